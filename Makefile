@@ -1,0 +1,65 @@
+# Everything from a fresh clone with python3 >= 3.11, git and a package registry; nothing is written outside it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+VENV := .venv
+PY := $(VENV)/bin/python
+# Named after the clone's path: in a copied or moved clone the .venv still points at the old place and is made anew.
+STAMP := $(VENV)/installed-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d' ' -f1)
+CODE := src tests $(wildcard benchmarks)
+# Programs that a target needs; the apt package has the same name.
+PROGRAMS := git jq
+
+.PHONY: help setup system-packages test lint format bench demo clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+test: setup system-packages lint ## check style, types, layers, then run the whole test suite
+	$(PY) -m pytest -n auto --dist loadgroup --durations=10 $(PYTEST_ARGS)
+
+lint: setup ## check style, types and layers only
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy $(CODE)
+	$(VENV)/bin/lint-imports
+
+format: setup ## rewrite the code in the house format
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: PROGRAMS := git strace
+bench: setup system-packages ## measure, and say what is missed
+	$(PY) -m benchmarks
+
+demo: PROGRAMS := git
+demo: setup system-packages ## watch a workflow loop back, be killed, and go on
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bash examples/demo/run.sh
+
+setup: $(STAMP) ## make .venv and install the package with its tools
+
+$(STAMP): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found: install Python 3.11 or newer, or say make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$$($(PYTHON) --version) is too old: 3.11 or newer is needed; say make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module: install it (Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
+	@if ! $(PY) -m pip --version >/dev/null 2>&1 || { ls $(VENV)/installed-* >/dev/null 2>&1 && [ ! -e $@ ]; }; then echo "Making $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); fi
+	@echo "Installing agent-orchestrator and its tools into $(VENV) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]' || { echo "pip could not install the packages (its own words are above): is a Python package registry within reach?" >&2; exit 1; }
+	@touch $@
+
+system-packages:
+	@missing=""; for program in $(PROGRAMS); do command -v "$$program" >/dev/null || missing="$$missing $$program"; done; \
+	[ -n "$$missing" ] || exit 0; \
+	echo "Missing:$$missing; trying apt-get ..."; \
+	as_root=""; [ "$$(id -u)" = 0 ] || as_root="sudo -n"; \
+	install() { DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -y -qq $$missing >/dev/null; }; \
+	command -v apt-get >/dev/null && { install 2>/dev/null || { $$as_root apt-get update -qq && install; }; } || \
+	{ echo "Could not install$$missing: please install it with your package manager (for example: brew install$$missing)." >&2; exit 1; }
+
+clean: ## remove .venv, caches and build results
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

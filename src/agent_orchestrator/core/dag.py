@@ -1,0 +1,98 @@
+"""Readiness in a directed acyclic graph, kept incrementally: finishing a unit touches its dependents and nothing else.
+
+Ready units come out in the order of the file, so that a run is the same every time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+
+
+class Dag:
+    """Units with needs. A unit is blocked, ready, taken or finished."""
+
+    __slots__ = ("_blockers", "_dependents", "_finished", "_needs", "_order", "_ready", "_taken")
+
+    def __init__(self, needs: Mapping[str, Sequence[str]]) -> None:
+        self._needs = needs
+        self._order = {unit: index for index, unit in enumerate(needs)}
+        self._dependents: dict[str, list[str]] = {unit: [] for unit in needs}
+        for unit, above in needs.items():
+            for parent in above:
+                self._dependents[parent].append(unit)
+        self._blockers = {unit: len(above) for unit, above in needs.items()}
+        self._finished: set[str] = set()
+        self._taken: set[str] = set()
+        self._ready = [(index, unit) for unit, index in self._order.items() if not needs[unit]]
+
+    def peek(self) -> str | None:
+        """The first ready unit, or None."""
+        while self._ready:
+            unit = self._ready[0][1]
+            if self._is_ready(unit):
+                return unit
+            heapq.heappop(self._ready)
+        return None
+
+    def take(self, unit: str) -> None:
+        """The unit is being worked on: no longer ready."""
+        self._taken.add(unit)
+
+    def finish(self, unit: str) -> None:
+        """The unit is done; its dependents may become ready."""
+        self._taken.discard(unit)
+        if unit in self._finished:
+            return
+        self._finished.add(unit)
+        for child in self._dependents[unit]:
+            self._blockers[child] -= 1
+            if not self._blockers[child]:
+                self._offer(child)
+
+    def reset(self, units: Iterable[str]) -> None:
+        """These units are to be done again, each once its needs are finished."""
+        changed = list(units)
+        for unit in changed:
+            self._taken.discard(unit)
+            if unit in self._finished:
+                self._finished.discard(unit)
+                for child in self._dependents[unit]:
+                    self._blockers[child] += 1
+        for unit in changed:
+            self._offer(unit)
+
+    def downstream(self, unit: str) -> list[str]:
+        """The unit and everything that depends on it, in the order of the file."""
+        return self._closure(unit, self._dependents)
+
+    def upstream(self, unit: str) -> list[str]:
+        """The unit and everything it depends on, in the order of the file."""
+        return self._closure(unit, self._needs)
+
+    @property
+    def finished(self) -> int:
+        """How many units are done."""
+        return len(self._finished)
+
+    @property
+    def taken(self) -> int:
+        """How many units are being worked on."""
+        return len(self._taken)
+
+    def _is_ready(self, unit: str) -> bool:
+        return not self._blockers[unit] and unit not in self._taken and unit not in self._finished
+
+    def _offer(self, unit: str) -> None:
+        if self._is_ready(unit):
+            heapq.heappush(self._ready, (self._order[unit], unit))
+
+    def _closure(self, unit: str, edges: Mapping[str, Sequence[str]]) -> list[str]:
+        seen = {unit}
+        stack = [unit]
+        while stack:
+            for other in edges[stack.pop()]:
+                if other not in seen:
+                    seen.add(other)
+                    stack.append(other)
+        return sorted(seen, key=self._order.__getitem__)

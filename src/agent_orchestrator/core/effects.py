@@ -1,0 +1,99 @@
+"""What a system wants done, as plain data: no handles, no closures, so that an effect can be performed elsewhere.
+
+A system keeps its effects in `state.doing`; the engine makes the world match. `ACTIVE` effects run a program and are
+stopped by `pause --now` and `abort`; the others only wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.limits import CHECK_TIMEOUT_S, OUTPUT_LIMIT_BYTES
+from agent_orchestrator.core.report import ReportRule
+
+
+class AgentChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which adapter performs, with which model; `options` are the adapter's own (argv, script, …)."""
+
+    name: str
+    model: str | None = None
+    options: dict[str, Any] = {}
+
+
+class _Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
+    id: str
+    unit: str
+
+
+class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
+    """Run an agent on the run's working tree and read its report."""
+
+    agent: AgentChoice
+    role: str
+    report: ReportRule
+    iteration: int
+    attempt: int
+    prompt_file: str | None = None
+    """Read and filled in when the launch starts; exactly one of the two prompts is given."""
+    prompt_text: str | None = None
+    variables: dict[str, str] = {}
+    """Replaces `{NAME}` in the prompt."""
+    env: dict[str, str] = {}
+    inputs: dict[str, tuple[str, ...]] = {}
+    """Artifacts of other units, relative to the working tree, by unit."""
+    feedback: tuple[dict[str, Any], ...] = ()
+    """What earlier iterations and attempts ran into, newest last."""
+    answer_file: str | None = None
+    """Where a person's answer about this unit may already lie, relative to the run's home."""
+    report_copy: str | None = None
+    """Where a copy of the newest report is kept for people, relative to the run's home."""
+    artifacts_dir: str = ""
+    """Offered to the agent for files that are not part of the tree, relative to the run's home."""
+    timeout_s: float | None = None
+    idle_timeout_s: float | None = None
+    output_limit_bytes: int = OUTPUT_LIMIT_BYTES
+
+
+class RunCheck(_Effect, frozen=True, kw_only=True, tag="run_check"):
+    """Run a command with `sh -c` in the working tree; its exit code is the evidence."""
+
+    command: str
+    timeout_s: float = CHECK_TIMEOUT_S
+    output_limit_bytes: int = OUTPUT_LIMIT_BYTES
+
+
+class AskHuman(_Effect, frozen=True, kw_only=True, tag="ask_human"):
+    """Wait for a person: a directive, or the answer file (relative to the run's home)."""
+
+    question: str
+    answer_file: str
+    after: str
+    """The agent launch whose work is to be judged: an answer written while it ran is not consent."""
+
+
+class Wait(_Effect, frozen=True, kw_only=True, tag="wait"):
+    """Wait until a wall-clock time."""
+
+    until_us: int
+    reason: str
+
+
+class AwaitGates(_Effect, frozen=True, kw_only=True, tag="await_gates"):
+    """Wait until every name is true in the JSON object in `file`."""
+
+    file: str
+    names: tuple[str, ...]
+
+
+class ReadFile(_Effect, frozen=True, kw_only=True, tag="read_file"):
+    """Read a text file of the working tree, so that a system can decide on what stands in it."""
+
+    path: str
+
+
+Effect = RunAgent | RunCheck | AskHuman | Wait | AwaitGates | ReadFile
+
+ACTIVE = (RunAgent, RunCheck)
+"""Effects that occupy the machine: what a pause drains and `--now` stops."""

@@ -1,0 +1,81 @@
+"""Facts that every system's journal may hold. A system's own events stand beside these in its union.
+
+Past tense, small, and never changed once released: journals of every version are folded for ever.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from agent_orchestrator.core.failure import FailureKind
+
+
+class StopReason(StrEnum):
+    """Why a run is not running; a pause or a limit is never recorded as success."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    ABORTED = "aborted"
+    LIMIT_REACHED = "limit_reached"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    TIMED_OUT = "timed_out"
+    RATE_LIMITED = "rate_limited"
+    STUCK = "stuck"
+    WAITING_ON_HUMAN = "waiting_on_human"
+    INTERRUPTED = "interrupted"
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
+    """Base of all events, a system's own included."""
+
+
+class TakenUp(Event, frozen=True, kw_only=True, tag="taken_up"):
+    """A process began to drive the run. A launch without marks from an earlier boot may have run: it is lost."""
+
+    boot: str
+    host: str
+    pid: int
+    version: str
+
+
+class Paused(Event, frozen=True, kw_only=True, tag="paused"):
+    """Nothing new starts; with `now`, what runs is stopped."""
+
+    reason: str
+    now: bool = False
+
+
+class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
+    """The run goes on."""
+
+
+class Aborted(Event, frozen=True, kw_only=True, tag="aborted"):
+    """Everything is being stopped; `Ended` follows when it has."""
+
+    reason: str
+
+
+class Ended(Event, frozen=True, kw_only=True, tag="ended"):
+    """The run is over."""
+
+    stop: StopReason
+    detail: str = ""
+
+
+class DirectiveRefused(Event, frozen=True, kw_only=True, tag="directive_refused"):
+    """A directive was taken from the inbox and changed nothing, and why."""
+
+    directive: str
+    why: str
+
+
+class CameLate(Event, frozen=True, kw_only=True, tag="came_late"):
+    """An outcome of an effect that is no longer wanted. Its usage counts; nothing else changes."""
+
+    effect: str
+    failure: FailureKind | None = None
+
+
+CommonEvent = TakenUp | Paused | Resumed | Aborted | Ended | DirectiveRefused | CameLate

@@ -1,0 +1,33 @@
+"""Names of runs, units and effects, checked before any of them becomes part of a path.
+
+An effect id is `run/unit/i<iteration>.a<attempt>.l<launch>.<kind>`. The launch number counts up per unit and
+is never reused, so an id names one thing for ever; it is stored in events and never computed again.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent_orchestrator.errors import InvalidId
+
+ID_LENGTH_MAX = 100
+
+_GIVEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+
+
+def checked_id(value: object, what: str) -> str:
+    """Returns the id unchanged, or raises InvalidId: nothing else may reach the disk as a name."""
+    if not isinstance(value, str) or len(value) > ID_LENGTH_MAX or not _GIVEN.match(value):
+        raise InvalidId(what=what, value=value)
+    return value
+
+
+def effect_id(run: str, unit: str, iteration: int, attempt: int, launch: int, kind: str) -> str:
+    """The id of one effect."""
+    return f"{run}/{unit}/i{iteration}.a{attempt}.l{launch}.{kind}"
+
+
+def split_effect_id(effect: str) -> tuple[str, str, str]:
+    """An effect id's run, unit and launch name: the three path parts of its launch directory."""
+    run, unit, launch = effect.split("/")
+    return run, unit, launch

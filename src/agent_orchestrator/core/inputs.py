@@ -1,0 +1,129 @@
+"""What can happen to a run: outcomes of its effects, directives from people, documents edited by hand.
+
+Everything a system learns arrives as one of these; a system never looks at the world itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.report import Report
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one launch consumed; None means unknown, which is not zero."""
+
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class _Outcome(msgspec.Struct, frozen=True, kw_only=True, tag_field="input", omit_defaults=True):
+    effect: str
+
+
+class AgentEnded(_Outcome, frozen=True, kw_only=True, tag="agent_ended"):
+    """A RunAgent is over. `failure` None means success: exit code and report agree."""
+
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    report: Report | None = None
+    usage: Usage | None = None
+    tail: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class CheckEnded(_Outcome, frozen=True, kw_only=True, tag="check_ended"):
+    """A RunCheck is over. It passed when `failure` is None and the exit code is 0.
+
+    `tree_before` and `tree_after` identify the working tree (None without git); if they differ the evidence is void.
+    """
+
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    tail: str = ""
+    tree_before: str | None = None
+    tree_after: str | None = None
+
+
+class TimerFired(_Outcome, frozen=True, kw_only=True, tag="timer_fired"):
+    """A Wait is over."""
+
+
+class GatesOpened(_Outcome, frozen=True, kw_only=True, tag="gates_opened"):
+    """An AwaitGates is over."""
+
+
+class HumanAnswered(_Outcome, frozen=True, kw_only=True, tag="human_answered"):
+    """A person wrote the answer file of an AskHuman."""
+
+    approved: bool
+    comments: str = ""
+
+
+class FileRead(_Outcome, frozen=True, kw_only=True, tag="file_read"):
+    """A ReadFile is over: the text, or why there is none."""
+
+    text: str = ""
+    failure: Failure | None = None
+
+
+Outcome = AgentEnded | CheckEnded | TimerFired | GatesOpened | HumanAnswered | FileRead
+
+
+class _Directive(msgspec.Struct, frozen=True, kw_only=True, tag_field="directive", omit_defaults=True):
+    id: str
+    """Made by the sender and unique: a directive sent twice counts once."""
+
+
+class Pause(_Directive, frozen=True, kw_only=True, tag="pause"):
+    """Start nothing new; `now` also stops what runs."""
+
+    now: bool = False
+    reason: str = "asked to pause"
+
+
+class Resume(_Directive, frozen=True, kw_only=True, tag="resume"):
+    """Go on; `changes` are the system's own (limits raised, a step to start at)."""
+
+    changes: dict[str, Any] = {}
+
+
+class Abort(_Directive, frozen=True, kw_only=True, tag="abort"):
+    """Stop everything and end the run."""
+
+    reason: str = "aborted by a person"
+
+
+class Answer(_Directive, frozen=True, kw_only=True, tag="answer"):
+    """Approve or reject the unit that waits for a person; `unit` may be left out when only one does."""
+
+    approved: bool
+    unit: str | None = None
+    comments: str = ""
+
+
+Directive = Pause | Resume | Abort | Answer
+
+
+class Edited(msgspec.Struct, frozen=True, kw_only=True):
+    """A print-out was changed by hand and the change was accepted as valid JSON of the document's shape."""
+
+    path: str
+    document: dict[str, Any]
+
+
+Input = Outcome | Directive | Edited
+
+OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead)
+DIRECTIVES = (Pause, Resume, Abort, Answer)

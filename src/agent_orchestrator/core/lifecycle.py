@@ -1,0 +1,88 @@
+"""Pause, resume, abort and end: the same for every system, so that none can get it wrong in its own way.
+
+     running ──Paused──▶ paused ──Resumed──▶ running
+        │                  │
+        └────Aborted───────┴──▶ aborting ──Ended──▶ ended ──Resumed──▶ running (if the system allows it)
+
+A pause drains: `advance` stays silent and what runs may finish. `halting` (pause --now, abort) also makes the engine
+stop what runs; an agent that finished before the signal reached it still counts.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from agent_orchestrator.core.events import (
+    Aborted,
+    CommonEvent,
+    DirectiveRefused,
+    Ended,
+    Paused,
+    Resumed,
+    StopReason,
+    TakenUp,
+)
+from agent_orchestrator.core.inputs import Abort, Pause
+
+
+class Phase(StrEnum):
+    """Where a run is in its life."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    ABORTING = "aborting"
+    ENDED = "ended"
+
+
+class Lifecycle:
+    """The part of a run's state that pause, resume, abort and end change."""
+
+    __slots__ = ("boot", "detail", "halting", "phase", "stop")
+
+    def __init__(self) -> None:
+        self.phase = Phase.RUNNING
+        self.halting = False
+        self.stop: StopReason | None = None
+        self.detail = ""
+        self.boot: str | None = None
+        """The boot in which the run was last driven."""
+
+    @property
+    def running(self) -> bool:
+        """Whether `advance` may start anything."""
+        return self.phase is Phase.RUNNING
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over."""
+        return self.phase is Phase.ENDED
+
+    def evolve(self, event: CommonEvent) -> None:
+        """Applies a fact; events that concern no lifecycle are ignored."""
+        match event:
+            case TakenUp():
+                self.boot = event.boot
+            case Paused():
+                self.phase, self.halting = Phase.PAUSED, event.now
+                self.stop, self.detail = StopReason.INTERRUPTED, event.reason
+            case Resumed():
+                self.phase, self.halting, self.stop, self.detail = Phase.RUNNING, False, None, ""
+            case Aborted():
+                self.phase, self.halting, self.detail = Phase.ABORTING, True, event.reason
+            case Ended():
+                self.phase, self.halting = Phase.ENDED, False
+                self.stop, self.detail = event.stop, event.detail
+            case _:
+                pass
+
+    def decide(self, directive: Pause | Abort) -> list[CommonEvent]:
+        """What a pause or an abort means now."""
+        if self.ended:
+            return [DirectiveRefused(directive=directive.id, why=f"the run has ended ({self.stop})")]
+        if self.phase is Phase.ABORTING:
+            return [DirectiveRefused(directive=directive.id, why="the run is being aborted")]
+        if isinstance(directive, Abort):
+            return [Aborted(reason=directive.reason)]
+        if self.phase is Phase.PAUSED and self.halting >= directive.now:
+            return [DirectiveRefused(directive=directive.id, why="the run is paused already")]
+        return [Paused(reason=directive.reason, now=directive.now)]

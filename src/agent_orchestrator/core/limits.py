@@ -1,0 +1,49 @@
+"""Every bound on what an agent, a file or a person can make us hold, each with its reason."""
+
+from __future__ import annotations
+
+OUTPUT_LIMIT_BYTES = 512 * 1024 * 1024
+"""Output of one launch, both streams together: a flooding agent is stopped, not the disk filled."""
+
+REPORT_LIMIT_BYTES = 8 * 1024 * 1024
+"""A report is a page, not a payload; a larger one is refused unread."""
+
+LINE_LIMIT_BYTES = 8 * 1024 * 1024
+"""A longer line of an agent's stream is skipped and noted."""
+
+TAIL_CHARS = 2_000
+"""What is kept in the journal of a program's output; the whole of it stays in the launch directory."""
+
+ERROR_LINE_CHARS = 300
+"""The last line of output quoted in an error."""
+
+SPEC_LIMIT_BYTES = 16 * 1024 * 1024
+"""A workflow file of 10,000 steps has about 1 MB."""
+
+STOP_GRACE_S = 10.0
+"""Between TERM and KILL."""
+
+LINGER_GRACE_S = 2.0
+"""How long processes left behind by an ended agent may finish by themselves."""
+
+CHECK_TIMEOUT_S = 3_600.0
+"""A check that hangs must not hold a run for ever."""
+
+RETRY_BASE_S = 1.0
+RETRY_CAP_S = 60.0
+"""Backoff between attempts doubles from the base up to the cap."""
+
+SHORTAGE_BASE_S = 0.5
+SHORTAGE_CAP_S = 60.0
+"""Backoff while the machine is short of processes, descriptors or disk."""
+
+WAIT_RECHECK_S = 30.0
+"""Deadlines are wall-clock times and are compared again at least this often: a suspended machine's timers stand still."""
+
+FEEDBACK_ENTRIES_MAX = 8
+"""Earlier iterations shown to an agent, newest kept."""
+
+INBOX_POLL_S = 0.1
+HUMAN_POLL_S = 0.5
+GATE_POLL_S = 0.5
+"""How often the store's inbox, an answer file and a gate file are looked at."""

@@ -1,0 +1,18 @@
+"""When a failed attempt is tried again, and after how long. Deterministic: the jitter comes from the effect's id."""
+
+from __future__ import annotations
+
+import zlib
+
+from agent_orchestrator.core.limits import RETRY_BASE_S, RETRY_CAP_S
+from agent_orchestrator.core.units import US
+
+
+def backoff_us(attempt: int, effect: str, base_s: float = RETRY_BASE_S, cap_s: float = RETRY_CAP_S) -> int:
+    """The pause after failed attempt `attempt` (from 1): doubling, capped, up to 25 % longer by the id's hash.
+
+    The jitter keeps parallel steps that failed together from starting again together.
+    """
+    pause_s = min(cap_s, base_s * 2 ** min(attempt - 1, 16))
+    jitter = 1 + 0.25 * (zlib.crc32(effect.encode()) % 1000) / 1000
+    return int(pause_s * jitter * US)

@@ -1,0 +1,26 @@
+"""A run in one line: what `orc list` and `orc status` show without reading the journal."""
+
+from __future__ import annotations
+
+import msgspec
+
+from agent_orchestrator.core.events import StopReason
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """Cheap to make: a system keeps the counts as it goes."""
+
+    status: str
+    """running, waiting, paused, aborting, or the stop reason of an ended run."""
+    stop: StopReason | None = None
+    detail: str = ""
+    done: int = 0
+    total: int = 0
+    failed: int = 0
+    doing: tuple[str, ...] = ()
+    """A few of the units at work, for people."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen by itself or by an answer."""
+        return self.status not in {"running", "waiting", "paused", "aborting"}

@@ -1,0 +1,85 @@
+"""What a system is: a value with pure functions over one run's state. The engine knows systems only through this.
+
+No function may look at a clock, a file or a random number; `now_us` and ids come in from outside. `evolve` changes
+the state in place and touches only what the event names: this, and nothing else, keeps a long run's cost flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.events import Event
+from agent_orchestrator.core.inputs import Input
+from agent_orchestrator.core.lifecycle import Lifecycle
+from agent_orchestrator.core.summary import Summary
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """Where and when a run was created: recorded once, never recomputed."""
+
+    run: str
+    home: str
+    """The repository: print-outs are written below it."""
+    workdir: str
+    """The tree agents work in: the repository, or a worktree of it."""
+    created_us: int
+    pass_env: tuple[str, ...] = ()
+    """Names of variables that agents get from the environment of whoever drives the run; values are never stored."""
+
+
+class State(Protocol):
+    """What every system's state has; the rest is its own."""
+
+    doing: Doing
+    lifecycle: Lifecycle
+    context: Context
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """One print-out: a path below the run's home and what stands in it."""
+
+    path: str
+    body: Any
+    """Encoded as JSON unless it is text."""
+    once: bool = False
+    """Never rewritten (a checkpoint, a record): synced to disk when it is made."""
+
+
+class System(Protocol):
+    """One way of working. Specs and states are opaque to everybody else."""
+
+    name: str
+    spec_type: type[Any]
+    event_type: Any
+    """The union of all events this system's journals may hold."""
+
+    def fresh(self, spec: Any, context: Context) -> Any:
+        """The state before the first event."""
+
+    def begin(self, spec: Any, context: Context) -> Sequence[Event]:
+        """The first facts of a run."""
+
+    def decide(self, state: Any, what: Input, now_us: int) -> Sequence[Event]:
+        """What this input means; all judging lives here. Outcomes that arrive here are wanted ones."""
+
+    def advance(self, state: Any, now_us: int) -> Sequence[Event]:
+        """What follows by itself; asked until it is silent."""
+
+    def evolve(self, state: Any, event: Any, at_us: int) -> None:
+        """Applies one fact. Never judges, never fails on an event of a released version."""
+
+    def documents(self, state: Any, now_us: int) -> Iterable[Document]:
+        """The run's print-outs, exactly as the seed spells them."""
+
+    def summary(self, state: Any) -> Summary:
+        """The run in one line."""
+
+    def details(self, state: Any) -> dict[str, Any]:
+        """Everything worth showing that the print-outs do not carry."""
+
+    def faults(self, path: str, document: Any) -> list[str]:
+        """What is wrong with a document that was edited by hand; nothing means it may be adopted."""

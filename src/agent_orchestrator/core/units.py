@@ -1,0 +1,68 @@
+"""Durations, money, counts and timestamps: strict readers and the one spelling we write.
+
+Times are whole microseconds since the epoch (`_us`): exact, ordered, and equal after a round trip through JSON.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+
+from agent_orchestrator.errors import InvalidValue
+
+US = 1_000_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DURATION = re.compile(r"\s*(?:(\d+(?:\.\d+)?)\s*h)?\s*(?:(\d+(?:\.\d+)?)\s*m)?\s*(?:(\d+(?:\.\d+)?)\s*s?)?\s*\Z", re.I)
+
+
+def iso(at_us: int) -> str:
+    """2025-01-15T14:30:00.123456Z: always six decimals."""
+    moment = _EPOCH + timedelta(microseconds=at_us)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z"
+
+
+def from_iso(text: str) -> int:
+    """Microseconds since the epoch of an ISO 8601 time; one without a zone is taken as UTC."""
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def read_duration_s(value: object, what: str) -> float:
+    """Seconds from a number, `90`, `90s`, `10m`, `2h`, `1h30m`; positive and finite."""
+    seconds: float | None = None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        seconds = float(value)
+    elif isinstance(value, str) and value.strip() and (match := _DURATION.match(value)):
+        hours, minutes, rest = (float(part) if part else 0.0 for part in match.groups())
+        seconds = hours * 3600 + minutes * 60 + rest
+    if seconds is None or not math.isfinite(seconds) or seconds <= 0:
+        raise InvalidValue(what=what, value=value, expected="a positive duration such as 90, 90s, 10m or 2h")
+    return seconds
+
+
+def read_count(value: object, what: str, minimum: int = 1) -> int:
+    """A whole number not below the minimum; `nan`, `-1`, `1.5` and True are refused."""
+    number: int | None = None
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    elif isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,18}", value.strip()):
+        number = int(value)
+    if number is None or number < minimum:
+        raise InvalidValue(what=what, value=value, expected=f"a whole number, at least {minimum}")
+    return number
+
+
+def say_duration(seconds: float) -> str:
+    """0.8s, 42s, 3m 07s, 2h 05m: for people."""
+    if seconds < 10:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"

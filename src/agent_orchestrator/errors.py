@@ -1,0 +1,165 @@
+"""Every error this package raises on purpose.
+
+The tree, and what `orc` exits with:
+
+    OrcError
+    ├── UsageError            2   the caller can fix it
+    │   ├── InvalidId
+    │   ├── InvalidValue
+    │   ├── InvalidSpec           carries every problem found, with line and column
+    │   ├── InvalidDocument
+    │   ├── MissingPath
+    │   ├── UnknownRun
+    │   ├── AmbiguousRun
+    │   ├── UnknownUnit
+    │   ├── RunExists
+    │   └── Refused
+    ├── Unavailable           3   the world can fix it
+    │   ├── AgentMissing
+    │   ├── RunBusy
+    │   ├── StoreLocked
+    │   ├── StoreCorrupt
+    │   ├── StoreUnwritable
+    │   ├── StoreNewer
+    │   ├── StoreVanished
+    │   ├── DiskFull
+    │   ├── UnsupportedFilesystem
+    │   └── GitFailed
+    └── Conflict              3   someone else moved the run first; the engine retries it
+
+The class docstring is the sentence a person reads; it is filled with the values given at the raise.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class OrcError(Exception):
+    """{detail}"""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, **values: Any) -> None:
+        self.values = values
+        super().__init__((type(self).__doc__ or "").strip().format_map(values))
+
+
+class UsageError(OrcError):
+    """{detail}"""
+
+    exit_code = 2
+
+
+class InvalidId(UsageError):
+    """{what} {value!r} is not a valid id: use letters, digits, '.', '_' and '-', starting with a letter or digit, at most 100 characters."""
+
+
+class InvalidValue(UsageError):
+    """{what} is {value!r}: {expected}."""
+
+
+class Problem:
+    """One fault in a file that a person wrote: where it is and what to do."""
+
+    __slots__ = ("column", "line", "message")
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        self.message, self.line, self.column = message, line, column
+
+    def located(self, file: str) -> str:
+        """The problem as compilers print it: file:line:column: message."""
+        where = file
+        if self.line is not None:
+            where += f":{self.line}"
+            if self.column is not None:
+                where += f":{self.column}"
+        return f"{where}: {self.message}"
+
+
+class InvalidSpec(UsageError):
+    """{text}"""
+
+    def __init__(self, file: str, problems: list[Problem]) -> None:
+        self.file, self.problems = file, problems
+        super().__init__(text="\n".join(problem.located(file) for problem in problems))
+
+
+class InvalidDocument(UsageError):
+    """{path} is not a valid {what}: {detail}."""
+
+
+class MissingPath(UsageError):
+    """{what} {path} does not exist; check the path."""
+
+
+class UnknownRun(UsageError):
+    """There is no run {run!r} in {repo}; `orc list` shows the runs."""
+
+
+class AmbiguousRun(UsageError):
+    """{run!r} is the start of several runs: {matches}; give more characters."""
+
+
+class UnknownUnit(UsageError):
+    """Run {run} has no step {unit!r}; it has: {known}."""
+
+
+class RunExists(UsageError):
+    """Run {run} exists already (it is {status}); continue it with `orc resume {run}` or choose another --run-id."""
+
+
+class Refused(UsageError):
+    """{why}"""
+
+
+class Unavailable(OrcError):
+    """{detail}"""
+
+    exit_code = 3
+
+
+class AgentMissing(Unavailable):
+    """The agent {agent} cannot be started: {why}."""
+
+
+class RunBusy(Unavailable):
+    """Run {run} is driven by another process ({owner}); watch it with `orc watch {run}` or pause it with `orc pause {run}`."""
+
+
+class StoreLocked(Unavailable):
+    """The store {path} stayed locked by another process for {seconds} s; try again, or see `orc doctor`."""
+
+
+class StoreCorrupt(Unavailable):
+    """The store {path} is damaged ({detail}); move it aside and restore a copy, the print-outs under .agents/ are untouched."""
+
+
+class StoreUnwritable(Unavailable):
+    """The store {path} cannot be written ({detail}); check the permissions of its folder."""
+
+
+class StoreNewer(Unavailable):
+    """The store {path} has schema version {found}, this program knows {known}; upgrade agent-orchestrator."""
+
+
+class StoreVanished(Unavailable):
+    """The store {path} was deleted or replaced while it was open; what it held was saved to {rescue}."""
+
+
+class DiskFull(Unavailable):
+    """The disk that holds {path} is full; nothing was lost, free some space and `orc resume`."""
+
+
+class UnsupportedFilesystem(Unavailable):
+    """The store {path} is on {kind}, where file locks cannot be trusted; keep the repository on a local disk."""
+
+
+class GitFailed(Unavailable):
+    """`git {command}` failed in {where}: {detail}."""
+
+
+class Conflict(OrcError):
+    """Run {run} moved on to sequence {found} while {expected} was expected; another process wrote to it."""
+
+    exit_code = 3

@@ -1,0 +1,1 @@
+"""The one place that knows git: where repositories keep things, what a working tree is, worktrees of runs."""

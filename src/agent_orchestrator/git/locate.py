@@ -1,0 +1,39 @@
+"""Finds a repository's directories by reading files, without starting git: every command needs this at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def top_level(start: Path) -> Path | None:
+    """The working tree that contains `start`, or None outside any repository."""
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder
+    return None
+
+
+def common_dir(top: Path) -> Path | None:
+    """The git directory shared by all worktrees of the repository at `top`."""
+    dot = top / ".git"
+    if dot.is_dir():
+        return dot
+    try:
+        line = dot.read_text("utf-8").strip()
+        if not line.startswith("gitdir:"):
+            return None
+        own = (top / line.removeprefix("gitdir:").strip()).resolve()
+        pointer = own / "commondir"
+        return (own / pointer.read_text("utf-8").strip()).resolve() if pointer.exists() else own
+    except OSError:
+        return None
+
+
+def store_folder(home: Path) -> Path:
+    """Where a repository's store, locks and launches live: out of reach of `git clean`.
+
+    Without git there is nothing that cleans, and `.agents/orc` is used.
+    """
+    top = top_level(home)
+    common = common_dir(top) if top else None
+    return (common or home / ".agents") / "orc"

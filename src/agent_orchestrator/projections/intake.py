@@ -1,0 +1,70 @@
+"""Looks at a print-out on disk and says whose it is: ours, an edit by hand, torn by a power cut, or gone.
+
+An edit is recognised by identity (inode, time, size), not by content: a known identity is our own print-out, however
+old it is, and is simply written again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.store.port import Identity
+
+EDIT_LIMIT_BYTES = 256 * 1024 * 1024
+
+
+class Finding(StrEnum):
+    """Whose file it is."""
+
+    OURS = "ours"
+    MISSING = "missing"
+    TORN = "torn"
+    EDITED = "edited"
+    BROKEN = "broken"
+    """Foreign, and not a JSON object."""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies at a print-out's place."""
+
+    finding: Finding
+    document: dict[str, Any] | None = None
+    problem: str = ""
+
+
+def is_ours(path: Path, known: Sequence[Identity]) -> bool:
+    """Whether the file may be overwritten: it is one of our own print-outs, or there is none."""
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    return any(
+        (status.st_ino, status.st_mtime_ns, status.st_size) == (one.inode, one.mtime_ns, one.size) for one in known
+    )
+
+
+def inspect(path: Path, known: Sequence[Identity]) -> Found:
+    """Looks at one print-out."""
+    try:
+        if is_ours(path, known):
+            return Found(finding=Finding.OURS if path.exists() else Finding.MISSING)
+        if path.stat().st_size > EDIT_LIMIT_BYTES:
+            return Found(finding=Finding.BROKEN, problem=f"it is larger than {EDIT_LIMIT_BYTES} bytes")
+        content = path.read_bytes()
+    except OSError as error:
+        return Found(finding=Finding.BROKEN, problem=f"it cannot be read: {error.strerror}")
+    if not content.strip(b"\0 \t\r\n"):
+        return Found(finding=Finding.TORN)
+    try:
+        document = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Found(finding=Finding.BROKEN, problem=f"it is not JSON: {error}")
+    if not isinstance(document, dict):
+        return Found(finding=Finding.BROKEN, problem="it is not a JSON object")
+    return Found(finding=Finding.EDITED, document=document)

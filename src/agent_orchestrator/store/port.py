@@ -1,0 +1,143 @@
+"""What a store promises. SQLite and memory keep the same promises, checked by `testing.check_store`.
+
+`append` is the only way a fact gets in: all runs of a batch in one transaction, each run's part by itself, so that a
+Conflict answers that run only. Nothing above the store knows SQL; nothing in the store knows what an event means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.errors import Conflict
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a file on disk ours: a copy or an edit has another inode, time or size."""
+
+    inode: int
+    mtime_ns: int
+    size: int
+    sha256: str
+
+
+class Printed(msgspec.Struct, frozen=True, kw_only=True):
+    """A print-out that is about to be renamed into place."""
+
+    path: str
+    identity: Identity
+
+
+class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Consumption of one launch; (effect, offset) is unique, so a replayed outcome counts once."""
+
+    effect: str
+    unit: str
+    agent: str
+    usage: Usage
+    offset: int = 0
+
+
+class NewRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run before its first event."""
+
+    system: str
+    name: str
+    context: Context
+    spec: bytes
+    summary: Summary
+
+
+class Append(msgspec.Struct, frozen=True, kw_only=True):
+    """One run's part of a group commit."""
+
+    run: str
+    expected_seq: int
+    """The last sequence number the writer knows: the fencing token."""
+    at_us: int
+    body: bytes | None = None
+    """The encoded events; None appends no row."""
+    summary: Summary | None = None
+    taken: tuple[str, ...] = ()
+    usage: tuple[UsageRow, ...] = ()
+    printed: tuple[Printed, ...] = ()
+
+
+class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as the store lists it."""
+
+    id: str
+    system: str
+    name: str
+    context: Context
+    summary: Summary
+    updated_us: int
+
+
+class StoredUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the ledger."""
+
+    run: str
+    unit: str
+    effect: str
+    agent: str
+    at_us: int
+    usage: Usage
+
+
+Row = tuple[int, int, bytes]
+"""seq, at_us, body"""
+
+
+class Store(Protocol):
+    """Durable runs, journals, directives and identities of print-outs."""
+
+    def create(self, run: NewRun, first: Append) -> None:
+        """Inserts a run with its first events. Raises RunExists."""
+
+    def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
+        """Commits a batch; when it returns, what is not a Conflict is durable. Anything else raises for all."""
+
+    def run(self, run: str) -> StoredRun | None:
+        """One run by its exact id."""
+
+    def runs(self) -> list[StoredRun]:
+        """All runs, newest first."""
+
+    def spec(self, run: str) -> bytes:
+        """The specification the run was created with."""
+
+    def rows(self, run: str, after: int = 0) -> list[Row]:
+        """The journal of a run in order, from the row after `after`."""
+
+    def post(self, run: str, directive: str, body: bytes, at_us: int) -> bool:
+        """Puts a directive into the inbox; False when its id was there before."""
+
+    def moved(self) -> bool:
+        """Whether another process may have written since the last call; cheap enough to ask often."""
+
+    def inbox(self, run: str) -> list[tuple[str, bytes]]:
+        """Directives of a run not taken yet, oldest first."""
+
+    def printed(self, run: str) -> dict[str, list[Identity]]:
+        """Identities of the run's print-outs by path, newest last."""
+
+    def usage(self, run: str | None = None) -> list[StoredUsage]:
+        """The ledger of one run, or of all."""
+
+    def rename(self, run: str, to: str) -> None:
+        """Gives a run another id, so that its own can be used again."""
+
+    def delete(self, run: str) -> None:
+        """Forgets a run and everything of it."""
+
+    def reserve(self, *, release: bool) -> None:
+        """Keeps, or gives up, a little disk space so that a stop can still be journaled on a full disk."""
+
+    def close(self) -> None:
+        """Ends the connection."""

@@ -1,0 +1,62 @@
+-- Every statement the SQLite store executes, by name.
+
+-- name: run_key
+SELECT key FROM runs WHERE id = ?1;
+
+-- name: insert_run
+INSERT INTO runs (id, system, name, context, spec, summary, created_us, updated_us)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7);
+
+-- name: insert_event
+INSERT INTO events (run, seq, at_us, body) VALUES (?1, ?2, ?3, ?4);
+
+-- name: last_seq
+SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1;
+
+-- name: update_summary
+UPDATE runs SET summary = ?2, updated_us = ?3 WHERE key = ?1;
+
+-- name: take_directive
+UPDATE inbox SET taken_us = ?2 WHERE id = ?1;
+
+-- name: insert_usage
+INSERT OR IGNORE INTO usage (effect, "offset", run, unit, agent, at_us, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: insert_printed
+INSERT INTO printed (run, path, body) VALUES (?1, ?2, ?3);
+
+-- name: forget_printed
+DELETE FROM printed WHERE run = ?1 AND path = ?2 AND key NOT IN (
+    SELECT key FROM printed WHERE run = ?1 AND path = ?2 ORDER BY key DESC LIMIT ?3
+);
+
+-- name: select_run
+SELECT id, system, name, context, summary, updated_us FROM runs WHERE id = ?1;
+
+-- name: select_runs
+SELECT id, system, name, context, summary, updated_us FROM runs ORDER BY created_us DESC, key DESC;
+
+-- name: select_spec
+SELECT spec FROM runs WHERE id = ?1;
+
+-- name: select_rows
+SELECT seq, at_us, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq;
+
+-- name: insert_directive
+INSERT OR IGNORE INTO inbox (id, run, posted_us, body) VALUES (?1, ?2, ?3, ?4);
+
+-- name: select_inbox
+SELECT id, body FROM inbox WHERE run = ?1 AND taken_us IS NULL ORDER BY posted_us, rowid;
+
+-- name: select_printed
+SELECT path, body FROM printed WHERE run = ?1 ORDER BY key;
+
+-- name: select_usage
+SELECT runs.id, unit, effect, agent, at_us, body FROM usage JOIN runs ON runs.key = usage.run
+WHERE ?1 IS NULL OR runs.id = ?1 ORDER BY at_us, effect, "offset";
+
+-- name: rename_run
+UPDATE runs SET id = ?2 WHERE id = ?1;
+
+-- name: delete_run
+DELETE FROM runs WHERE id = ?1;

@@ -1,0 +1,326 @@
+"""The store on SQLite: WAL, synchronous=FULL, one transaction and one fsync for all runs of a batch.
+
+Every write is BEGIN IMMEDIATE (a deferred one fails at once when it must upgrade). Readers fetch everything and end
+their statement before anybody renders. Nothing else may ever open the database files: closing a plain descriptor
+on them would drop SQLite's locks. Rules and reasons are in docs/durability.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.errors import Conflict, RunExists, StoreNewer, StoreVanished, Unavailable
+from agent_orchestrator.store.failures import translated
+from agent_orchestrator.store.filesystem import refuse_network_filesystem
+from agent_orchestrator.store.port import (
+    Append,
+    Identity,
+    NewRun,
+    Row,
+    StoredRun,
+    StoredUsage,
+)
+from agent_orchestrator.store.queries import migrations, queries
+
+BUSY_TIMEOUT_MS = 10_000
+TURNSTILE_WAIT_S = 0.05
+PRINTED_KEPT = 16
+RESERVE_BYTES = 1024 * 1024
+
+_encode = msgspec.json.encode
+_summary = msgspec.json.Decoder(Summary).decode
+_context = msgspec.json.Decoder(Context).decode
+_identity = msgspec.json.Decoder(Identity).decode
+_usage = msgspec.json.Decoder(Usage).decode
+
+
+class SqliteStore:
+    """One connection to `<folder>/orc.db`."""
+
+    def __init__(self, folder: Path, *, create: bool = True) -> None:
+        self.path = folder / "orc.db"
+        self._folder = folder
+        self._sql = queries()
+        self._keys: dict[str, int] = {}
+        with translated(self.path):
+            if create:
+                folder.mkdir(parents=True, exist_ok=True)
+            refuse_network_filesystem(folder)
+            flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+            self._db = apsw.Connection(str(self.path), flags=flags)
+            try:
+                self._configure()
+                self._migrate()
+                self._inode = os.stat(self.path).st_ino
+                self._data_version = self._pragma("data_version")
+                self._turnstile = os.open(folder / "turnstile", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _configure(self) -> None:
+        db = self._db
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.pragma("journal_mode", "wal")
+        db.pragma("synchronous", "full")
+        db.pragma("fullfsync", True)
+        db.pragma("foreign_keys", True)
+
+    def _pragma(self, name: str) -> int:
+        value = self._db.pragma(name)
+        assert isinstance(value, int)
+        return value
+
+    def _migrate(self) -> None:
+        known = len(migrations())
+        found = self._pragma("user_version")
+        if found > known:
+            raise StoreNewer(path=self.path, found=found, known=known)
+        if found == known:
+            return
+        with self._alone(), self._writing():
+            for version in range(self._pragma("user_version"), known):
+                self._db.execute(migrations()[version])
+                self._db.pragma("user_version", version + 1)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Held while the schema changes: no process may be driving a run by the old one."""
+        lock = os.open(self._folder / "drivers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Unavailable(
+                    detail=f"The store {self.path} needs a new schema while another orc drives runs; wait for it or pause it"
+                ) from error
+            yield
+        finally:
+            os.close(lock)
+
+    def driving(self) -> int:
+        """A descriptor to hold for as long as this process drives runs: it keeps migrations away."""
+        lock = os.open(self._folder / "drivers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        return lock
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def create(self, run: NewRun, first: Append) -> None:
+        """Inserts a run with its first events."""
+        context = run.context
+        with translated(self.path):
+            try:
+                with self._writing():
+                    values = (
+                        context.run,
+                        run.system,
+                        run.name,
+                        _encode(context),
+                        run.spec,
+                        _encode(run.summary),
+                        context.created_us,
+                    )
+                    self._db.execute(self._sql["insert_run"], values)
+                    conflict = self._append(first)
+                    assert conflict is None, conflict
+            except apsw.ConstraintError as error:
+                known = self.run(context.run)
+                raise RunExists(run=context.run, status=known.summary.status if known else "unknown") from error
+        self._check_inode()
+
+    def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
+        """Commits a batch in one transaction."""
+        self._let_others_in()
+        with translated(self.path):
+            with self._writing():
+                version = self._pragma("user_version")
+                if version != len(migrations()):
+                    raise StoreNewer(path=self.path, found=version, known=len(migrations()))
+                answers = [self._append(part) for part in batch]
+            self._check_inode()
+        return answers
+
+    def _append(self, part: Append) -> Conflict | None:
+        key = self._key(part.run)
+        if key is None:
+            return Conflict(run=part.run, expected=part.expected_seq, found=-1)
+        execute, sql = self._db.execute, self._sql
+        if part.body is not None:
+            # The insert is the run's savepoint: it is its first statement, and a failed one leaves no trace.
+            try:
+                execute(sql["insert_event"], (key, part.expected_seq + 1, part.at_us, part.body))
+            except apsw.ConstraintError:
+                found = execute(sql["last_seq"], (key,)).fetchone()
+                return Conflict(run=part.run, expected=part.expected_seq, found=found[0] if found else -1)
+        if part.summary is not None:
+            execute(sql["update_summary"], (key, _encode(part.summary), part.at_us))
+        for directive in part.taken:
+            execute(sql["take_directive"], (directive, part.at_us))
+        for row in part.usage:
+            execute(
+                sql["insert_usage"],
+                (row.effect, row.offset, key, row.unit, row.agent, part.at_us, _encode(row.usage)),
+            )
+        for printed in part.printed:
+            execute(sql["insert_printed"], (key, printed.path, _encode(printed.identity)))
+            execute(sql["forget_printed"], (key, printed.path, PRINTED_KEPT))
+        return None
+
+    def _key(self, run: str) -> int | None:
+        key = self._keys.get(run)
+        if key is None:
+            row = self._db.execute(self._sql["run_key"], (run,)).fetchone()
+            if row is None:
+                return None
+            key = self._keys[run] = row[0]
+        return key
+
+    def _let_others_in(self) -> None:
+        """The turnstile: whoever posts a directive holds it, and a busy engine waits a moment for him.
+
+        Without it a process that commits without pause keeps a directive out for seconds: SQLite's busy handler
+        sleeps through the short gaps between transactions. The wait is bounded, so a frozen poster stops nobody.
+        """
+        for _ in range(int(TURNSTILE_WAIT_S / 0.001)):
+            try:
+                fcntl.flock(self._turnstile, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                select.select([], [], [], 0.001)
+                continue
+            fcntl.flock(self._turnstile, fcntl.LOCK_UN)
+            return
+
+    def _check_inode(self) -> None:
+        """A database that `git clean` unlinked would go on acknowledging commits into nothing."""
+        try:
+            inode = os.stat(self.path).st_ino
+        except FileNotFoundError:
+            inode = -1
+        if inode != self._inode:
+            raise StoreVanished(path=self.path, rescue=self._rescue())
+
+    def _rescue(self) -> Path:
+        folder = next(parent for parent in self._folder.parents if parent.is_dir())
+        copy = folder / f"orc-rescued-{os.getpid()}.db"
+        with contextlib.suppress(FileNotFoundError):
+            copy.unlink()
+        self._db.execute("VACUUM INTO ?", (str(copy),))
+        return copy
+
+    def _fetch(self, name: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
+        with translated(self.path):
+            return self._db.execute(self._sql[name], values).fetchall()
+
+    def run(self, run: str) -> StoredRun | None:
+        """One run by its exact id."""
+        rows = self._fetch("select_run", run)
+        return _listed(rows[0]) if rows else None
+
+    def runs(self) -> list[StoredRun]:
+        """All runs, newest first."""
+        return [_listed(row) for row in self._fetch("select_runs")]
+
+    def spec(self, run: str) -> bytes:
+        """The specification the run was created with."""
+        return self._fetch("select_spec", run)[0][0]  # type: ignore[return-value]
+
+    def rows(self, run: str, after: int = 0) -> list[Row]:
+        """The journal of a run in order."""
+        return self._fetch("select_rows", self._key(run), after)  # type: ignore[return-value]
+
+    def post(self, run: str, directive: str, body: bytes, at_us: int) -> bool:
+        """Puts a directive into the inbox, ahead of any busy engine."""
+        with translated(self.path):
+            fcntl.flock(self._turnstile, fcntl.LOCK_EX)
+            try:
+                with self._writing():
+                    self._db.execute(self._sql["insert_directive"], (directive, self._key(run), at_us, body))
+                    return self._db.changes() == 1
+            finally:
+                fcntl.flock(self._turnstile, fcntl.LOCK_UN)
+
+    def moved(self) -> bool:
+        """Whether another connection committed since the last call."""
+        with translated(self.path):
+            version = self._pragma("data_version")
+        moved, self._data_version = version != self._data_version, version
+        return moved
+
+    def inbox(self, run: str) -> list[tuple[str, bytes]]:
+        """Directives of a run not taken yet."""
+        return self._fetch("select_inbox", self._key(run))  # type: ignore[return-value]
+
+    def printed(self, run: str) -> dict[str, list[Identity]]:
+        """Identities of the run's print-outs by path."""
+        found: dict[str, list[Identity]] = {}
+        for path, body in self._fetch("select_printed", self._key(run)):
+            found.setdefault(str(path), []).append(_identity(body))  # type: ignore[arg-type]
+        return found
+
+    def usage(self, run: str | None = None) -> list[StoredUsage]:
+        """The ledger of one run, or of all."""
+        return [
+            StoredUsage(run=name, unit=unit, effect=effect, agent=agent, at_us=at_us, usage=_usage(body))  # type: ignore[arg-type]
+            for name, unit, effect, agent, at_us, body in self._fetch("select_usage", run)
+        ]
+
+    def rename(self, run: str, to: str) -> None:
+        """Gives a run another id."""
+        self._write(lambda: self._db.execute(self._sql["rename_run"], (run, to)))
+        self._keys.pop(run, None)
+
+    def delete(self, run: str) -> None:
+        """Forgets a run and everything of it."""
+        self._write(lambda: self._db.execute(self._sql["delete_run"], (run,)))
+        self._keys.pop(run, None)
+
+    def _write(self, action: Callable[[], object]) -> None:
+        with translated(self.path), self._writing():
+            action()
+
+    def reserve(self, *, release: bool) -> None:
+        """Keeps or gives up a file of a megabyte."""
+        reserve = self._folder / "reserve"
+        with contextlib.suppress(OSError):
+            if release:
+                reserve.unlink(missing_ok=True)
+            elif not reserve.exists():
+                reserve.write_bytes(bytes(RESERVE_BYTES))
+
+    def close(self) -> None:
+        """Ends the connection."""
+        os.close(self._turnstile)
+        self._db.close()
+
+
+def _listed(row: tuple[apsw.SQLiteValue, ...]) -> StoredRun:
+    run, system, name, context, summary, updated_us = row
+    return StoredRun(
+        id=run,  # type: ignore[arg-type]
+        system=system,  # type: ignore[arg-type]
+        name=name,  # type: ignore[arg-type]
+        context=_context(context),  # type: ignore[arg-type]
+        summary=_summary(summary),  # type: ignore[arg-type]
+        updated_us=updated_us,  # type: ignore[arg-type]
+    )

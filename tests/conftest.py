@@ -1,0 +1,39 @@
+"""What every test stands on: a git that reads nobody's configuration, and a fresh repository on request.
+
+Tests import their neighbours in full (`from tests.crash.rig import …`); the folders are namespace packages.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+GIT_ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Ada Example",
+    "GIT_AUTHOR_EMAIL": "ada@example.com",
+    "GIT_COMMITTER_NAME": "Ada Example",
+    "GIT_COMMITTER_EMAIL": "ada@example.com",
+}
+
+
+def pytest_configure() -> None:
+    """Set for the whole process, so that every program a test starts sees the same git."""
+    os.environ.update(GIT_ENVIRONMENT)
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        os.environ.pop(name, None)  # a hook that runs the tests must not lend them its repository
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A git repository with one commit on `main`."""
+    home = tmp_path / "repo"
+    home.mkdir()
+    (home / "README.md").write_text("A repository to work on.\n")
+    for command in (["init", "--quiet", "--initial-branch=main"], ["add", "--all"], ["commit", "--quiet", "--message", "First"]):
+        subprocess.run(["git", *command], cwd=home, check=True)
+    return home

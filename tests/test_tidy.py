@@ -1,0 +1,299 @@
+"""The house style as tests, one per rule; the message says what to do. Rules are bent in the lists below or not at all."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import PurePath
+
+import pytest
+
+from tests.tidy.source import ROOT, Function, Module, check_none, dotted, files, modules, package
+
+MODULE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+DOCSTRING_LINES_MAX = 8
+
+SRC = "src/agent_orchestrator"
+
+CATCHES_EVERYTHING = {
+    f"{SRC}/engine/perform/": "around a performed effect: its failure becomes an event",
+    f"{SRC}/surfaces/cli/main.py": "the process edge: a bug becomes one sentence and an exit code",
+}
+IMPORTS_LATE = {
+    f"{SRC}/surfaces/cli/": "a command pays only for what it uses: `orc status` imports neither asyncio nor rich",
+    f"{SRC}/cli.py": "the same program as surfaces/cli",
+    f"{SRC}/agents/__init__.py": "an adapter is loaded when it is chosen",
+    f"{SRC}/systems/__init__.py": "a system is loaded when a run of it is",
+}
+READS_ENVIRONMENT = f"{SRC}/config.py"
+READS_CLOCK = f"{SRC}/engine/clock.py"
+RUNS_GIT = f"{SRC}/git/"
+PRINTS = f"{SRC}/surfaces/"
+SKIPS: dict[str, str] = {}
+"""Test files that may skip, and why. None does."""
+
+FORBIDDEN_WORDS = {"utils", "util", "helpers", "helper", "common", "manager", "service", "handler", "base", "misc"}
+LEFT_UNDONE = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+MACHINE_PATH = re.compile(
+    r"(?<![\w.}])/(?:root|work|home/(?!user\b|you\b|me\b)\w+|Users/(?!operator\b|you\b)\w+|opt/(?:pypi|wheels))(?=/)"
+)
+REGISTRY_HOST = re.compile(
+    r"index-url\s*[=\s]\s*\w+:/|://[^\s/:(]*(?:pythonhosted|artifactory|jfrog|nexus)|:/{2,3}[\w./-]+/simple\b"
+)
+STARTS_PROGRAM = re.compile(
+    r"(?:^|\.)(?:run|Popen|call|check_call|check_output|create_subprocess_exec|posix_spawnp?|exec[lv]p?e?|Order)$"
+)
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(<?([^)\s>]+)>?\)")
+
+
+def _is_listed(module: Module, places: dict[str, str]) -> bool:
+    return any(module.path == place or (place.endswith("/") and module.path.startswith(place)) for place in places)
+
+
+def _prose(docstring: str) -> list[str]:
+    """A docstring's lines of text: drawings and examples are indented."""
+    return [line for line in docstring.splitlines() if line and not line.startswith(" ")]
+
+
+# Sizes and names
+
+
+def test_no_module_is_longer_than_400_lines() -> None:
+    long = ((module.path, module.text.count("\n")) for module in modules())
+    check_none(
+        (f"{path}: {lines} lines" for path, lines in long if lines > MODULE_LINES_MAX), "split the module by what it is about"
+    )
+
+
+def test_no_function_is_longer_than_70_lines() -> None:
+    sizes = ((m.at(f), f.name, (f.end_lineno or f.lineno) - f.lineno + 1) for m in modules() for f in m.functions())
+    check_none((f"{at}: {name} has {size} lines" for at, name, size in sizes if size > FUNCTION_LINES_MAX), "split the function")
+
+
+def test_every_module_says_in_a_few_lines_what_it_is_for() -> None:
+    said = [(module, _prose(ast.get_docstring(module.tree) or "")) for module in package() if module.text.strip()]
+    faults = [f"{module.path}: {len(lines)} lines" for module, lines in said if not 1 <= len(lines) <= DOCSTRING_LINES_MAX]
+    check_none(faults, "a module docstring has 1 to 8 lines of text (indented drawings are free)")
+
+
+def test_no_module_is_named_after_nothing() -> None:
+    named = (
+        (module.path, {word for part in PurePath(module.path).with_suffix("").parts for word in part.split("_")})
+        for module in modules()
+    )
+    check_none(
+        (path for path, words in named if words & FORBIDDEN_WORDS),
+        f"name the module after its noun, not {sorted(FORBIDDEN_WORDS)}",
+    )
+
+
+def test_public_names_are_listed_in_order() -> None:
+    faults = []
+    for module in package():
+        for node in module.tree.body:
+            if isinstance(node, ast.Assign) and any(dotted(target) == "__all__" for target in node.targets):
+                names = ast.literal_eval(node.value)
+                if list(names) != sorted(set(names)):
+                    faults.append(module.at(node))
+    check_none(faults, "__all__ is a literal, sorted, without repeats")
+
+
+def test_nothing_is_left_undone() -> None:
+    faults = []
+    for path in files():
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if LEFT_UNDONE.search(line):
+                faults.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    check_none(faults, "do it, or open an issue")
+
+
+# What code may touch
+
+
+def _catches_everything(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {dotted(kind).rsplit(".", 1)[-1] for kind in kinds if kind is not None}
+    last = handler.body[-1]
+    passes_on = isinstance(last, ast.Raise) and last.exc is None
+    return handler.type is None or "Exception" in names or ("BaseException" in names and not passes_on)
+
+
+def test_only_performed_effects_and_the_process_edge_catch_everything() -> None:
+    handlers = ((m, h) for m in package() if not _is_listed(m, CATCHES_EVERYTHING) for h in m.nodes(ast.ExceptHandler))
+    check_none(
+        (m.at(h) for m, h in handlers if isinstance(h, ast.ExceptHandler) and _catches_everything(h)),
+        "name the errors that can happen here; a broken invariant must not be caught",
+    )
+
+
+def test_only_config_reads_the_environment() -> None:
+    faults = []
+    for module in package():
+        if module.path != READS_ENVIRONMENT:
+            used = [(node, dotted(node)) for node in module.nodes(ast.Attribute)]
+            faults += [
+                module.at(node) for node, name in (*used, *module.imports()) if re.match(r"os\.(environb?|getenvb?)$", name)
+            ]
+    check_none(faults, "take it from Settings; only config.py reads the environment")
+
+
+def test_only_the_clock_reads_the_time() -> None:
+    faults = []
+    for module in package():
+        if module.path != READS_CLOCK:
+            faults += [module.at(node) for node, name in module.imports() if name == "time" or name.startswith("time.")]
+            faults += [
+                module.at(node) for node, name in module.calls() if re.search(r"\b(datetime|date)\.(now|utcnow|today)$", name)
+            ]
+    check_none(faults, "ask the clock you were given; only engine/clock.py reads the time")
+
+
+def _starts_git(call: ast.Call, name: str) -> bool:
+    given = [*call.args[:2], *(keyword.value for keyword in call.keywords if keyword.arg in {"args", "argv"})]
+    first = [node.elts[0] if isinstance(node, ast.List | ast.Tuple) and node.elts else node for node in given]
+    return bool(STARTS_PROGRAM.search(name)) and any(isinstance(node, ast.Constant) and node.value == "git" for node in first)
+
+
+def test_only_the_git_package_starts_git() -> None:
+    calls = ((m, call, name) for m in package() if not m.path.startswith(RUNS_GIT) for call, name in m.calls())
+    check_none((m.at(call) for m, call, name in calls if _starts_git(call, name)), "ask agent_orchestrator.git")
+
+
+def test_only_surfaces_print() -> None:
+    calls = ((m, call, name) for m in package() if not m.path.startswith(PRINTS) for call, name in m.calls())
+    check_none((m.at(call) for m, call, name in calls if name == "print"), "return it; only surfaces speak to a terminal")
+
+
+def test_imports_stand_at_the_top() -> None:
+    faults = []
+    for module in package():
+        if not _is_listed(module, IMPORTS_LATE):
+            inner = (node for function in module.functions() for node in ast.walk(function))
+            faults += [module.at(node) for node in inner if isinstance(node, ast.Import | ast.ImportFrom)]
+    check_none(faults, "an import inside a function hides a lost layer")
+
+
+# Tests
+
+
+def _tests() -> list[tuple[Module, Function]]:
+    return [
+        (module, function) for module in modules("tests") for function in module.functions() if function.name.startswith("test_")
+    ]
+
+
+def _can_fail(function: Function) -> bool:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant):
+            return True
+        if isinstance(node, ast.Call) and re.match(
+            r"(raises|warns|fail|_?(check|assert|expect)_\w+)$", dotted(node.func).rsplit(".", 1)[-1]
+        ):
+            return True
+    return False
+
+
+def test_every_test_can_fail() -> None:
+    faults = [f"{module.at(function)}: {function.name}" for module, function in _tests() if not _can_fail(function)]
+    check_none(faults, "a test asserts, expects an error, or calls a check_*")
+
+
+def test_no_two_tests_of_a_module_share_a_name() -> None:
+    seen: set[tuple[str, str]] = set()
+    faults = []
+    for module in modules("tests"):
+        for node in module.tree.body:
+            if isinstance(node, Function) and node.name.startswith("test_"):
+                if (module.path, node.name) in seen:
+                    faults.append(f"{module.at(node)}: {node.name}")
+                seen.add((module.path, node.name))
+    check_none(faults, "the second hides the first")
+
+
+def test_nothing_is_mocked() -> None:
+    faults = []
+    for module in modules("tests"):
+        faults += [module.at(node) for node, name in module.imports() if name.startswith(("unittest.mock", "mock."))]
+        faults += [module.at(node) for node, name in module.calls() if re.search(r"(monkeypatch|mocker)\.(setattr|patch)", name)]
+    check_none(faults, "use the fakes that ship in agent_orchestrator.testing")
+
+
+def test_no_test_is_skipped() -> None:
+    faults = []
+    for module in modules("tests"):
+        if module.path not in SKIPS:
+            named = ((node, dotted(node)) for node in module.nodes(ast.Attribute))
+            faults += [module.at(n) for n, name in named if re.match(r"pytest\.(mark\.)?(skip|skipif|xfail|importorskip)$", name)]
+    check_none(faults, "mend the test or delete it; a reasoned exception belongs in SKIPS")
+
+
+def test_a_test_sleeps_only_while_it_polls() -> None:
+    faults = []
+    for module in modules("tests"):
+        loops = [node for loop in module.nodes(ast.While, ast.For, ast.AsyncFor) for node in ast.walk(loop)]
+        for call, name in module.calls():
+            waits = name in {"time.sleep", "sleep"} or (name == "asyncio.sleep" and ast.unparse(call.args[0]) != "0")
+            if waits and call not in loops:
+                faults.append(module.at(call))
+    check_none(faults, "let the fake clock jump, or poll for what you wait for")
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("pattern", "what"),
+    [(MACHINE_PATH, "a path of one machine"), (REGISTRY_HOST, "a package registry")],
+    ids=["paths", "registries"],
+)
+def test_no_file_names_a_developers_machine(pattern: re.Pattern[str], what: str) -> None:
+    faults = []
+    for path in files():
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if pattern.search(line):
+                faults.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    check_none(faults, f"{what} has no place in the project")
+
+
+def test_every_sql_file_and_statement_is_used() -> None:
+    code = "\n".join(module.text for module in package())
+    faults = []
+    for path in files():
+        if path.suffix == ".sql":
+            names = [path.parent.name if path.parent.name == "migrations" else path.name]
+            names += re.findall(r"^-- name: (\w+)$", path.read_text("utf-8"), re.M)
+            faults += [f"{path.relative_to(ROOT)}: {name}" for name in names if not re.search(rf"\b{re.escape(name)}\b", code)]
+    check_none(faults, "nobody names it: delete it")
+
+
+def _anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_link_of_the_docs_resolves() -> None:
+    faults = []
+    for path in files():
+        if path.suffix == ".md":
+            for target in LINK.findall(re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text("utf-8"), flags=re.S)):
+                file, _, anchor = target.partition("#")
+                there = path.parent / file if file else path
+                broken = not there.exists() or (
+                    anchor and there.suffix == ".md" and anchor not in _anchors(there.read_text("utf-8"))
+                )
+                if broken and "://" not in target and not target.startswith("mailto:"):
+                    faults.append(f"{path.relative_to(ROOT)}: {target}")
+    check_none(faults, "the link leads nowhere")
+
+
+def test_the_drawn_exception_tree_is_the_real_one() -> None:
+    (module,) = [module for module in package() if module.path == f"{SRC}/errors.py"]
+    drawn: dict[str, str] = {}
+    branch = ["Exception"]
+    for bars, name in re.findall(r"^    ([│├└─ ]*)(\w+)", (ast.get_docstring(module.tree) or ""), re.M):
+        depth = len(bars) // 4 + 1
+        drawn[name] = branch[depth - 1]
+        branch[depth:] = [name]
+    real = {node.name: dotted(node.bases[0]) for node in module.tree.body if isinstance(node, ast.ClassDef) and node.bases}
+    assert drawn == real

@@ -1,0 +1,84 @@
+"""The files that the style rules look at, parsed once, and the one way a rule complains."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("src", "tests", "benchmarks", "docs", "examples", ".ci")
+TEXT = {".py", ".md", ".sql", ".json", ".yaml", ".yml", ".toml", ".sh", ".txt", ".cfg", ""}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Module(NamedTuple):
+    """One Python file."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    def at(self, node: ast.AST) -> str:
+        """Where a node stands, as editors open it."""
+        return f"{self.path}:{getattr(node, 'lineno', 1)}"
+
+    def nodes(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
+        """Every node of these kinds."""
+        return (node for node in ast.walk(self.tree) if isinstance(node, kinds))
+
+    def functions(self) -> Iterator[Function]:
+        """Every function and method."""
+        return (node for node in ast.walk(self.tree) if isinstance(node, Function))
+
+    def calls(self) -> Iterator[tuple[ast.Call, str]]:
+        """Every call with the dotted name of what is called."""
+        return ((node, dotted(node.func)) for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+
+    def imports(self) -> Iterator[tuple[ast.AST, str]]:
+        """Every imported name, in full."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from ((node, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` of a name or attribute; what cannot be named (a call, an index) is left out."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}".lstrip(".")
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+@cache
+def files() -> tuple[Path, ...]:
+    """Every text file that belongs to the project."""
+    inside = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
+    found = (path for path in (*ROOT.iterdir(), *inside) if path.is_file() and path.suffix in TEXT)
+    return tuple(sorted(path for path in found if "__pycache__" not in path.parts))
+
+
+@cache
+def modules(folder: str = "") -> tuple[Module, ...]:
+    """Every Python file below a folder of the project."""
+    python = [path for path in files() if path.suffix == ".py" and path.is_relative_to(ROOT / folder)]
+    parsed = []
+    for path in python:
+        text = path.read_text("utf-8")
+        parsed.append(Module(str(path.relative_to(ROOT)), text, ast.parse(text, str(path))))
+    return tuple(parsed)
+
+
+def package() -> tuple[Module, ...]:
+    """The modules that ship."""
+    return modules("src")
+
+
+def check_none(faults: Iterable[str], rule: str) -> None:
+    """Fails with the rule and every place that breaks it."""
+    found = list(faults)
+    assert not found, "\n  ".join([f"{rule}:", *found])
