@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from agent_orchestrator.errors import InvalidValue
 
@@ -19,8 +20,14 @@ _DURATION = re.compile(r"\s*(?:(\d+(?:\.\d+)?)\s*h)?\s*(?:(\d+(?:\.\d+)?)\s*m)?\
 
 def iso(at_us: int) -> str:
     """2025-01-15T14:30:00.123456Z: always six decimals."""
-    moment = _EPOCH + timedelta(microseconds=at_us)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z"
+    second, rest_us = divmod(at_us, US)
+    return f"{_iso_second(second)}.{rest_us:06d}Z"
+
+
+@lru_cache(maxsize=256)
+def _iso_second(second: int) -> str:
+    """The facts of one tick share their second, and a journal of 10,000 steps is folded in one go."""
+    return (_EPOCH + timedelta(seconds=second)).isoformat(timespec="seconds")[:19]
 
 
 def from_iso(text: str) -> int:

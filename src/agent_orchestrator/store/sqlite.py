@@ -167,10 +167,9 @@ class SqliteStore:
             return Conflict(run=part.run, expected=part.expected_seq, found=-1)
         execute, sql = self._db.execute, self._sql
         if part.body is not None:
-            # The insert is the run's savepoint: it is its first statement, and a failed one leaves no trace.
-            try:
-                execute(sql["insert_event"], (key, part.expected_seq + 1, part.at_us, part.body))
-            except apsw.ConstraintError:
+            # The insert is the run's savepoint: it is its first statement, and one that does not fit leaves no trace.
+            execute(sql["insert_event"], (key, part.expected_seq + 1, part.at_us, part.body))
+            if not self._db.changes():
                 found = execute(sql["last_seq"], (key,)).fetchone()
                 return Conflict(run=part.run, expected=part.expected_seq, found=found[0] if found else -1)
         if part.summary is not None:

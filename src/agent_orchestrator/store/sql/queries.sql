@@ -8,7 +8,8 @@ INSERT INTO runs (id, system, name, context, spec, summary, created_us, updated_
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7);
 
 -- name: insert_event
-INSERT INTO events (run, seq, at_us, body) VALUES (?1, ?2, ?3, ?4);
+INSERT INTO events (run, seq, at_us, body)
+SELECT ?1, ?2, ?3, ?4 WHERE (SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1) = ?2 - 1;
 
 -- name: last_seq
 SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1;

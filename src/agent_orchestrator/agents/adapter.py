@@ -1,0 +1,99 @@
+"""What an agent adapter is: how to start a program and how to judge its end. One adapter, one file.
+
+An adapter is pure apart from reading the files of its own launch; it never starts, watches or stops anything,
+that is the engine's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from agent_orchestrator.core.effects import AgentChoice, RunAgent
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.report import Report
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One launch of an agent, with every path made absolute. The prompt and feedback files are written already."""
+
+    effect: RunAgent
+    run: str
+    home: Path
+    workdir: Path
+    launch_dir: Path
+    prompt: Path
+    """The prompt as this launch gets it: variables filled in, feedback appended."""
+    report: Path
+    artifacts_dir: Path
+    feedback: Path | None
+    answer: Path | None
+    inherited_env: dict[str, str]
+    """The explicit environment children start from; nothing else of ours reaches them."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How to start: nothing in it is ever seen by a shell."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    stdin: Path | None
+    """None gives an empty standard input."""
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How a launch ended, as the engine saw it."""
+
+    exit_code: int | None
+    """None when it vanished; above 128 when a signal ended it."""
+    cause: Failure | None
+    """Why the engine ended it (time-out, output limit, stop), or that it was lost; None when it ended by itself."""
+    started_us: int
+    ended_us: int
+    out: Path
+    err: Path
+    warnings: tuple[str, ...] = ()
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What an ended launch means. Success is `failure` None."""
+
+    failure: Failure | None = None
+    report: Report | None = None
+    usage: Usage | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Agent(Protocol):
+    """An adapter. It is stateless; `options` of the choice carry what differs from run to run."""
+
+    name: str
+    appends_feedback: bool
+    """Whether feedback may be written below the prompt; False where the prompt is a program."""
+
+    def preflight(self, choice: AgentChoice) -> None:
+        """Raises AgentMissing or a UsageError when this choice could never start; called before a run is created."""
+
+    def plan(self, task: Task) -> Plan:
+        """How to start this task."""
+
+    def judge(self, task: Task, ending: Ending) -> Verdict:
+        """Whether it succeeded: exit code, the engine's cause and the report must agree."""
+
+
+class InProcessAgent(Protocol):
+    """An agent that needs no process: it plays its part inside the engine and dies with it."""
+
+    name: str
+
+    def preflight(self, choice: AgentChoice) -> None:
+        """As for Agent."""
+
+    def delay_s(self, task: Task) -> float:
+        """How long the part takes; infinite for one that hangs."""
+
+    def act(self, task: Task) -> Verdict:
+        """Plays the part after the delay: writes its files and reports."""

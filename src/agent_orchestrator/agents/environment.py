@@ -1,0 +1,104 @@
+"""The environment and the prompt that an agent gets: pure functions of its task.
+
+Every program can be an agent because this is all it needs to know; the names are a public contract.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_orchestrator.agents.adapter import Task
+
+NESTED = frozenset(
+    {
+        "CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_REMOTE",
+        "CLAUDE_CODE_REMOTE_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "CODEX_SANDBOX",
+        "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CURSOR_AGENT", "GEMINI_CLI", "OPENCODE",
+        "OLDPWD",
+    }
+)  # fmt: skip
+"""Marks that an agent CLI leaves for its children: with them another one refuses to start or joins the wrong session.
+
+Names, not a prefix: CLAUDE_CODE_USE_BEDROCK, CLAUDE_CODE_OAUTH_TOKEN and their like are settings that agents need.
+"""
+
+FEEDBACK_TITLE = "## What earlier iterations and attempts ran into"
+
+_OPTIONAL = frozenset({"STEP_MODEL", "FEEDBACK_PATH", "MANUAL_RESULT_PATH"})
+_DEP = re.compile(r"DEP_[A-Z0-9_]+_ARTIFACT(?:S|_\d+)\Z")
+_NAME = re.compile(r"(?<!\$)\{([^{}\s]+)\}")
+_BACKTICKS = re.compile(r"`{3,}")
+
+
+def build_environment(task: Task) -> dict[str, str]:
+    """What the agent's process gets: the inherited variables, the contract's, and those of the effect last."""
+    effect = task.effect
+    env = {name: value for name, value in task.inherited_env.items() if not _is_foreign(name)}
+    env |= {
+        "RUN_ID": task.run,
+        "STEP_ID": effect.unit,
+        "AGENT_ID": effect.role,
+        "ITERATION": str(effect.iteration),
+        "STEP_ATTEMPT": str(effect.attempt),
+        "REPO_DIR": str(task.workdir),
+        "PROMPT_PATH": str(task.prompt),
+        "REPORT_PATH": str(task.report),
+        "ARTIFACTS_DIR": str(task.artifacts_dir),
+        "PWD": str(task.workdir),
+    }
+    if effect.agent.model is not None:
+        env["STEP_MODEL"] = effect.agent.model
+    if task.feedback is not None:
+        env["FEEDBACK_PATH"] = str(task.feedback)
+    if task.answer is not None:
+        env["MANUAL_RESULT_PATH"] = str(task.answer)
+    for unit, artifacts in effect.inputs.items():
+        paths = [str(task.workdir / artifact) for artifact in artifacts]
+        prefix = f"DEP_{_as_variable(unit)}_ARTIFACT"
+        env |= {f"{prefix}_{number}": path for number, path in enumerate(paths)}
+        env[f"{prefix}S"] = ",".join(paths)
+    return env | effect.env
+
+
+def render_prompt(text: str, variables: Mapping[str, str], feedback: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The prompt with `{NAME}` filled in for names that are known, and what went wrong before told at its end.
+
+    `${NAME}` is left alone: it is a shell's, not ours. Values are not looked at again, so they cannot nest.
+    """
+    filled = _NAME.sub(lambda match: variables.get(match[1], match[0]), text)
+    if not feedback:
+        return filled
+    told = "\n".join(_told(entry) for entry in feedback)
+    return f"{filled.rstrip()}\n\n{FEEDBACK_TITLE}\n\nOldest first; deal with the last one.\n\n{told}"
+
+
+def _is_foreign(name: str) -> bool:
+    return name in NESTED or name in _OPTIONAL or _DEP.match(name) is not None
+
+
+def _as_variable(unit: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "_", unit.upper())
+
+
+def _told(entry: Mapping[str, Any]) -> str:
+    title = ", ".join(
+        f"{key} {entry[key]}" for key in ("step", "iteration", "attempt") if isinstance(entry.get(key), (str, int))
+    )
+    lines = [f"### {title or 'Earlier'}", ""]
+    for key, value in entry.items():
+        if key not in {"step", "iteration", "attempt"} and value not in (None, "", [], {}):
+            lines += _lines(key.replace("_", " "), value)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(name: str, value: Any) -> list[str]:
+    if isinstance(value, list | tuple) and all(isinstance(item, str) and "\n" not in item for item in value):
+        return [f"- {name}:", *(f"  - {item}" for item in value)]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if "\n" not in text.strip():
+        return [f"- {name}: {text.strip()}"]
+    fence = max((len(run) + 1 for run in _BACKTICKS.findall(text)), default=3) * "`"
+    return [f"- {name}:", "", fence, text.rstrip("\n"), fence, ""]

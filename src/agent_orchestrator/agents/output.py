@@ -1,0 +1,58 @@
+"""Reads the end of what a program wrote, however much that is: never more than a few hundred kilobytes are touched."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
+
+_LAST_LINE_BYTES = 64 * 1024
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def read_tail(path: Path, chars: int = TAIL_CHARS) -> str:
+    """The last characters of a file; nothing where there is none."""
+    # A character has at most four bytes; one more than asked for shows whether the first is whole.
+    raw, cut = _last_bytes(path, chars * 4 + 4)
+    text = raw.decode("utf-8", "replace")
+    return text[-chars:] if cut or len(text) > chars else text
+
+
+def read_last_line(path: Path) -> str:
+    """The last line with something to read in it, without colours and control characters, at most ERROR_LINE_CHARS."""
+    raw, _ = _last_bytes(path, _LAST_LINE_BYTES)
+    for line in reversed(raw.decode("utf-8", "replace").splitlines()):
+        # What a carriage return overwrote (a progress bar) was cut off by splitlines; the rest is for a person's eyes.
+        readable = plain(line).strip()
+        if readable:
+            return readable if len(readable) <= ERROR_LINE_CHARS else readable[: ERROR_LINE_CHARS - 1] + "…"
+    return ""
+
+
+def plain(text: str) -> str:
+    """The text without terminal escapes and control characters; tabs and newlines stay."""
+    return _CONTROLS.sub("", _ESCAPES.sub("", text))
+
+
+def _last_bytes(path: Path, count: int) -> tuple[bytes, bool]:
+    """The last bytes of a regular file, and whether there are more before them."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return b"", False
+    with open(opened, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, not a path
+        try:
+            size = file.seek(0, os.SEEK_END)
+            start = max(0, size - count)
+            file.seek(start)
+            parts = []
+            left = size - start
+            while left > 0 and (part := file.read(left)):
+                parts.append(part)
+                left -= len(part)
+        except OSError:  # a pipe or a device in its place
+            return b"", False
+    return b"".join(parts), start > 0

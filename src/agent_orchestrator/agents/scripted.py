@@ -1,0 +1,187 @@
+"""`scripted`: a deterministic agent that plays a script: for tests, demonstrations and rehearsals without a model.
+
+Inside the engine it needs no process and dies with it. `python -m agent_orchestrator.agents.scripted SCRIPT` plays the
+same script as a program under the environment contract, and so outlives the engine like any other agent.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.agents.adapter import Task, Verdict
+from agent_orchestrator.agents.judging import verdict_of
+from agent_orchestrator.agents.script import Rule, load_script
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.report import REPORT_SCHEMA
+from agent_orchestrator.errors import InvalidValue, OrcError
+
+UNSCRIPTED = Rule()
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Who plays, where."""
+
+    run: str
+    step: str
+    role: str
+    iteration: str
+    attempt: str
+    workdir: Path
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    exit_code: int
+    report: bytes | None
+    said: str
+    error: str
+
+
+class ScriptedAgent:
+    """The in-process adapter. Option: `script`, a path; without one every part is COMPLETED."""
+
+    name = "scripted"
+
+    def preflight(self, choice: AgentChoice) -> None:
+        """The script must be valid."""
+        _rules(choice)
+
+    def delay_s(self, task: Task) -> float:
+        """As long as the rule takes; a script that was broken meanwhile fails at once, in `act`."""
+        try:
+            rule = _rule_for(_rules(task.effect.agent), _part(task))
+        except OrcError:
+            return 0.0
+        return math.inf if rule.hang else rule.takes
+
+    def act(self, task: Task) -> Verdict:
+        """Plays, and is judged like a program. The report is in the verdict; no file of the launch is written."""
+        part = _part(task)
+        try:
+            rule = _rule_for(_rules(task.effect.agent), part)
+            played = play(rule, part)
+        except (OrcError, ValueError) as error:
+            return Verdict(failure=Failure(kind=FailureKind.SPEC, message=f"The script cannot be played: {error}"))
+        except OSError as error:
+            return Verdict(failure=Failure(kind=FailureKind.EXIT, message=f"The script could not be played: {error}"))
+        verdict = verdict_of(
+            played.exit_code, played.report, task.effect.report, where="its report", last_line=played.error
+        )
+        return msgspec.structs.replace(verdict, usage=rule.usage)
+
+
+def play(rule: Rule, part: Part) -> Played:
+    """Does what the rule says to the working tree. Raises OSError, and ValueError for a path that leads out."""
+    for name, text in rule.write.items():
+        _inside(part.workdir, name).write_text(text, "utf-8")
+    for name, text in rule.append.items():
+        with _inside(part.workdir, name).open("a", encoding="utf-8") as file:
+            file.write(text)
+    for name in rule.delete:
+        _inside(part.workdir, name).unlink(missing_ok=True)
+    exit_code = rule.exit or (1 if rule.fail is not None else 0)
+    return Played(exit_code=exit_code, report=_report(rule, part, exit_code), said=rule.say, error=rule.fail or "")
+
+
+def _report(rule: Rule, part: Part, exit_code: int) -> bytes | None:
+    if rule.malformed_report is not None:
+        return rule.malformed_report.encode()
+    if rule.report is None or (exit_code != 0 and not rule.report):
+        return None
+    report = {
+        "schema": REPORT_SCHEMA,
+        "run_id": part.run,
+        "step_id": part.step,
+        "agent": part.role,
+        "status": "COMPLETED",
+        **({"logs": [rule.say]} if rule.say else {}),
+        **({"gate_failure": rule.gate_failure} if rule.gate_failure is not None else {}),
+        **rule.report,
+    }
+    return msgspec.json.encode(report)
+
+
+def _inside(workdir: Path, name: str) -> Path:
+    """The path made ready for writing; a symbolic link must not lead the script out of the tree."""
+    root = workdir.resolve()
+    path = (root / name).resolve()
+    if not path.is_relative_to(root):
+        raise ValueError(f"{name} leads out of the working tree")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _rules(choice: AgentChoice) -> tuple[Rule, ...]:
+    script = choice.options.get("script")
+    if script is None:
+        return ()
+    if not isinstance(script, str):
+        raise InvalidValue(what="The script", value=script, expected="a path")
+    return load_script(Path(script))
+
+
+def _rule_for(rules: tuple[Rule, ...], part: Part) -> Rule:
+    for rule in rules:
+        if rule.matches(part.step, part.role, part.iteration, part.attempt):
+            return rule
+    return UNSCRIPTED
+
+
+def _part(task: Task) -> Part:
+    effect = task.effect
+    return Part(
+        run=task.run,
+        step=effect.unit,
+        role=effect.role,
+        iteration=str(effect.iteration),
+        attempt=str(effect.attempt),
+        workdir=task.workdir,
+    )
+
+
+def main(argv: list[str], environ: Mapping[str, str]) -> int:
+    """The same as a program."""
+    if len(argv) != 1:
+        print("usage: python -m agent_orchestrator.agents.scripted SCRIPT", file=sys.stderr)
+        return 2
+    part = Part(
+        run=environ.get("RUN_ID", ""),
+        step=environ.get("STEP_ID", ""),
+        role=environ.get("AGENT_ID", ""),
+        iteration=environ.get("ITERATION", "0"),
+        attempt=environ.get("STEP_ATTEMPT", "1"),
+        workdir=Path(environ.get("REPO_DIR", ".")),
+    )
+    try:
+        rule = _rule_for(load_script(Path(argv[0])), part)
+        if rule.hang:
+            signal.pause()
+        if rule.takes:
+            threading.Event().wait(rule.takes)
+        played = play(rule, part)
+        if played.report is not None and "REPORT_PATH" in environ:
+            Path(environ["REPORT_PATH"]).write_bytes(played.report)
+    except (OrcError, OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if played.said:
+        print(played.said)
+    if played.error:
+        print(played.error, file=sys.stderr)
+    return played.exit_code
+
+
+AGENT = ScriptedAgent()
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], os.environ))

@@ -1,0 +1,29 @@
+"""`shell`: the prompt is a script, run by `sh` in the working tree; a step that needs no model."""
+
+from __future__ import annotations
+
+from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
+from agent_orchestrator.agents.environment import build_environment
+from agent_orchestrator.agents.judging import judge
+from agent_orchestrator.core.effects import AgentChoice
+
+
+class ShellAgent:
+    """An adapter for scripts."""
+
+    name = "shell"
+    appends_feedback = False
+
+    def preflight(self, choice: AgentChoice) -> None:
+        """There is a shell wherever the engine itself can run."""
+
+    def plan(self, task: Task) -> Plan:
+        """The script by path, so that its own input stays empty."""
+        return Plan(argv=("/bin/sh", str(task.prompt)), env=build_environment(task), stdin=None)
+
+    def judge(self, task: Task, ending: Ending) -> Verdict:
+        """By exit code and, where the script wrote one, its report."""
+        return judge(task, ending)
+
+
+AGENT = ShellAgent()

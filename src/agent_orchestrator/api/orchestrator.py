@@ -1,0 +1,174 @@
+"""Orchestrator: the one object every surface talks to. It reads runs, sends directives and drives.
+
+Reading and sending need no event loop; the engine is imported only by `drive`, so that `orc status` stays instant.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agent_orchestrator.config import Settings, load_settings
+from agent_orchestrator.core.events import DirectiveRefused, Event
+from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.inputs import Directive, Input
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import Context, System
+from agent_orchestrator.engine.clock import SystemClock, boot_id
+from agent_orchestrator.engine.journal import Folded, encode_events, fold
+from agent_orchestrator.engine.ownership import Ownership, owner_of
+from agent_orchestrator.errors import AmbiguousRun, Refused, UnknownRun
+from agent_orchestrator.git.exclude import exclude
+from agent_orchestrator.store.port import Append, NewRun, StoredRun
+from agent_orchestrator.store.sqlite import SqliteStore
+from agent_orchestrator.systems import find_system
+
+from agent_orchestrator.version import __version__
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+    from agent_orchestrator.engine.engine import Observer, World
+    from agent_orchestrator.engine.process import ProcessLaunches
+
+
+class Orchestrator:
+    """Everything that can be done with the runs of one repository."""
+
+    def __init__(self, repo: str | None = None, *, settings: Settings | None = None) -> None:
+        self.settings = settings or load_settings(repo)
+        self.clock = SystemClock()
+        self._store: SqliteStore | None = None
+
+    @property
+    def store(self) -> SqliteStore:
+        """The store, opened (and made) when first needed."""
+        if self._store is None:
+            self._store = SqliteStore(self.settings.folder)
+        return self._store
+
+    def close(self) -> None:
+        """Closes the store."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def __enter__(self) -> Orchestrator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def runs(self) -> list[StoredRun]:
+        """All runs, newest first; nothing is created where there are none."""
+        if self._store is None and not (self.settings.folder / "orc.db").exists():
+            return []
+        return self.store.runs()
+
+    def find(self, given: str) -> StoredRun:
+        """A run by its id, or by the start of it."""
+        runs = self.runs()
+        exact = [run for run in runs if run.id == given]
+        if exact:
+            return exact[0]
+        matches = [run for run in runs if given and run.id.startswith(given)]
+        if not matches:
+            raise UnknownRun(run=given, repo=self.settings.home)
+        if len(matches) > 1:
+            raise AmbiguousRun(run=given, matches=", ".join(run.id for run in matches[:5]))
+        return matches[0]
+
+    def fold(self, run: StoredRun) -> Folded:
+        """The run's state, from its journal."""
+        return fold(self.store, find_system(run.system), run)
+
+    def owner(self, run: StoredRun) -> str | None:
+        """Who drives the run now, or None."""
+        return owner_of(self.settings.folder, run.id)
+
+    def create(
+        self, system: System, spec: object, name: str, context: Context, also: Sequence[Event] = ()
+    ) -> StoredRun:
+        """Makes a run durable before anything happens; raises RunExists. `also` are first facts of an imported run."""
+        checked_id(context.run, "The run id")
+        state = system.fresh(spec, context)
+        events = [*system.begin(spec, context), *also]
+        for event in events:
+            system.evolve(state, event, context.created_us)
+        summary = system.summary(state)
+        first = Append(
+            run=context.run,
+            expected_seq=0,
+            at_us=context.created_us,
+            body=encode_events(events),
+            summary=summary,
+        )
+        new = NewRun(
+            system=system.name,
+            name=name,
+            context=context,
+            spec=msgspec.json.encode(spec),
+            summary=summary,
+        )
+        self.store.create(new, first)
+        return self.find(context.run)
+
+    def send(self, run: StoredRun, directive: Directive) -> bool:
+        """Checks a directive against the run as it is and puts it into the inbox; False when it was there before.
+
+        The check is the system's own `decide`: what it would refuse is refused here, at once, with the same words.
+        """
+        folded = self.fold(run)
+        now_us = max(self.clock.now_us(), folded.at_us)
+        for event in folded.system.decide(folded.state, directive, now_us):
+            if isinstance(event, DirectiveRefused):
+                raise Refused(why=f"Run {run.id}: {event.why}.")
+        return self.store.post(run.id, directive.id, msgspec.json.encode(directive), now_us)
+
+    def own(self, run: str) -> Ownership:
+        """Takes a run up, so that nobody else drives it; raises RunBusy."""
+        return Ownership(self.settings.folder, run)
+
+    def drive(
+        self,
+        run: StoredRun,
+        observer: Observer,
+        stays: Callable[[Driver], bool],
+        inputs: Sequence[Input] = (),
+    ) -> Summary:
+        """Drives a run in this process until it ends or rests; the caller owns it."""
+        # asyncio and everything on it costs three bare interpreters: only commands that drive pay for it.
+        from agent_orchestrator.engine.session import drive_in_loop
+
+        exclude(self.settings.home, (".agents/",))
+        driving = self.store.driving()
+        self.store.reserve(release=False)
+        try:
+            return drive_in_loop(self.world(run), run, find_system(run.system), observer, stays, inputs)
+        finally:
+            os.close(driving)
+
+    def launches(self) -> ProcessLaunches:
+        """The launches of this repository."""
+        from agent_orchestrator.engine.process import ProcessLaunches
+
+        return ProcessLaunches(self.settings.folder / "launches", self.clock, boot_id())
+
+    def world(self, run: StoredRun) -> World:
+        """The real world, for an engine of this process."""
+        from agent_orchestrator.engine.engine import World
+        from agent_orchestrator.engine.redact import Redactor
+        from agent_orchestrator.git.tree import tree_of
+
+        return World(
+            store=self.store,
+            launches=self.launches(),
+            clock=self.clock,
+            boot=boot_id(),
+            child_env=self.settings.child_env,
+            redactor=Redactor(self.settings.secrets()),
+            tree_of=tree_of,
+            version=__version__,
+        )

@@ -1,0 +1,129 @@
+"""Starts runs of workflows: a new one, a fresh one under a used id, or an earlier one again from a step.
+
+A run exists, durably and with its print-outs' place, before anything of it happens.
+"""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.control.workflow import Prepared
+from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.errors import InvalidDocument, Refused
+from agent_orchestrator.git.worktree import add_worktree
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.effects import run_directory
+from agent_orchestrator.systems.workflow.importing import import_state
+from agent_orchestrator.systems.workflow.spec import WorkflowSpec
+
+RUN_ID_TRIES = 8
+
+
+def start_workflow(
+    orchestrator: Orchestrator,
+    prepared: Prepared,
+    *,
+    run_id: str | None = None,
+    worktree: bool = False,
+    pass_env: tuple[str, ...] = (),
+) -> StoredRun:
+    """Creates a run; raises RunExists for an id that is in use."""
+    run = checked_id(run_id, "--run-id") if run_id is not None else _new_id(orchestrator)
+    if run_id is not None:
+        _make_room(orchestrator, run)
+    home = orchestrator.settings.home
+    workdir = add_worktree(home, run) if worktree else home
+    context = Context(
+        run=run,
+        home=str(home),
+        workdir=str(workdir),
+        created_us=orchestrator.clock.now_us(),
+        pass_env=pass_env,
+    )
+    return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context)
+
+
+def _new_id(orchestrator: Orchestrator) -> str:
+    taken = {run.id for run in orchestrator.runs()}
+    for _ in range(RUN_ID_TRIES):
+        run = uuid.uuid4().hex[:8]
+        if run not in taken:
+            return run
+    raise AssertionError("eight random ids in a row were taken")
+
+
+def _make_room(orchestrator: Orchestrator, run: str) -> None:
+    """A run whose directory a person deleted makes way: its journal is kept under another id."""
+    home = orchestrator.settings.home
+    if not any(known.id == run for known in orchestrator.runs()) or (home / run_directory(run)).exists():
+        return
+    owner = orchestrator.own(run)
+    try:
+        number = 1
+        while any(known.id == f"{run}~{number}" for known in orchestrator.runs()):
+            number += 1
+        kept = f"{run}~{number}"
+        launches = orchestrator.settings.folder / "launches"
+        if (launches / run).exists():
+            (launches / run).rename(launches / kept)
+        orchestrator.store.rename(run, kept)
+    finally:
+        owner.release()
+
+
+def find_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> StoredRun:
+    """The run that `--start-at-step` means: the one named, or the newest of this workflow; imported if need be."""
+    if run_id is not None:
+        if not any(run.id.startswith(run_id) for run in orchestrator.runs()) and (
+            found := _state_file(orchestrator, checked_id(run_id, "--run-id"))
+        ):
+            return _import(orchestrator, spec, found)
+        return orchestrator.find(run_id)
+    journaled = [run for run in orchestrator.runs() if run.name == spec.name and "~" not in run.id]
+    foreign = [found for found in _foreign(orchestrator) if found[1].get("workflow_name") == spec.name]
+    newest = max(foreign, key=lambda found: found[0].stat().st_mtime_ns, default=None)
+    if newest is not None and (not journaled or newest[0].stat().st_mtime_ns // 1000 > journaled[0].updated_us):
+        return _import(orchestrator, spec, newest)
+    if not journaled:
+        raise Refused(why=f"There is no earlier run of workflow {spec.name!r} in {orchestrator.settings.home} to start at a step of.")
+    return journaled[0]
+
+
+def _foreign(orchestrator: Orchestrator) -> list[tuple[Path, dict[str, Any]]]:
+    """State files of runs that have no journal here."""
+    known = {run.id for run in orchestrator.runs()}
+    folder = orchestrator.settings.home / run_directory("x").rpartition("/")[0]
+    names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    found = (_state_file(orchestrator, name) for name in names if name not in known)
+    return [one for one in found if one is not None]
+
+
+def _state_file(orchestrator: Orchestrator, run: str) -> tuple[Path, dict[str, Any]] | None:
+    path = orchestrator.settings.home / run_directory(run) / "run_state.json"
+    try:
+        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise InvalidDocument(path=path, what="state file", detail=str(error)) from error
+    return path, document
+
+
+def _import(orchestrator: Orchestrator, spec: WorkflowSpec, found: tuple[Path, dict[str, Any]]) -> StoredRun:
+    path, document = found
+    faults = WORKFLOW.faults(str(path), document)
+    if faults:
+        raise InvalidDocument(path=path, what="state file", detail="; ".join(faults[:5]))
+    run = checked_id(path.parent.name, "The run directory's name")
+    home = str(orchestrator.settings.home)
+    context = Context(run=run, home=home, workdir=home, created_us=orchestrator.clock.now_us())
+    events = import_state(document, spec)
+    return orchestrator.create(WORKFLOW, spec, spec.name, context, also=events)
+

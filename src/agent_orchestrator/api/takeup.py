@@ -1,0 +1,84 @@
+"""Takes a stored run up again: what people changed on disk meanwhile, what they ask for now, and a place for a new run.
+
+Edits are adopted only here, explicitly, and only while nothing of the run is alive; a file that cannot be adopted is
+put aside, never overwritten and never read as truth.
+"""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.effects import ACTIVE
+from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.inputs import Edited, Input, Resume
+from agent_orchestrator.core.units import iso
+from agent_orchestrator.engine.files import move_aside
+from agent_orchestrator.engine.journal import Folded
+from agent_orchestrator.engine.launches import Standing
+from agent_orchestrator.errors import InvalidDocument, Refused
+from agent_orchestrator.projections.intake import Finding, inspect
+from agent_orchestrator.store.port import StoredRun
+
+
+class TakeUp(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine is given first, and what a person is told."""
+
+    inputs: tuple[Input, ...]
+    notes: tuple[str, ...]
+
+
+def take_up(orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any] | None = None) -> TakeUp:
+    """Adopts edits and asks the run to go on; raises Refused when it cannot. The caller owns the run."""
+    folded = orchestrator.fold(run)
+    now_us = max(orchestrator.clock.now_us(), folded.at_us)
+    inputs: list[Input] = []
+    notes: list[str] = []
+    if not _anything_alive(orchestrator, folded):
+        for edited, note in _edits(orchestrator, run, folded, now_us):
+            inputs.append(edited)
+            notes.append(note)
+            folded.apply(folded.system.decide(folded.state, edited, now_us), now_us)
+    if changes or not folded.state.lifecycle.running:
+        resume = Resume(id=uuid.uuid4().hex, changes=changes or {})
+        for event in folded.system.decide(folded.state, resume, now_us):
+            if isinstance(event, DirectiveRefused):
+                raise Refused(why=f"Run {run.id} cannot go on: {event.why}.")
+        inputs.append(resume)
+    return TakeUp(inputs=tuple(inputs), notes=tuple(notes))
+
+
+def _anything_alive(orchestrator: Orchestrator, folded: Folded) -> bool:
+    launches = orchestrator.launches()
+    return any(
+        launches.standing(effect.id, same_boot=True) is Standing.ALIVE
+        for effect in folded.state.doing
+        if isinstance(effect, ACTIVE)
+    )
+
+
+def _edits(
+    orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: int
+) -> list[tuple[Edited, str]]:
+    known = orchestrator.store.printed(run.id)
+    edits = []
+    for document in folded.system.documents(folded.state, now_us):
+        path = Path(run.context.home, document.path)
+        found = inspect(path, known.get(document.path, []))
+        if found.finding in (Finding.OURS, Finding.MISSING, Finding.TORN):
+            continue
+        faults = [found.problem]
+        if found.document is not None:
+            faults = folded.system.faults(document.path, found.document)
+        aside = move_aside(path, f"edited-{iso(now_us)}")
+        if faults:
+            detail = "; ".join(faults[:5])
+            detail += f". It was put aside as {aside.name}; the journal's version is in force: resume again to use it"
+            raise InvalidDocument(path=path, what="state file", detail=detail)
+        assert found.document is not None
+        edits.append((Edited(path=document.path, document=found.document), f"{path} was edited by hand; kept as {aside.name}."))
+    return edits

@@ -1,0 +1,195 @@
+"""Turns a workflow file and the options of `orc run` into the specification of a run.
+
+Everything that could never work is refused here, before a run exists: missing files, unknown agents, bad numbers.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.agents import find_agent
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
+from agent_orchestrator.core.units import read_count, read_duration_s
+from agent_orchestrator.errors import InvalidSpec, InvalidValue, MissingPath, Problem, UsageError
+from agent_orchestrator.systems.workflow.parse import env_names, parse
+from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_prompts
+
+
+class WorkflowOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `orc run`, as given: None means not given."""
+
+    workflow: str
+    wrapper: str | None = None
+    wrapper_args: tuple[str, ...] = ()
+    agent: str | None = None
+    agent_command: str | None = None
+    rehearse: str | None = None
+    roles: tuple[str, ...] = ()
+    """ROLE=NAME[:MODEL]"""
+    variables: tuple[str, ...] = ()
+    """K=V"""
+    env: tuple[str, ...] = ()
+    """K=V"""
+    max_parallel: str | int | None = None
+    max_attempts: str | int | None = None
+    max_iterations: str | int | None = None
+    gate_state_file: str | None = None
+    timeout: str | None = None
+    idle_timeout: str | None = None
+
+    def limits(self) -> dict[str, int]:
+        """The limits that were really given: only these override what a run was created with."""
+        given = {
+            "max_parallel": self.max_parallel,
+            "max_attempts": self.max_attempts,
+            "max_iterations": self.max_iterations,
+        }
+        return {name: read_count(value, _flag(name)) for name, value in given.items() if value is not None}
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A specification ready to run, with what a person should know about the file."""
+
+    spec: WorkflowSpec
+    warnings: tuple[str, ...] = ()
+
+
+def prepare(options: WorkflowOptions, home: Path, environ: Mapping[str, str]) -> Prepared:
+    """Reads the file, finds its prompts, chooses its agents and checks that they can start."""
+    file = Path(options.workflow).expanduser()
+    parsed = parse(read_workflow(file), str(file))
+    spec = msgspec.structs.replace(
+        parsed.spec,
+        agents=_agents(options),
+        variables=_pairs(options.variables, "--var"),
+        env=_pairs(options.env, "--env"),
+        when_env={name: environ[name] for name in env_names(parsed.spec) if name in environ},
+        gate_state_file=str(Path(options.gate_state_file).absolute()) if options.gate_state_file else None,
+        timeout_s=read_duration_s(options.timeout, "--timeout") if options.timeout else None,
+        idle_timeout_s=read_duration_s(options.idle_timeout, "--idle-timeout") if options.idle_timeout else None,
+        **options.limits(),
+    )
+    spec = with_prompts(spec, _find_prompts(spec, file, home))
+    _check_agents(spec)
+    return Prepared(spec=spec, warnings=parsed.warnings)
+
+
+def read_workflow(file: Path) -> str:
+    """The text of a workflow file, or the sentence that says why there is none."""
+    try:
+        if file.stat().st_size > SPEC_LIMIT_BYTES:
+            raise UsageError(detail=f"The workflow {file} is larger than {SPEC_LIMIT_BYTES} bytes; split it.")
+        return file.read_text("utf-8")
+    except FileNotFoundError:
+        raise MissingPath(what="The workflow", path=file) from None
+    except (IsADirectoryError, PermissionError, NotADirectoryError) as error:
+        raise UsageError(detail=f"The workflow {file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidSpec(str(file), [Problem(f"the file is not UTF-8 text: {error.reason}")]) from None
+
+
+def _agents(options: WorkflowOptions) -> dict[str, AgentChoice]:
+    ways = [
+        name
+        for name in ("wrapper", "agent", "agent_command", "rehearse")
+        if getattr(options, name) is not None
+    ]
+    if len(ways) > 1:
+        raise UsageError(detail=f"{_flag(ways[0])} and {_flag(ways[1])} exclude each other; give one.")
+    chosen: dict[str, AgentChoice] = {}
+    if options.wrapper is not None:
+        path = str(Path(options.wrapper).expanduser().absolute())
+        chosen[""] = AgentChoice(name="wrapper", options={"path": path, "args": list(options.wrapper_args)})
+    elif options.wrapper_args:
+        raise UsageError(detail="--wrapper-arg needs --wrapper.")
+    if options.agent is not None:
+        chosen[""] = read_agent(options.agent)
+    if options.agent_command is not None:
+        chosen[""] = AgentChoice(name="command", options={"argv": _split(options.agent_command)})
+    if options.rehearse is not None:
+        script = str(Path(options.rehearse).expanduser().absolute())
+        chosen[""] = AgentChoice(name="scripted", options={"script": script})
+    else:
+        for role, agent in _pairs(options.roles, "--role").items():
+            chosen[role] = read_agent(agent)
+    return chosen
+
+
+def read_agent(text: str) -> AgentChoice:
+    """NAME or NAME:MODEL."""
+    name, _, model = text.partition(":")
+    if not name:
+        raise InvalidValue(what="--agent", value=text, expected="NAME or NAME:MODEL, as in claude:opus")
+    return AgentChoice(name=name, model=model or None)
+
+
+def _split(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InvalidValue(what="--agent-command", value=command, expected=f"a command line ({error})") from None
+    if not words:
+        raise InvalidValue(what="--agent-command", value=command, expected="a program and its arguments")
+    return words
+
+
+def _pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or "\0" in text:
+            raise InvalidValue(what=flag, value=text, expected="NAME=VALUE")
+        pairs[name] = value
+    return pairs
+
+
+def _find_prompts(spec: WorkflowSpec, file: Path, home: Path) -> dict[str, str]:
+    paths: dict[str, str] = {}
+    problems: list[Problem] = []
+    beside = file.absolute().parent
+    for step in spec.steps:
+        written = Path(step.prompt)
+        if written.is_absolute():
+            places = [written]
+        else:
+            places = [home / ".agents" / "prompts" / written.name, beside / written, home / written]
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            looked = " or ".join(str(place) for place in places)
+            problems.append(Problem(f"step {step.id}: the prompt {step.prompt} does not exist (looked for {looked})"))
+        else:
+            paths[step.id] = str(found)
+    if problems:
+        raise InvalidSpec(str(file), problems)
+    return paths
+
+
+def _check_agents(spec: WorkflowSpec) -> None:
+    checked: set[bytes] = set()
+    for step in spec.steps:
+        choice = spec.choice_for(step)
+        key = msgspec.json.encode(choice)
+        if key in checked:
+            continue
+        checked.add(key)
+        if choice.name == step.agent and step.agent not in spec.agents and "" not in spec.agents and step.agent != "shell":
+            _check_named(choice, step.agent)
+        find_agent(choice.name).preflight(choice)
+
+
+def _check_named(choice: AgentChoice, role: str) -> None:
+    try:
+        find_agent(choice.name)
+    except UsageError as error:
+        raise UsageError(
+            detail=f"Nobody performs the role {role!r}: give --wrapper, --agent, --agent-command, --rehearse or --role {role}=NAME."
+        ) from error
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

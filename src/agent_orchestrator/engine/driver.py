@@ -1,0 +1,197 @@
+"""Drives one run: takes all inputs that are ready, lets the system decide, makes it durable, then makes the world match.
+
+Nothing is started, stopped or shown before the fact behind it is durable. If the append fails the state is thrown
+away and folded again from the journal, and the inputs are taken again. Resume is a tick without inputs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from agent_orchestrator.core.effects import AskHuman
+from agent_orchestrator.core.events import CameLate, Event, TakenUp
+from agent_orchestrator.core.inputs import DIRECTIVES, AgentEnded, Input
+from agent_orchestrator.core.limits import SHORTAGE_BASE_S, SHORTAGE_CAP_S
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import System
+from agent_orchestrator.engine.journal import encode_events, fold
+from agent_orchestrator.engine.slots import Slots
+from agent_orchestrator.errors import DiskFull, StoreLocked
+from agent_orchestrator.store.port import Append, StoredRun, UsageRow
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.engine import Engine
+
+SUMMARY_EVERY_US = 500_000
+"""How stale the summary in `orc list` may be while a run is busy; a change of status is written at once."""
+
+
+class Driver:
+    """One run under one engine."""
+
+    def __init__(self, engine: Engine, run: StoredRun, system: System) -> None:
+        self.engine, self.run, self.system = engine, run, system
+        self.notices: list[str] = []
+        self._inputs: deque[Input] = deque()
+        self._seen: set[str] = set()
+        self._waiter: asyncio.Future[None] | None = None
+        self._leaving = False
+        self._error: BaseException | None = None
+        self.child_env = engine.world.child_env(run.context.pass_env)
+        self._summary: Summary | None = None
+        self._summary_us = 0
+        self._folded = fold(engine.store, system, run)
+        self._same_boot = self.state.lifecycle.boot in (None, engine.boot)
+        self.slots = Slots(self, same_boot=self._same_boot)
+
+    @property
+    def state(self) -> Any:
+        """The run's state; only evolve may change it."""
+        return self._folded.state
+
+    def deliver(self, what: Input) -> None:
+        """Gives the run an input; it is taken with the next tick."""
+        self._inputs.append(what)
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def take_directive(self, what: Input) -> None:
+        """Gives the run a directive from the inbox, once, however often the inbox is read before it is taken."""
+        if isinstance(what, DIRECTIVES) and what.id not in self._seen:
+            self._seen.add(what.id)
+            self.deliver(what)
+
+    def leave(self) -> None:
+        """Stop driving after the current tick; whatever runs goes on without us and is adopted later."""
+        self._leaving = True
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def fail(self, error: BaseException) -> None:
+        """Something broke in the engine: leave, and raise it from `drive`."""
+        self._error = error
+        self.leave()
+
+    def summary(self) -> Summary:
+        """The run in one line, as of now."""
+        return self.system.summary(self.state)
+
+    async def drive(self, stays: Callable[[Driver], bool]) -> Summary:
+        """Ticks until the run ends, is paused and drained, or `stays` says that waiting is not wanted."""
+        first = TakenUp(boot=self.engine.boot, host=self.engine.host, pid=self.engine.pid, version=self.engine.version)
+        while not await self._tick([first]):
+            if self._leaving:
+                return self.summary()
+        while not self._leaving and (self._inputs or self._going(stays)):
+            if not self._inputs:
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+                self._waiter = None
+            await self._tick([])
+        if self._error is not None:
+            raise self._error
+        await self.engine.publisher.flush(self)
+        return self.summary()
+
+    def _going(self, stays: Callable[[Driver], bool]) -> bool:
+        lifecycle = self.state.lifecycle
+        if self.slots.busy:
+            return True
+        if lifecycle.ended:
+            return False
+        return lifecycle.running and stays(self)
+
+    async def _tick(self, facts: list[Event]) -> bool:
+        """One turn; False when it could not be written and nothing happened."""
+        events = list(facts)
+        taken = list(self._inputs)
+        self._inputs.clear()
+        now_us = max(self.engine.clock.now_us(), self._folded.at_us)
+        self._folded.apply(events, now_us)
+        for what in taken:
+            events.extend(self._decide(what, now_us))
+        advance, evolve, state = self.system.advance, self.system.evolve, self.state
+        while more := advance(state, now_us):
+            for event in more:
+                evolve(state, event, now_us)
+            events.extend(more)
+        if events or taken:
+            try:
+                await self.engine.committer.append(self._part(events, taken, now_us))
+            except (DiskFull, StoreLocked) as error:
+                await self._start_over(taken, error)
+                return False
+            self._folded.seq += 1 if events else 0
+            self._folded.at_us = now_us
+            self.engine.observe(self, events, now_us)
+        self.slots.match(state.doing.take_changes(), halting=state.lifecycle.halting)
+        self.engine.publisher.offer(self, idle=not self.slots.busy)
+        self._assert_alive()
+        return True
+
+    def _decide(self, what: Input, now_us: int) -> list[Event]:
+        state = self.state
+        if isinstance(what, DIRECTIVES) or not hasattr(what, "effect") or state.doing.wants(what.effect):
+            events = list(self.system.decide(state, what, now_us))
+        else:
+            failure = getattr(what, "failure", None)
+            events = [CameLate(effect=what.effect, failure=failure.kind if failure else None)]
+        self._folded.apply(events, now_us)
+        return events
+
+    def _part(self, events: list[Event], taken: list[Input], now_us: int) -> Append:
+        summary = self.summary()
+        before = self._summary
+        news = before is None or (summary.status, summary.stop) != (before.status, before.stop)
+        news = news or (summary != before and now_us - self._summary_us >= SUMMARY_EVERY_US)
+        if news:
+            self._summary, self._summary_us = summary, now_us
+        return Append(
+            run=self.run.id,
+            expected_seq=self._folded.seq,
+            at_us=now_us,
+            body=encode_events(events) if events else None,
+            summary=summary if news else None,
+            taken=tuple(what.id for what in taken if isinstance(what, DIRECTIVES)),
+            usage=tuple(row for what in taken if (row := self._usage(what))),
+        )
+
+    def _usage(self, what: Input) -> UsageRow | None:
+        if not isinstance(what, AgentEnded) or what.usage is None:
+            return None
+        unit = what.effect.split("/")[1]
+        return UsageRow(effect=what.effect, unit=unit, agent=self.slots.agent_of(what.effect), usage=what.usage)
+
+    async def _start_over(self, taken: list[Input], error: DiskFull | StoreLocked) -> None:
+        """Nothing was written, so nothing happened: the journal's state again, the inputs again, after a pause."""
+        attempt = 0
+        while True:
+            pause_s = min(SHORTAGE_CAP_S, SHORTAGE_BASE_S * 2**attempt)
+            self.engine.notify(self, f"{error} Trying again in {pause_s:g} s.")
+            await asyncio.sleep(pause_s)
+            attempt += 1
+            if self._leaving:
+                return
+            try:
+                self._folded = fold(self.engine.store, self.system, self.run)
+                break
+            except (DiskFull, StoreLocked) as again:
+                error = again
+        self._inputs.extendleft(reversed(taken))
+        self._summary = None
+
+    def _assert_alive(self) -> None:
+        state = self.state
+        hung = state.lifecycle.running and not len(state.doing) and not self._inputs and not self.slots.busy
+        assert not hung, f"run {self.run.id} is running but nothing is going on and nothing follows"
+
+    def waits_only_for_people(self) -> bool:
+        """Whether nothing but a person can move the run."""
+        doing = self.state.doing
+        return len(doing) > 0 and all(isinstance(effect, AskHuman) for effect in doing)
+

@@ -1,0 +1,170 @@
+"""The engine of one process: drivers of runs, and what they share (store, committer, launches, publisher, clock).
+
+It takes directives from the inbox for the runs it drives. It is the only place that knows which parts are real and
+which simulated: all of them come in from outside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from agent_orchestrator.core.effects import RunAgent
+from agent_orchestrator.core.events import Event
+from agent_orchestrator.core.inputs import AgentEnded, Directive, Input
+from agent_orchestrator.core.limits import INBOX_POLL_S, STOP_GRACE_S
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import System
+from agent_orchestrator.engine.clock import Clock
+from agent_orchestrator.engine.commit import Committer
+from agent_orchestrator.engine.driver import Driver
+from agent_orchestrator.engine.files import write_whole
+from agent_orchestrator.engine.launches import Launches
+from agent_orchestrator.engine.publishing import Publisher
+from agent_orchestrator.engine.redact import Redactor
+from agent_orchestrator.engine.sliced import Sliced
+from agent_orchestrator.errors import StoreLocked
+from agent_orchestrator.store.port import Store, StoredRun
+
+OFFLOAD_BYTES = 256 * 1024
+"""More than this is read in a thread, not on the loop."""
+
+T = TypeVar("T")
+
+
+class Observer(Protocol):
+    """Is told what becomes durable, and what the engine wants a person to know."""
+
+    def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
+        """Some events of a run are durable."""
+
+    def noticed(self, driver: Driver, text: str) -> None:
+        """Something a person should know, which is no fact of the run."""
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts an engine touches the world with."""
+
+    store: Store
+    launches: Launches
+    clock: Clock
+    boot: str
+    child_env: Callable[[tuple[str, ...]], dict[str, str]]
+    """The environment children start from, given the names a run passes on."""
+    redactor: Redactor
+    tree_of: Callable[[Path, Path], str | None]
+    """Identifies a working tree; the second path is a scratch folder."""
+    threads: bool = True
+    """Whether long work may be handed to a thread; a simulation does everything in place."""
+    stop_grace_s: float = STOP_GRACE_S
+    version: str = ""
+
+
+class Engine:
+    """Drives any number of runs on one event loop."""
+
+    def __init__(self, world: World, observer: Observer) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.world, self._observer = world, observer
+        self.store, self.launches, self.clock = world.store, world.launches, world.clock
+        self.boot, self.redactor, self.tree_of = world.boot, world.redactor, world.tree_of
+        self.stop_grace_s, self.version = world.stop_grace_s, world.version
+        self.host, self.pid = socket.gethostname(), os.getpid()
+        self.committer = Committer(world.store, self.loop)
+        self.sliced = Sliced(self.loop, world.clock)
+        self.publisher = Publisher(self)
+        self.drivers: dict[str, Driver] = {}
+        self._poll: asyncio.TimerHandle | None = None
+        self._directive = msgspec.json.Decoder(Directive).decode
+
+    async def drive(
+        self, run: StoredRun, system: System, stays: Callable[[Driver], bool], inputs: Sequence[Input] = ()
+    ) -> Summary:
+        """Drives a run until it ends or rests; the caller holds the run's lock. `inputs` come before all others."""
+        driver = Driver(self, run, system)
+        self.drivers[run.id] = driver
+        for what in inputs:
+            driver.deliver(what)
+        self._take_inbox(driver)
+        if self._poll is None:
+            self._poll_inbox()
+        try:
+            return await driver.drive(stays)
+        finally:
+            driver.slots.abandon()
+            del self.drivers[run.id]
+            if not self.drivers and self._poll is not None:
+                self._poll.cancel()
+                self._poll = None
+
+    def fail(self, error: BaseException) -> None:
+        """Something broke outside any driver: every run is let go, and the error reaches the caller."""
+        for driver in self.drivers.values():
+            driver.fail(error)
+
+    def leave(self) -> None:
+        """Stops driving; agents live on."""
+        for driver in self.drivers.values():
+            driver.leave()
+
+    def _poll_inbox(self) -> None:
+        try:
+            if self.store.moved():
+                for driver in self.drivers.values():
+                    self._take_inbox(driver)
+        except StoreLocked:
+            pass  # Somebody writes for long; the next look is a moment away.
+        self._poll = self.loop.call_later(INBOX_POLL_S, self._poll_inbox)
+
+    def _take_inbox(self, driver: Driver) -> None:
+        for _, body in self.store.inbox(driver.run.id):
+            driver.take_directive(self._directive(body))
+
+    def offload(self, weight: int | None, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Does light work now and heavy work (None: unknown) in a thread, then goes on with its result on the loop."""
+        if not self.world.threads or (weight is not None and weight <= OFFLOAD_BYTES):
+            then(work())
+            return
+        future = self.loop.run_in_executor(None, work)
+        future.add_done_callback(lambda done: then(done.result()))
+
+    def keep_report(self, driver: Driver, effect: RunAgent, outcome: AgentEnded) -> None:
+        """Puts a copy of the newest report where people look for it."""
+        if effect.report_copy is None or outcome.report is None:
+            return
+        source = self.launches.directory(effect.id) / "report.json"
+        try:
+            content = source.read_bytes()
+        except FileNotFoundError:
+            content = msgspec.json.format(msgspec.json.encode(outcome.report)) + b"\n"
+        try:
+            write_whole(Path(driver.run.context.home, effect.report_copy), content)
+        except OSError as error:
+            self.notify(driver, f"The report of {effect.unit} could not be copied to {effect.report_copy}: {error}.")
+
+    def observe(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
+        """Tells the observer about facts."""
+        self._observer.happened(driver, events, at_us)
+
+    def notify(self, driver: Driver, text: str) -> None:
+        """Tells the observer something."""
+        self._observer.noticed(driver, text)
+
+
+class Silent:
+    """An observer that is not interested."""
+
+    def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
+        """Ignores it."""
+
+    def noticed(self, driver: Driver, text: str) -> None:
+        """Ignores it."""
+
+
+__all__ = ["Engine", "Observer", "Silent", "World"]

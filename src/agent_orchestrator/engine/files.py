@@ -1,0 +1,48 @@
+"""Small file operations the engine needs done carefully: bounded reads, atomic copies, moves that keep everything."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+
+class TooLarge(Exception):
+    """A file has more bytes than its limit allows."""
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The content of a regular file, refused unread when it is larger than the limit. Never blocks on a FIFO."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is not a regular file")
+        if status.st_size > limit:
+            raise TooLarge(f"it has {status.st_size} bytes, the limit is {limit}")
+        return file.read(limit)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file so that a reader sees the old or the new content, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def move_aside(path: Path, suffix: str) -> Path:
+    """Renames a file to `<name>.<suffix>`, numbered so that nothing is overwritten."""
+    target = path.with_name(f"{path.name}.{suffix}")
+    number = 1
+    while target.exists():
+        number += 1
+        target = path.with_name(f"{path.name}.{suffix}-{number}")
+    path.rename(target)
+    return target

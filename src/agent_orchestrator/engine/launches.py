@@ -1,0 +1,78 @@
+"""The port through which the engine starts, finds again, watches and stops external programs.
+
+`process.py` is the real one, `testing` has a simulated one; the rules both keep are in docs/durability.md. Every
+external program that changes anything is a launch: agents, checks, hooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES, STOP_GRACE_S
+
+
+class Standing(StrEnum):
+    """What a launch directory says about its launch."""
+
+    NEW = "new"
+    """Never started, and it may be started now."""
+    ALIVE = "alive"
+    """Its lock is held: adopt it."""
+    OVER = "over"
+    """It ended, was lost, or may have run before a reboot: collect it, never start it."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything needed to start one launch."""
+
+    effect: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: Path
+    stdin: Path | None
+
+
+class Watch(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits under which a launch runs; running time is counted, suspend is not."""
+
+    timeout_s: float | None = None
+    idle_timeout_s: float | None = None
+    output_limit_bytes: int = OUTPUT_LIMIT_BYTES
+    grace_s: float = STOP_GRACE_S
+
+
+class Shortage(Exception):
+    """The machine is short of something (processes, descriptors, disk): try again later, it is not an attempt."""
+
+
+class CannotStart(Exception):
+    """The program can never be started like this; the message says why."""
+
+
+class Launches(Protocol):
+    """All launches of one store."""
+
+    def directory(self, effect: str) -> Path:
+        """The launch's own directory; nothing is created."""
+
+    def standing(self, effect: str, *, same_boot: bool) -> Standing:
+        """What became of a launch that an earlier engine may have started."""
+
+    def start(self, order: Order) -> None:
+        """Locks, marks and spawns. Raises Shortage or CannotStart, then nothing runs and the launch is over or new."""
+
+    def void(self, effect: str) -> None:
+        """Makes sure that a launch which never started never will, whoever still means to start it."""
+
+    def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
+        """Calls `done` once, on the event loop, when the launch is over: now, if it is over already."""
+
+    def stop(self, effect: str, cause: Failure) -> None:
+        """TERM, grace, KILL, sweep. `done` is called as usual when nothing of the launch lives any more."""

@@ -1,0 +1,54 @@
+"""Who drives a run: whoever holds the lock on the run's lock file. No expiry; death releases it.
+
+The file's text (pid and host) is only for people; the lock alone decides.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+from agent_orchestrator.errors import RunBusy
+
+
+class Ownership:
+    """The lock of one run, held until `release` or the end of the process."""
+
+    def __init__(self, folder: Path, run: str) -> None:
+        path = folder / "runs" / f"{run}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = _said(self._descriptor)
+            os.close(self._descriptor)
+            raise RunBusy(run=run, owner=owner) from None
+        os.truncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+
+    def release(self) -> None:
+        """Lets another process drive the run."""
+        os.close(self._descriptor)
+
+
+def owner_of(folder: Path, run: str) -> str | None:
+    """Who drives the run now, or None; nothing is created."""
+    try:
+        descriptor = os.open(folder / "runs" / f"{run}.lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _said(descriptor)
+    else:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _said(descriptor: int) -> str:
+    return os.pread(descriptor, 200, 0).decode("utf-8", "replace") or "another process"

@@ -1,0 +1,91 @@
+"""Runs an agent as a launch and turns its end into an outcome."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from agent_orchestrator.agents.adapter import Agent, Ending
+from agent_orchestrator.agents.judging import tail_of
+from agent_orchestrator.core.effects import RunAgent
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.inputs import AgentEnded, Outcome
+from agent_orchestrator.engine.launches import Order, Watch
+from agent_orchestrator.engine.perform.launched import Launched
+from agent_orchestrator.engine.perform.prepare import make_task, write_task
+from agent_orchestrator.engine.perform.work import Finished
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+
+
+class AgentWork(Launched):
+    """One launch of one agent."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        effect: RunAgent,
+        finished: Finished,
+        agent: Agent,
+        *,
+        inherited: bool,
+        same_boot: bool,
+    ) -> None:
+        super().__init__(driver, effect, finished, inherited=inherited, same_boot=same_boot)
+        self.effect, self._agent = effect, agent
+        self._task = make_task(driver, effect, self.directory)
+
+    def order(self) -> Order:
+        """Writes prompt and feedback and asks the adapter how to start."""
+        write_task(self._task)
+        plan = self._agent.plan(self._task)
+        return Order(effect=self.effect.id, argv=plan.argv, env=plan.env, cwd=self._task.workdir, stdin=plan.stdin)
+
+    def limits(self) -> Watch:
+        """The step's limits."""
+        effect = self.effect
+        return Watch(
+            timeout_s=effect.timeout_s,
+            idle_timeout_s=effect.idle_timeout_s,
+            output_limit_bytes=effect.output_limit_bytes,
+            grace_s=self.engine.stop_grace_s,
+        )
+
+    def judge(self, ending: Ending) -> AgentEnded:
+        """Secrets are taken out of the stored output first, so that nothing quoted from it carries one."""
+        redactor = self.engine.redactor
+        for file in (ending.out, ending.err, self._task.report):
+            with contextlib.suppress(FileNotFoundError):
+                redactor.redact_file(file)
+        verdict = self._agent.judge(self._task, ending)
+        failure = verdict.failure
+        if failure is not None:
+            failure = Failure(kind=failure.kind, message=redactor.redact_text(failure.message))
+        return AgentEnded(
+            effect=self.effect.id,
+            started_us=ending.started_us,
+            ended_us=ending.ended_us,
+            exit_code=ending.exit_code,
+            failure=failure,
+            report=verdict.report,
+            usage=verdict.usage,
+            tail=redactor.redact_text(tail_of(ending)),
+            warnings=(*ending.warnings, *verdict.warnings),
+        )
+
+    def unjudged(self, ending: Ending, failure: Failure) -> AgentEnded:
+        """Never started, or its end cannot be understood."""
+        return AgentEnded(
+            effect=self.effect.id,
+            started_us=ending.started_us,
+            ended_us=ending.ended_us,
+            exit_code=ending.exit_code,
+            failure=failure,
+        )
+
+    def deliver(self, outcome: Outcome) -> None:
+        """Keeps a copy of the report for people first."""
+        if isinstance(outcome, AgentEnded):
+            self.engine.keep_report(self.driver, self.effect, outcome)
+        super().deliver(outcome)

@@ -1,0 +1,104 @@
+"""Runs a check: a command the engine runs itself, with the working tree identified before and after as evidence."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.agents.judging import tail_of
+from agent_orchestrator.core.effects import RunCheck
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.inputs import CheckEnded
+from agent_orchestrator.engine.launches import Order, Watch
+from agent_orchestrator.engine.perform.launched import Launched
+from agent_orchestrator.engine.perform.work import Finished
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+
+TREE = "tree"
+"""Where the tree's identity before the check is kept: a check may outlive the process that started it."""
+
+
+class CheckWork(Launched):
+    """One check."""
+
+    def __init__(
+        self, driver: Driver, effect: RunCheck, finished: Finished, *, inherited: bool, same_boot: bool
+    ) -> None:
+        super().__init__(driver, effect, finished, inherited=inherited, same_boot=same_boot)
+        self.effect = effect
+        self._workdir = Path(driver.run.context.workdir)
+
+    def _prepare(self) -> None:
+        if self._unwanted:
+            self._spawn()
+        else:
+            self.engine.offload(None, self._identify, lambda _: self.engine.sliced.add(self._spawn))
+
+    def _identify(self) -> None:
+        with contextlib.suppress(OSError):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / TREE).write_text(self.engine.tree_of(self._workdir, self.directory) or "", "ascii")
+
+    def order(self) -> Order:
+        """`sh -c`, as the author of the workflow wrote it."""
+        context = self.driver.run.context
+        env = {
+            **self.driver.child_env,
+            "RUN_ID": context.run,
+            "STEP_ID": self.effect.unit,
+            "REPO_DIR": context.workdir,
+        }
+        self.directory.mkdir(parents=True, exist_ok=True)
+        argv = ("/bin/sh", "-c", self.effect.command)
+        return Order(effect=self.effect.id, argv=argv, env=env, cwd=self._workdir, stdin=None)
+
+    def limits(self) -> Watch:
+        """The check's limits."""
+        return Watch(
+            timeout_s=self.effect.timeout_s,
+            output_limit_bytes=self.effect.output_limit_bytes,
+            grace_s=self.engine.stop_grace_s,
+        )
+
+    def weight(self, ending: Ending) -> int | None:
+        """Identifying the tree runs git, so a check is always judged in a thread."""
+        return None if ending.cause is None else 0
+
+    def judge(self, ending: Ending) -> CheckEnded:
+        """The evidence."""
+        for file in (ending.out, ending.err):
+            with contextlib.suppress(FileNotFoundError):
+                self.engine.redactor.redact_file(file)
+        before, after = self._before(), None
+        if before and ending.cause is None:
+            after = self.engine.tree_of(self._workdir, self.directory)
+        return CheckEnded(
+            effect=self.effect.id,
+            started_us=ending.started_us,
+            ended_us=ending.ended_us,
+            exit_code=ending.exit_code,
+            failure=ending.cause,
+            tail=self.engine.redactor.redact_text(tail_of(ending)),
+            tree_before=before,
+            tree_after=after,
+        )
+
+    def unjudged(self, ending: Ending, failure: Failure) -> CheckEnded:
+        """Never started, or its end cannot be understood."""
+        return CheckEnded(
+            effect=self.effect.id,
+            started_us=ending.started_us,
+            ended_us=ending.ended_us,
+            exit_code=ending.exit_code,
+            failure=failure,
+        )
+
+    def _before(self) -> str | None:
+        try:
+            return (self.directory / TREE).read_text("ascii") or None
+        except OSError:
+            return None

@@ -1,0 +1,180 @@
+"""A work that is an external program: started once, adopted or collected after a crash, stopped when no longer wanted.
+
+A shortage of the machine is not an attempt: the start is tried again after a pause. What never started because a
+stop came first ends as stopped, without a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.core.effects import RunAgent, RunCheck
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import Outcome
+from agent_orchestrator.core.limits import SHORTAGE_BASE_S, SHORTAGE_CAP_S
+from agent_orchestrator.engine.launches import CannotStart, Order, Shortage, Standing, Watch
+from agent_orchestrator.engine.perform.work import Finished
+from agent_orchestrator.errors import OrcError
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+
+STOPPED = Failure(kind=FailureKind.STOPPED, message="stopped")
+
+
+class Launched:
+    """Common to agents and checks."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        effect: RunAgent | RunCheck,
+        finished: Finished,
+        *,
+        inherited: bool,
+        same_boot: bool,
+    ) -> None:
+        self.driver, self.engine = driver, driver.engine
+        self._effect, self._finished = effect, finished
+        self._inherited, self._same_boot = inherited, same_boot
+        self._watching = False
+        self._unwanted = False
+        self._abandoned = False
+        self._shortages = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.directory = self.engine.launches.directory(effect.id)
+
+    def start(self, *, halt: bool) -> None:
+        """Starts a new launch, or takes over what an earlier process left."""
+        self._unwanted = halt
+        standing = Standing.NEW
+        if self._inherited:
+            standing = self.engine.launches.standing(self._effect.id, same_boot=self._same_boot)
+        if standing is Standing.NEW:
+            self.engine.sliced.add(self._prepare)
+            return
+        self._watch()
+        if halt:
+            self.engine.launches.stop(self._effect.id, STOPPED)
+
+    def stop(self) -> None:
+        """Stops the program, or keeps it from starting."""
+        if self._unwanted:
+            return
+        self._unwanted = True
+        if self._watching:
+            self.engine.launches.stop(self._effect.id, STOPPED)
+        elif self._timer is not None:
+            # Waiting for the machine to recover: nothing has started, so it can end at once.
+            self._timer.cancel()
+            self.engine.sliced.add(self._spawn)
+
+    def abandon(self) -> None:
+        """The program lives on."""
+        self._abandoned = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _prepare(self) -> None:
+        """What has to happen before the program may start; ends in `_spawn`."""
+        self._spawn()
+
+    def _spawn(self) -> None:
+        self._timer = None
+        if self._abandoned:
+            return
+        if self._unwanted:
+            self.engine.launches.void(self._effect.id)
+            self._end_unstarted(STOPPED)
+            return
+        try:
+            self.engine.launches.start(self.order())
+        except CannotStart as error:
+            self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(error)))
+        except (Shortage, OSError) as error:
+            self._later(str(error), self._spawn)
+        except OrcError as error:
+            self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(error)))
+        else:
+            self._watch()
+
+    def _watch(self) -> None:
+        self._watching = True
+        self.engine.launches.watch(self._effect.id, self.limits(), self._ended)
+
+    def _ended(self, ending: Ending) -> None:
+        if not self._abandoned:
+            self.engine.sliced.add(lambda: self._collect(ending))
+
+    def _collect(self, ending: Ending) -> None:
+        """Judges in place when there is little to read, in a thread when there is much."""
+
+        def judged() -> Outcome | OSError:
+            try:
+                return self.judge(ending)
+            except OSError as error:
+                return error
+            except Exception as error:
+                failure = Failure(kind=FailureKind.REPORT_INVALID, message=f"The end could not be judged: {error!r}")
+                return self.unjudged(ending, failure)
+
+        def settle(outcome: Outcome | OSError) -> None:
+            if isinstance(outcome, OSError):
+                # A full disk is not the agent's fault: its outcome waits in its directory.
+                self._later(str(outcome), lambda: self._collect(ending))
+            else:
+                self.deliver(outcome)
+
+        self.engine.offload(self.weight(ending), judged, settle)
+
+    def _later(self, why: str, action: Callable[[], None]) -> None:
+        pause_s = min(SHORTAGE_CAP_S, SHORTAGE_BASE_S * 2**self._shortages)
+        self._shortages += 1
+        self.engine.notify(self.driver, f"{self._effect.unit} has to wait: {why}. Trying again in {pause_s:g} s.")
+        self._timer = self.engine.loop.call_later(pause_s, self.engine.sliced.add, action)
+
+    def deliver(self, outcome: Outcome) -> None:
+        """Hands the outcome over, unless this process is leaving."""
+        if not self._abandoned:
+            self._finished(outcome)
+
+    def _end_unstarted(self, failure: Failure) -> None:
+        now_us = self.engine.clock.now_us()
+        ending = Ending(
+            exit_code=None,
+            cause=failure,
+            started_us=now_us,
+            ended_us=now_us,
+            out=self.directory / "out",
+            err=self.directory / "err",
+        )
+        self.deliver(self.unjudged(ending, failure))
+
+    def weight(self, ending: Ending) -> int | None:
+        """How many bytes judging will read; None when it may take long for other reasons."""
+        total = 0
+        for file in (ending.out, ending.err):
+            try:
+                total += file.stat().st_size
+            except OSError:
+                continue
+        return total
+
+    def order(self) -> Order:
+        """How to start; raises CannotStart."""
+        raise AssertionError("each launched work orders for itself")
+
+    def limits(self) -> Watch:
+        """The limits it runs under."""
+        raise AssertionError("each launched work has its limits")
+
+    def judge(self, ending: Ending) -> Outcome:
+        """What its end means; called in a thread when there is much to read."""
+        raise AssertionError("each launched work judges for itself")
+
+    def unjudged(self, ending: Ending, failure: Failure) -> Outcome:
+        """The outcome of a launch that has nothing to judge."""
+        raise AssertionError("each launched work can fail")

@@ -1,0 +1,85 @@
+"""Plays an in-process agent: a delay and an action. It dies with this process, so what was inherited is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_orchestrator.agents.adapter import InProcessAgent, Task
+from agent_orchestrator.core.effects import RunAgent
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import AgentEnded
+from agent_orchestrator.engine.perform.prepare import make_task
+from agent_orchestrator.engine.perform.work import Finished
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+
+LOST = Failure(kind=FailureKind.LOST, message="The rehearsed agent ended with the process that played it")
+STOPPED = Failure(kind=FailureKind.STOPPED, message="stopped")
+
+
+class PlayedWork:
+    """One part played inside the engine."""
+
+    def __init__(
+        self, driver: Driver, effect: RunAgent, finished: Finished, agent: InProcessAgent, *, inherited: bool
+    ) -> None:
+        self.driver, self.effect = driver, effect
+        self._finished, self._agent, self._inherited = finished, agent, inherited
+        self._started_us = driver.engine.clock.now_us()
+        self._timer: asyncio.Handle | None = None
+        self._task: Task | None = None
+
+    def start(self, *, halt: bool) -> None:
+        """Schedules the action; a time limit shorter than the part ends it early."""
+        loop = self.driver.engine.loop
+        if self._inherited or halt:
+            self._timer = loop.call_soon(self._end_with, STOPPED if halt else LOST)
+            return
+        self._task = make_task(self.driver, self.effect, Path())
+        delay_s = self._agent.delay_s(self._task)
+        limit_s = self.effect.timeout_s if self.effect.timeout_s is not None else math.inf
+        if delay_s == 0:
+            self._timer = loop.call_soon(self._act)
+        elif delay_s <= limit_s and delay_s != math.inf:
+            self._timer = loop.call_later(delay_s, self._act)
+        elif limit_s != math.inf:
+            timeout = Failure(kind=FailureKind.TIMEOUT, message=f"Timed out after {limit_s:g} s")
+            self._timer = loop.call_later(limit_s, self._end_with, timeout)
+
+    def _act(self) -> None:
+        assert self._task is not None
+        verdict = self._agent.act(self._task)
+        self._end(
+            AgentEnded(
+                effect=self.effect.id,
+                started_us=self._started_us,
+                ended_us=self.driver.engine.clock.now_us(),
+                exit_code=0 if verdict.failure is None else None,
+                failure=verdict.failure,
+                report=verdict.report,
+                usage=verdict.usage,
+                warnings=verdict.warnings,
+            )
+        )
+
+    def _end_with(self, failure: Failure) -> None:
+        now_us = self.driver.engine.clock.now_us()
+        self._end(AgentEnded(effect=self.effect.id, started_us=self._started_us, ended_us=now_us, failure=failure))
+
+    def _end(self, outcome: AgentEnded) -> None:
+        self.driver.engine.keep_report(self.driver, self.effect, outcome)
+        self._finished(outcome)
+
+    def stop(self) -> None:
+        """Ends the part at once."""
+        self.abandon()
+        self._timer = self.driver.engine.loop.call_soon(self._end_with, STOPPED)
+
+    def abandon(self) -> None:
+        """Forgets the timer."""
+        if self._timer is not None:
+            self._timer.cancel()

@@ -1,0 +1,63 @@
+"""Makes a launch ready: absolute paths, the prompt as this launch gets it, the feedback of earlier ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.agents.environment import render_prompt
+from agent_orchestrator.core.effects import RunAgent
+from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
+from agent_orchestrator.engine.files import TooLarge, read_bounded
+from agent_orchestrator.engine.launches import CannotStart
+from agent_orchestrator.engine.perform.human import keep_early_answer
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+
+
+def make_task(driver: Driver, effect: RunAgent, launch_dir: Path) -> Task:
+    """The paths of a launch; nothing is read or written."""
+    context = driver.run.context
+    home = Path(context.home)
+    return Task(
+        effect=effect,
+        run=context.run,
+        home=home,
+        workdir=Path(context.workdir),
+        launch_dir=launch_dir,
+        prompt=launch_dir / "prompt.md",
+        report=launch_dir / "report.json",
+        artifacts_dir=home / effect.artifacts_dir,
+        feedback=launch_dir / "feedback.json" if effect.feedback else None,
+        answer=home / effect.answer_file if effect.answer_file else None,
+        inherited_env=driver.child_env,
+    )
+
+
+def write_task(task: Task) -> None:
+    """Writes what the agent will read. Raises CannotStart when its prompt cannot be had."""
+    effect = task.effect
+    task.launch_dir.mkdir(parents=True, exist_ok=True)
+    task.artifacts_dir.mkdir(parents=True, exist_ok=True)
+    text = effect.prompt_text if effect.prompt_text is not None else _read_prompt(effect.prompt_file)
+    task.prompt.write_text(render_prompt(text, effect.variables, effect.feedback), "utf-8")
+    if task.feedback is not None:
+        task.feedback.write_bytes(msgspec.json.format(msgspec.json.encode({"entries": effect.feedback})) + b"\n")
+    if task.answer is not None:
+        task.answer.parent.mkdir(parents=True, exist_ok=True)
+        keep_early_answer(task.answer, task.launch_dir)
+
+
+def _read_prompt(file: str | None) -> str:
+    if file is None:
+        raise CannotStart("the step has no prompt")
+    try:
+        return read_bounded(Path(file), REPORT_LIMIT_BYTES).decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        raise CannotStart(f"The prompt file {file} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, TooLarge) as error:
+        raise CannotStart(f"The prompt file {file} cannot be used: {error}") from error

@@ -1,0 +1,17 @@
+"""Real programs behind the `Launches` port: a folder, a lock and a constant shim per launch.
+
+    folder.py     the launch's directory: its lock, its marks, who started it when
+    shim.py       the constant `sh` text and the one place that spawns
+    identity.py   which processes belong to a launch, by the nonce in their environment
+    watched.py    one launch under watch: its shim, and how its processes are signalled
+    monitor.py    all launches under watch, with one timer: ends, limits, leftovers, the stop ladder
+    launches.py   ProcessLaunches, the port itself
+
+Nothing outside this package starts, signals or reaps a program that changes anything.
+"""
+
+from __future__ import annotations
+
+from agent_orchestrator.engine.process.launches import ProcessLaunches
+
+__all__ = ["ProcessLaunches"]

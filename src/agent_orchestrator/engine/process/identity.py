@@ -1,0 +1,140 @@
+"""Which processes belong to a launch: those that carry its nonce in the environment they were started with.
+
+A pid is only a hint. One nonce stands for what would otherwise be compared piece by piece (start ticks, boot id,
+pid namespace): it is 128 random bits, so no other process carries it, after a reboot and in another namespace neither,
+and unlike start ticks it is there before the process is. A zombie has no environment: it is dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+
+from agent_orchestrator.engine.process.shim import NONCE_VARIABLE
+
+HAS_PROC = os.path.exists("/proc/self/environ")
+HAS_PIDFD = HAS_PROC and hasattr(os, "pidfd_open")
+
+_MARK = f"{NONCE_VARIABLE}=".encode()
+_ENVIRON_LIMIT_BYTES = 4 * 1024 * 1024
+_SLICE = 256
+"""Processes looked at before the event loop gets its turn again: about 2 ms."""
+
+
+def carries(pid: int, nonce: str) -> bool:
+    """Whether this living process was started for that launch."""
+    if HAS_PROC:
+        return nonce in _nonces(_environ(pid))
+    return any(nonce in nonces for found, nonces in _listed_by_ps(f"-p{pid}") if found == pid)
+
+
+def signal_carrier(pid: int, nonce: str, number: int) -> bool:
+    """Signals the process if it is (still) of that launch; False when it is out of our reach."""
+    try:
+        if not HAS_PIDFD:
+            if carries(pid, nonce):
+                os.kill(pid, number)
+            return True
+        pidfd = os.pidfd_open(pid)
+        try:
+            # Looked at only after the pidfd pins the process: the pid cannot change hands in between.
+            if carries(pid, nonce):
+                signal.pidfd_send_signal(pidfd, number)
+        finally:
+            os.close(pidfd)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return True
+
+
+class Sweep:
+    """Finds all processes of launches by one pass over the process table, shared by everyone who asked before it began.
+
+    The pass is cut into slices so that a thousand agents do not stall the loop.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: dict[str, Callable[[list[int]], None]] = {}
+        self._asked: dict[str, Callable[[list[int]], None]] = {}
+        self._found: dict[str, list[int]] = {}
+
+    def ask(self, nonce: str, found: Callable[[list[int]], None]) -> None:
+        """Calls `found` with the pids of that launch as they are from now on; asking twice is asking once."""
+        self._waiting[nonce] = found
+        if not self._asked:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._asked, self._waiting = self._waiting, {}
+        self._found = {nonce: [] for nonce in self._asked}
+        self._loop.call_soon(self._go_on, _processes())
+
+    def _go_on(self, rest: Iterator[tuple[int, list[str]]]) -> None:
+        for looked, (pid, nonces) in enumerate(rest, 1):
+            for nonce in nonces:
+                if nonce in self._found:
+                    self._found[nonce].append(pid)
+            if looked == _SLICE:
+                self._loop.call_soon(self._go_on, rest)
+                return
+        asked, found, self._asked = self._asked, self._found, {}
+        if self._waiting:
+            self._begin()
+        for nonce, answer in asked.items():
+            answer(found[nonce])
+
+
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    if not HAS_PROC:
+        yield from _listed_by_ps("-ax")
+        return
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            yield int(name), _nonces(_environ(int(name)))
+
+
+def _environ(pid: int) -> bytes:
+    try:
+        opened = os.open(f"/proc/{pid}/environ", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        size = 0
+        while size < _ENVIRON_LIMIT_BYTES and (part := os.read(opened, 131_072)):
+            parts.append(part)
+            size += len(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(opened)
+
+
+def _nonces(environ: bytes) -> list[str]:
+    start = 0 if environ.startswith(_MARK) else environ.find(b"\0" + _MARK) + 1
+    if start == 0 and not environ.startswith(_MARK):
+        return []
+    value = environ[start + len(_MARK) :].split(b"\0", 1)[0]
+    return value.decode("ascii", "replace").split(":")
+
+
+def _listed_by_ps(which: str) -> Iterator[tuple[int, list[str]]]:
+    """Where there is no /proc: `ps` shows arguments (the shim's nonce) and, of most programs, the environment."""
+    listing = subprocess.run(["ps", which, "-wwE", "-o", "pid=,command="], capture_output=True, check=False)
+    return read_ps(listing.stdout.decode("utf-8", "replace"))
+
+
+def read_ps(listing: str) -> Iterator[tuple[int, list[str]]]:
+    """The pid and every word that could be a nonce, line by line."""
+    for line in listing.splitlines():
+        pid, _, command = line.strip().partition(" ")
+        if pid.isdecimal():
+            words = (word.removeprefix(f"{NONCE_VARIABLE}=") for word in command.split())
+            yield int(pid), [part for word in words for part in word.split(":")]

@@ -1,0 +1,166 @@
+"""ProcessLaunches: starts, finds again, watches and stops real programs.
+
+Order of a start: lock, mark, spawn. Starting what was started before starts nothing: `watch` adopts or collects it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.ids import split_effect_id
+from agent_orchestrator.engine.clock import Clock
+from agent_orchestrator.engine.launches import CannotStart, Order, Shortage, Standing, Watch
+from agent_orchestrator.engine.process import folder as folders
+from agent_orchestrator.engine.process.monitor import Monitor
+from agent_orchestrator.engine.process.shim import prepare_engine, spawn
+from agent_orchestrator.engine.process.watched import Shim, Watched
+
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
+
+
+class ProcessLaunches:
+    """All launches under one root directory; see the port `engine.launches.Launches`."""
+
+    def __init__(self, root: Path, clock: Clock, boot: str) -> None:
+        self._root, self._clock, self._boot = root.absolute(), clock, boot
+        self._started: dict[str, Shim] = {}
+        self._monitor: Monitor | None = None
+        prepare_engine()
+
+    def directory(self, effect: str) -> Path:
+        """root/run/unit/launch; nothing is created."""
+        return self._root.joinpath(*split_effect_id(effect))
+
+    def standing(self, effect: str, *, same_boot: bool) -> Standing:
+        """What became of a launch that an earlier engine may have started."""
+        folder = self.directory(effect)
+        try:
+            lock = folders.take_lock(folder)
+        except FileNotFoundError:
+            # The lock comes before every mark. After a reboot a mark may have been lost, so nothing proves it never ran.
+            return Standing.NEW if same_boot else Standing.OVER
+        if lock is None:
+            return Standing.ALIVE
+        try:
+            ended = folders.read_marks(folder).ended
+        finally:
+            os.close(lock)
+        return Standing.OVER if ended or not same_boot else Standing.NEW
+
+    def start(self, order: Order) -> None:
+        """Locks, marks and spawns. Raises Shortage or CannotStart, then nothing runs."""
+        _check_startable(order)
+        folder = self.directory(order.effect)
+        try:
+            lock = _lock_for_start(folder)
+            if lock is None:
+                return
+            try:
+                if not folders.read_marks(folder).ended:
+                    self._spawn(order, folder, lock)
+            finally:
+                os.close(lock)
+        except OSError as error:
+            raise refusal(error, order.argv[0]) from error
+
+    def void(self, effect: str) -> None:
+        """Marks a launch that never started, so that it never will; one that somebody holds is left to him."""
+        lock = _lock_for_start(self.directory(effect))
+        if lock is None:
+            return
+        try:
+            if not folders.read_marks(self.directory(effect)).ended:
+                (self.directory(effect) / folders.VOID).touch()
+        finally:
+            os.close(lock)
+
+    def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
+        """Calls `done` once, on the event loop, when the launch is over: in the loop's next turn, if it is over already."""
+        loop = asyncio.get_running_loop()
+        if self._monitor is None or self._monitor.loop is not loop:
+            if self._monitor is not None:
+                self._monitor.close()
+            self._monitor = Monitor(self._clock, self._boot, loop)
+        shim = self._started.pop(effect, None) or Shim()
+        self._monitor.add(Watched(effect, self.directory(effect), shim, limits, done, self._clock.monotonic_s()))
+
+    def stop(self, effect: str, cause: Failure) -> None:
+        """TERM, grace, KILL, sweep; nothing for a launch that is not watched or is being stopped already."""
+        if self._monitor is not None:
+            self._monitor.stop(effect, cause)
+
+    def close(self) -> None:
+        """Lets go of everything; all launches live on and can be adopted."""
+        if self._monitor is not None:
+            self._monitor.close()
+            self._monitor = None
+        for shim in self._started.values():
+            shim.release()
+        self._started.clear()
+
+    def _spawn(self, order: Order, folder: Path, lock: int) -> None:
+        birth = folders.Birth(
+            nonce=secrets.token_hex(16),
+            boot=self._boot,
+            started_us=self._clock.now_us(),
+            started_s=self._clock.monotonic_s(),
+        )
+        marker = folder / folders.RUNNING
+        try:
+            folders.write_birth(folder, birth)
+            stdin = order.stdin.absolute() if order.stdin is not None else None
+            pid = spawn(folder, lock, birth.nonce, argv=order.argv, env=order.env, cwd=order.cwd.absolute(), stdin=stdin)
+        except (OSError, ValueError) as error:
+            marker.unlink(missing_ok=True)
+            raise refusal(error, order.argv[0]) from error
+        self._started[order.effect] = Shim(birth, pid)
+
+
+def refusal(error: OSError | ValueError, program: str) -> Shortage | CannotStart:
+    """What a failed start means: try again later, or never."""
+    if isinstance(error, ValueError):  # a NUL byte, or a name that cannot stand in an environment
+        return CannotStart(f"{program} cannot be started: {error}.")
+    if error.errno in _SHORTAGES:
+        return Shortage(f"The machine is short of something: {error.strerror}.")
+    if error.errno == errno.E2BIG:
+        return CannotStart(f"{program} cannot be started: its arguments or environment are too long; pass long values by file.")
+    where = f" ({error.filename})" if error.filename else ""
+    return CannotStart(f"{program} cannot be started: {error.strerror}{where}.")
+
+
+def _lock_for_start(folder: Path) -> int | None:
+    try:
+        return folders.take_lock(folder, create=True)
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        return folders.take_lock(folder, create=True)
+
+
+def _check_startable(order: Order) -> None:
+    """Says in a sentence what the shim could only say with exit code 126 or 127."""
+    if not order.argv or not order.argv[0]:
+        raise CannotStart("There is no program to start: the command is empty.")
+    program = order.argv[0]
+    if "\0" in program:
+        raise CannotStart(f"{program!r} cannot be started: there is a NUL byte in its name.")
+    if not os.path.isdir(order.cwd):
+        raise CannotStart(f"{program} cannot be started: its working directory {order.cwd} does not exist.")
+    if order.stdin is not None and not os.access(order.stdin, os.R_OK):
+        raise CannotStart(f"{program} cannot be started: its input {order.stdin} cannot be read.")
+    if "/" not in program:
+        if shutil.which(program, path=order.env.get("PATH", os.defpath)) is None:
+            raise CannotStart(f"{program} cannot be started: it was not found on the PATH.")
+        return
+    path = os.path.join(order.cwd, program)
+    if not os.path.exists(path):
+        raise CannotStart(f"{program} cannot be started: there is no such file.")
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+        raise CannotStart(f"{program} cannot be started: it is not an executable file; `chmod +x` makes it one.")

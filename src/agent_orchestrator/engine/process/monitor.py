@@ -1,0 +1,326 @@
+"""Watches all launches of a process with one timer: their ends, their limits, what they leave behind.
+
+A launch is over when its lock is free and nothing that carries its nonce is left to stop; never because a pid is gone.
+It runs on the event loop and blocks it for microseconds per launch; a thousand quiet agents cost a few stats a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import os
+import signal
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.limits import LINGER_GRACE_S
+from agent_orchestrator.core.units import say_duration
+from agent_orchestrator.engine.clock import Clock
+from agent_orchestrator.engine.process import folder as folders
+from agent_orchestrator.engine.process.identity import Sweep
+from agent_orchestrator.engine.process.watched import Phase, Watched
+
+log = logging.getLogger(__name__)
+
+LOOK_MIN_S, LOOK_MAX_S = 0.02, 2.0
+"""Between two looks at a launch's output: `yes` writes 800 MB/s, an agent that thinks writes nothing for minutes."""
+POLL_MAX_S = 0.25
+"""The same where only the lock can tell that a launch is over."""
+STOP_LOOK_MIN_S, STOP_LOOK_MAX_S = 0.02, 0.5
+WAKE_GAP_S = 0.05
+"""Launches due this close together are looked at in one wake-up."""
+TURN_S = 0.005
+"""How long ends are worked on before the loop's other tasks get their turn."""
+STUBBORN_S = 10.0
+"""After this long with KILL the log says that something cannot be ended; its unit stays occupied."""
+
+
+class Monitor:
+    """All launches under watch on one event loop."""
+
+    def __init__(self, clock: Clock, boot: str, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._clock, self._boot = clock, boot
+        self._sweep = Sweep(loop)
+        self._watched: dict[str, Watched] = {}
+        self._heap: list[tuple[float, int, Watched]] = []
+        self._pushed = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = 0.0
+        self._turns: deque[Callable[[], None]] = deque()
+        self._taking_turns = False
+
+    def add(self, watched: Watched) -> None:
+        """Takes a launch under watch; its end is noticed at the earliest in the loop's next turn."""
+        assert watched.effect not in self._watched, f"{watched.effect} is watched twice"
+        self._watched[watched.effect] = watched
+        watched.interval_s = LOOK_MIN_S
+        if watched.shim.pidfd is not None:
+            self._follow(watched)
+            self._again(watched, LOOK_MIN_S)
+        else:
+            self.loop.call_soon(self._look, watched)
+
+    def stop(self, effect: str, cause: Failure) -> None:
+        """Begins the stop ladder; a launch that ended by itself a moment ago keeps its own ending."""
+        watched = self._watched.get(effect)
+        if watched is None or watched.phase is Phase.STOPPING:
+            return
+        if folders.read_marks(watched.folder).exit_code is None:
+            watched.cause = cause
+        self._begin_stop(watched)
+
+    def close(self) -> None:
+        """Stops watching; the launches live on."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for watched in self._watched.values():
+            watched.over = True
+            self._unfollow(watched)
+            watched.shim.release()
+        self._watched.clear()
+        self._heap.clear()
+
+    # One look at one launch
+
+    def _look(self, watched: Watched) -> None:
+        if watched.over:
+            return
+        now_s = self._clock.monotonic_s()
+        if watched.shim.pidfd is None and not watched.shim.gone:
+            if watched.shim.find(watched.folder):
+                self._follow(watched)
+            elif not watched.shim.child and not folders.is_locked(watched.folder):
+                watched.shim.gone = True
+        if watched.phase is Phase.STOPPING:
+            self._go_on_stopping(watched, now_s)
+        elif watched.shim.gone:
+            self._settle(watched, now_s)
+        else:
+            self._check_limits(watched, now_s)
+
+    def _check_limits(self, watched: Watched, now_s: float) -> None:
+        size, limits = folders.output_bytes(watched.folder), watched.limits
+        grown, watched.size = size - watched.size, size
+        if grown > 0:
+            watched.grew_s = now_s
+        cause = _exceeded(watched, now_s)
+        if cause is not None:
+            self.stop(watched.effect, cause)
+            return
+        if grown > 0:  # at this rate, look again when a quarter of what is left is written
+            left_s = (limits.output_limit_bytes - size) / grown * watched.interval_s
+            watched.interval_s = max(LOOK_MIN_S, min(left_s / 4, watched.interval_s * 2, LOOK_MAX_S))
+        else:
+            watched.interval_s = min(watched.interval_s * 2, LOOK_MAX_S)
+        wait_s = watched.interval_s if watched.shim.pidfd is not None else min(watched.interval_s, POLL_MAX_S)
+        if limits.timeout_s is not None:
+            wait_s = min(wait_s, watched.started_s + limits.timeout_s - now_s)
+        if limits.idle_timeout_s is not None:
+            wait_s = min(wait_s, watched.grew_s + limits.idle_timeout_s - now_s)
+        self._again(watched, wait_s)
+
+    # The end
+
+    def _follow(self, watched: Watched) -> None:
+        assert watched.shim.pidfd is not None
+        self.loop.add_reader(watched.shim.pidfd, self._shim_ended, watched)
+
+    def _unfollow(self, watched: Watched) -> None:
+        if watched.shim.pidfd is not None:
+            self.loop.remove_reader(watched.shim.pidfd)
+
+    def _shim_ended(self, watched: Watched) -> None:
+        self._unfollow(watched)
+        watched.shim.reap()
+        self._in_turn(partial(self._look, watched))
+
+    def _settle(self, watched: Watched, now_s: float) -> None:
+        """The shim is gone: the launch is over, unless it left something behind."""
+        if watched.phase is Phase.LINGERING and now_s >= watched.turn_s:
+            self._begin_stop(watched)
+        elif folders.is_locked(watched.folder):
+            self._linger(watched, now_s)
+        elif watched.nonce is None or (watched.phase is Phase.RUNNING and not watched.may_have_group(self._boot)):
+            self._finish(watched)
+        else:
+            self._find_rest(watched, watched.nonce)
+
+    def _linger(self, watched: Watched, now_s: float) -> None:
+        if watched.phase is Phase.RUNNING:
+            watched.phase = Phase.LINGERING
+            watched.turn_s = now_s + LINGER_GRACE_S
+            watched.interval_s = STOP_LOOK_MIN_S
+        self._stop_look(watched)
+
+    def _find_rest(self, watched: Watched, nonce: str) -> None:
+        self._sweep.ask(nonce, lambda pids: self._in_turn(partial(self._swept, watched, pids)))
+
+    def _swept(self, watched: Watched, pids: list[int]) -> None:
+        if watched.over:
+            return
+        now_s = self._clock.monotonic_s()
+        if not pids and watched.shim.gone and not folders.is_locked(watched.folder):
+            self._finish(watched)
+        elif watched.phase is Phase.STOPPING:
+            watched.signal_found(pids, self._stage(watched, now_s))
+            self._stop_look(watched)
+        elif watched.shim.gone:
+            self._linger(watched, now_s)
+
+    def _finish(self, watched: Watched) -> None:
+        try:
+            lock = folders.take_lock(watched.folder)
+        except FileNotFoundError:
+            lock = -1  # never locked, or the whole folder was deleted
+        if lock is None:  # somebody looks at it at this very moment
+            self._again(watched, STOP_LOOK_MIN_S)
+            return
+        try:
+            ending = self._ending(watched)
+        finally:
+            if lock >= 0:
+                os.close(lock)
+        watched.over = True
+        self._unfollow(watched)
+        watched.shim.release()
+        del self._watched[watched.effect]
+        watched.done(ending)
+
+    def _ending(self, watched: Watched) -> Ending:
+        """What became of it, concluded while holding the lock."""
+        folder, birth = watched.folder, watched.shim.birth or folders.read_birth(watched.folder)
+        marks = folders.read_marks(folder)
+        now_us = self._clock.now_us()
+        started_us = birth.started_us if birth is not None else now_us
+        ended_us = now_us
+        cause = watched.cause
+        if marks.exit_code is not None:
+            ended_us = folders.ended_us(folder, marks.exit_code) or now_us
+        elif cause is None:
+            cause = Failure(kind=FailureKind.LOST, message=self._why_lost(marks, birth))
+        if not marks.ended and folder.is_dir():
+            (folder / folders.VOID).touch()
+        return Ending(
+            exit_code=marks.exit_code, cause=cause, started_us=started_us, ended_us=max(started_us, ended_us),
+            out=folder / folders.OUT, err=folder / folders.ERR, warnings=_warnings(watched),
+        )  # fmt: skip
+
+    def _why_lost(self, marks: folders.Marks, birth: folders.Birth | None) -> str:
+        if not marks.running:
+            return "The program was lost: it is not known whether it ever started."
+        if birth is None or birth.boot != self._boot:
+            return "The program was lost: the machine was restarted while it ran."
+        return "The program was lost: it vanished without an exit code, killed from outside or for lack of memory."
+
+    # The stop ladder: TERM to the group, grace, KILL; then whatever else carries the nonce
+
+    def _begin_stop(self, watched: Watched) -> None:
+        watched.phase = Phase.STOPPING
+        watched.turn_s = self._clock.monotonic_s() + watched.limits.grace_s
+        watched.interval_s = STOP_LOOK_MIN_S
+        self._look(watched)
+
+    def _go_on_stopping(self, watched: Watched, now_s: float) -> None:
+        number = self._stage(watched, now_s)
+        clear = watched.shim.gone and not folders.is_locked(watched.folder)
+        first = watched.signalled != number
+        if not clear and (first or number == signal.SIGKILL):
+            watched.signal_group(number)
+            watched.signalled = number if watched.nonce is not None else None
+        if clear and watched.nonce is None:
+            self._finish(watched)
+            return
+        if watched.nonce is not None and (clear or first or number == signal.SIGKILL):
+            self._find_rest(watched, watched.nonce)
+        if number == signal.SIGKILL and now_s - watched.turn_s > STUBBORN_S and watched.interval_s < LOOK_MAX_S:
+            log.warning("%s cannot be stopped: a process that holds %s is out of reach", watched.effect, watched.folder)
+            watched.interval_s = LOOK_MAX_S
+        self._stop_look(watched)
+
+    def _stage(self, watched: Watched, now_s: float) -> signal.Signals:
+        return signal.SIGTERM if now_s < watched.turn_s else signal.SIGKILL
+
+    # The loop's time: a thousand ends at once are taken in slices, and one timer serves all
+
+    def _in_turn(self, act: Callable[[], None]) -> None:
+        self._turns.append(act)
+        if not self._taking_turns:
+            self._taking_turns = True
+            self.loop.call_soon(self._take_turns)
+
+    def _take_turns(self) -> None:
+        until_s = self._clock.monotonic_s() + TURN_S
+        try:
+            while self._turns and self._clock.monotonic_s() < until_s:
+                self._turns.popleft()()
+        finally:
+            self._taking_turns = bool(self._turns)
+            if self._turns:
+                self.loop.call_soon(self._take_turns)
+
+    def _stop_look(self, watched: Watched) -> None:
+        wait_s = watched.interval_s
+        if wait_s < STOP_LOOK_MAX_S:
+            watched.interval_s = min(wait_s * 2, STOP_LOOK_MAX_S)
+        left_s = watched.turn_s - self._clock.monotonic_s()
+        self._again(watched, min(wait_s, left_s) if left_s > 0 else wait_s)
+
+    def _again(self, watched: Watched, wait_s: float) -> None:
+        watched.due_s = self._clock.monotonic_s() + max(wait_s, 0.001)
+        self._pushed += 1
+        heapq.heappush(self._heap, (watched.due_s, self._pushed, watched))
+        self._arm()
+
+    def _arm(self) -> None:
+        due_s = self._heap[0][0]
+        if self._timer is not None:
+            if self._timer_s <= due_s:
+                return
+            self._timer.cancel()
+        self._timer_s = due_s
+        self._timer = self.loop.call_later(max(due_s - self._clock.monotonic_s(), 0.0), self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        until_s = self._clock.monotonic_s() + WAKE_GAP_S
+        batch: list[Watched] = []
+        while self._heap and self._heap[0][0] <= until_s:
+            due_s, _, watched = heapq.heappop(self._heap)
+            if watched.due_s == due_s and not watched.over:
+                batch.append(watched)
+        for watched in batch:
+            self._look(watched)
+        if self._heap:
+            self._arm()
+
+
+def _exceeded(watched: Watched, now_s: float) -> Failure | None:
+    limits = watched.limits
+    if watched.size > limits.output_limit_bytes:
+        limit = f"{limits.output_limit_bytes / 2**20:g} MiB"
+        return Failure(kind=FailureKind.OUTPUT_LIMIT, message=f"Stopped after writing more than {limit}, its output limit.")
+    if limits.timeout_s is not None and now_s >= watched.started_s + limits.timeout_s:
+        limit = say_duration(limits.timeout_s)
+        return Failure(kind=FailureKind.TIMEOUT, message=f"Stopped after running for {limit}, its time limit.")
+    if limits.idle_timeout_s is not None and now_s >= watched.grew_s + limits.idle_timeout_s:
+        limit = say_duration(limits.idle_timeout_s)
+        return Failure(kind=FailureKind.IDLE, message=f"Stopped after {limit} without output, its idle limit.")
+    return None
+
+
+def _warnings(watched: Watched) -> tuple[str, ...]:
+    warnings = []
+    if watched.cause is None and watched.reached:
+        count = len(watched.reached)
+        left = "A process that was" if count == 1 else f"{count} processes that were"
+        warnings.append(f"{left} left running by the program had to be stopped.")
+    if watched.unreachable:
+        pids = ", ".join(str(pid) for pid in sorted(watched.unreachable))
+        warnings.append(f"Processes that could not be stopped (not permitted): {pids}.")
+    return tuple(warnings)

@@ -1,0 +1,97 @@
+"""The constant `sh` text that stands between the engine and a program, and the one place that spawns it.
+
+Nothing is ever interpolated into the text; directory, limit, paths and the program come as positional parameters.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import signal
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+SHIM = """\
+trap : TERM INT HUP
+cd -- "$1" || exit
+echo $$ >pid
+ulimit -S -n "$2"
+(cd -- "$4" || exit 126; shift 5; exec "$@") 2>>err >>out <"$3"
+code=$?
+true >"exit.$code" || mv running "exit.$code"
+"""
+"""Why each line is as it is:
+
+- Without the trap, TERM to the group kills the shim at once and the exit code is lost while the agent still cleans up.
+  A trap with a command is reset in the subshell, so the agent itself gets the default.
+- The shim names its own pid: a record written by the engine after spawning would be missing if the engine died between
+  the two. Liveness needs no pid, and a pid is believed only if its process carries the nonce (`identity.py`).
+- `2>>err` comes first, so that whatever else cannot be opened is said there.
+- The exit code is a file *name*: it cannot be torn. Creating it is a builtin (an `mv` costs a fork and an exec between
+  an agent's end and the next one's start); where the disk is too full for a new file, the rename still succeeds.
+  `true` and not `:`, because a failed redirection of a special builtin ends the shell.
+- `$5`, the nonce, is there to be seen in the process list, where a system does not show environments.
+"""
+
+SHIM_NAME = "orc"
+"""The shim's `$0`: how its messages about a program that cannot be executed begin."""
+
+NONCE_VARIABLE = "ORC_LAUNCH"
+"""In the environment of everything a launch starts; nested orchestrators append theirs after a colon."""
+
+_SHELL = "/bin/sh"
+_LOCK_FD = 97
+"""Where shim and agent find the lock: out of the way of the descriptors that scripts use by number."""
+
+_RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""What Python or a `nohup` may ignore is not to be ignored by agents."""
+
+
+@cache
+def prepare_engine() -> str:
+    """Once per process: takes all descriptors the system allows, and keeps those we inherited from our agents.
+
+    Returns the soft limit that children get back, as `ulimit` spells it.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # macOS refuses an unlimited soft limit; the one we have has to do
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2:
+            with suppress(OSError):  # the listing's own descriptor is closed by now
+                os.set_inheritable(int(name), False)
+    return "unlimited" if soft == resource.RLIM_INFINITY else str(soft)
+
+
+def chained_nonce(env: dict[str, str], nonce: str) -> str:
+    """The nonce after those of the launches that we ourselves run in: stopping one of them reaches our agents too."""
+    outer = env.get(NONCE_VARIABLE)
+    return f"{outer}:{nonce}" if outer else nonce
+
+
+def spawn(
+    folder: Path, lock: int, nonce: str, *, argv: tuple[str, ...], env: dict[str, str], cwd: Path, stdin: Path | None
+) -> int:
+    """Starts the shim in its own session with nothing but the lock, and returns its pid. Raises OSError or ValueError."""
+    inherited = lock if lock != _LOCK_FD else fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, _LOCK_FD + 1)
+    source = str(stdin) if stdin is not None else os.devnull
+    try:
+        return os.posix_spawn(
+            _SHELL,
+            ["sh", "-c", SHIM, SHIM_NAME, str(folder), prepare_engine(), source, str(cwd), nonce, *argv],
+            {**env, NONCE_VARIABLE: chained_nonce(env, nonce)},
+            file_actions=(
+                (os.POSIX_SPAWN_DUP2, inherited, _LOCK_FD),
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+                (os.POSIX_SPAWN_DUP2, 0, 1),
+                (os.POSIX_SPAWN_DUP2, 0, 2),
+            ),
+            setsid=True,
+            setsigmask=(),
+            setsigdef=_RESET,
+        )
+    finally:
+        if inherited != lock:
+            os.close(inherited)

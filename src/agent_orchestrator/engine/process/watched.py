@@ -1,0 +1,160 @@
+"""One watched launch: what is known of its shim, how far it has got, and how its processes are signalled.
+
+It never decides when; that is the monitor's. A signal goes out only to what was recognised first.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from enum import Enum, auto
+from pathlib import Path
+
+from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.engine.launches import Watch
+from agent_orchestrator.engine.process.folder import Birth, read_birth, read_pid
+from agent_orchestrator.engine.process.identity import HAS_PIDFD, carries, signal_carrier
+
+
+class Phase(Enum):
+    """RUNNING → (LINGERING →) (STOPPING →) over."""
+
+    RUNNING = auto()
+    LINGERING = auto()
+    """The agent is over, processes it left behind may still finish by themselves."""
+    STOPPING = auto()
+
+
+class Shim:
+    """The shim's process, as far as it is known: started by us, or found again by what it wrote."""
+
+    __slots__ = ("birth", "child", "gone", "ours", "pid", "pidfd")
+
+    def __init__(self, birth: Birth | None = None, pid: int | None = None) -> None:
+        self.birth, self.pid = birth, pid
+        self.child = self.ours = pid is not None
+        self.pidfd: int | None = None
+        self.gone = False
+        if pid is not None:
+            self._pin(pid)
+
+    def find(self, folder: Path) -> bool:
+        """Looks for what is not known yet: True once its end will be announced, `gone` once it is known to be dead."""
+        if self.child and self.pid is not None:
+            if not self._pin(self.pid):
+                self.gone = os.waitpid(self.pid, os.WNOHANG) != (0, 0)
+            return self.pidfd is not None
+        self.birth = self.birth or read_birth(folder)
+        self.pid = self.pid or read_pid(folder)
+        if self.birth is None or self.pid is None:
+            return False
+        self._pin(self.pid)
+        # Only the nonce says that the pid is still our shim's; another process under that number is none of ours.
+        self.ours = not self.gone and carries(self.pid, self.birth.nonce)
+        if not self.ours:
+            self.gone = True
+            self.release()
+        return self.pidfd is not None
+
+    def reap(self) -> None:
+        """After its end: collects it if it is our child (by its own descriptor, never anybody else's child)."""
+        if self.child and self.pidfd is not None:
+            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
+        self.release()
+        self.gone = True
+
+    def release(self) -> None:
+        """Lets go of the process without touching it."""
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+            self.pidfd = None
+
+    def _pin(self, pid: int) -> bool:
+        if not HAS_PIDFD:
+            return False
+        try:
+            self.pidfd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            self.gone = True
+        except OSError:
+            return False  # short of descriptors: the lock is polled until one is free
+        return self.pidfd is not None
+
+
+class Watched:
+    """A launch under watch."""
+
+    __slots__ = (
+        "cause", "done", "due_s", "effect", "folder", "grew_s", "interval_s", "limits", "over", "phase",
+        "reached", "shim", "signalled", "size", "turn_s", "unreachable", "watched_s",
+    )  # fmt: skip
+
+    def __init__(
+        self, effect: str, folder: Path, shim: Shim, limits: Watch, done: Callable[[Ending], None], now_s: float
+    ) -> None:
+        self.effect, self.folder, self.shim, self.limits, self.done = effect, folder, shim, limits, done
+        self.phase = Phase.RUNNING
+        self.over = False
+        self.cause: Failure | None = None
+        self.size = 0
+        self.watched_s = self.grew_s = now_s
+        self.interval_s = 0.0
+        self.due_s = 0.0
+        self.turn_s = 0.0
+        """When this phase ends: the leftovers' grace, or the time of the KILL."""
+        self.signalled: int | None = None
+        self.reached: set[int] = set()
+        self.unreachable: set[int] = set()
+
+    @property
+    def nonce(self) -> str | None:
+        """What the launch's processes are known by."""
+        return self.shim.birth.nonce if self.shim.birth is not None else None
+
+    @property
+    def started_s(self) -> float:
+        """On the monotonic clock; when it was first seen if that is all we know."""
+        return self.shim.birth.started_s if self.shim.birth is not None else self.watched_s
+
+    def signal_group(self, number: int) -> None:
+        """Signals shim, agent and whatever stayed in their group, if the shim lives and is known to be ours."""
+        shim = self.shim
+        if shim.pid is None or shim.gone or not shim.ours:
+            return
+        self.signalled = number
+        try:
+            os.killpg(shim.pid, number)
+        except ProcessLookupError:
+            return
+
+    def signal_found(self, pids: list[int], number: int) -> None:
+        """Signals processes found by the nonce, except those that the group's signal reached."""
+        assert self.nonce is not None
+        group = self.shim.pid if self.signalled == number and not self.shim.gone else None
+        for pid in pids:
+            if group is not None and number != signal.SIGKILL and _group_of(pid) == group:
+                continue
+            self.reached.add(pid)
+            if not signal_carrier(pid, self.nonce, number):
+                self.unreachable.add(pid)
+
+    def may_have_group(self, boot: str) -> bool:
+        """A cheap hint that processes of the group outlive the shim; only the nonce then says whether they are ours."""
+        if self.shim.pid is None or self.shim.birth is None or self.shim.birth.boot != boot:
+            return False
+        try:
+            os.killpg(self.shim.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None

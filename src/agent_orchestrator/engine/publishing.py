@@ -1,0 +1,151 @@
+"""Publishes runs as files, coalesced: at most a few percent of the process's time, however many runs there are.
+
+A print-out's identity is committed before the file appears, in the same group commit as everything else. A run that
+waits, pauses or ends is always printed at once. A file that somebody changed meanwhile is put aside, never lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_orchestrator.core.units import iso
+from agent_orchestrator.engine.files import move_aside
+from agent_orchestrator.errors import OrcError
+from agent_orchestrator.projections.intake import is_ours
+from agent_orchestrator.projections.writer import Draft, encode_document, put_in_place, sweep_drafts, write_draft
+from agent_orchestrator.store.port import Append, Identity
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+    from agent_orchestrator.engine.engine import Engine
+
+DUTY = 0.03
+"""The share of the process's time that publishing may take while runs are busy."""
+
+
+class _Printer:
+    """What the publisher knows of one run."""
+
+    def __init__(self, known: dict[str, list[Identity]]) -> None:
+        self.known = known
+        self.shown: dict[str, str] = {}
+        self.busy: asyncio.Future[None] | None = None
+        self.again = False
+
+
+class Publisher:
+    """All print-outs of one process."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._printers: dict[str, _Printer] = {}
+        self._dirty: dict[str, Driver] = {}
+        self._next_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def offer(self, driver: Driver, *, idle: bool) -> None:
+        """The run's state changed. Printed now when the run is idle or new here, else when it is its turn."""
+        run = driver.run.id
+        if idle or run not in self._printers:
+            self._dirty.pop(run, None)
+            self._print(driver)
+            return
+        self._dirty[run] = driver
+        now_s = self._engine.clock.monotonic_s()
+        if now_s >= self._next_s:
+            # From the driver's own offer too: a busy loop would starve a timer.
+            self._print_next(now_s)
+        elif self._timer is None:
+            self._timer = self._engine.loop.call_later(self._next_s - now_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        if self._dirty:
+            self._print_next(self._engine.clock.monotonic_s())
+        if self._dirty:
+            left_s = self._next_s - self._engine.clock.monotonic_s()
+            self._timer = self._engine.loop.call_later(max(0.0, left_s), self._on_timer)
+
+    def _print_next(self, now_s: float) -> None:
+        run = next(iter(self._dirty))
+        self._print(self._dirty.pop(run))
+        ended_s = self._engine.clock.monotonic_s()
+        self._next_s = ended_s + (ended_s - now_s) / DUTY
+
+    async def flush(self, driver: Driver) -> None:
+        """Prints the newest state and waits until it is in place."""
+        self._dirty.pop(driver.run.id, None)
+        self._print(driver)
+        while (printer := self._printers[driver.run.id]).busy is not None:
+            await asyncio.shield(printer.busy)
+
+    def _print(self, driver: Driver) -> None:
+        run = driver.run
+        home = Path(run.context.home)
+        printer = self._printers.get(run.id)
+        if printer is None:
+            printer = self._printers[run.id] = _Printer(self._engine.store.printed(run.id))
+        if printer.busy is not None:
+            printer.again = True
+            return
+        try:
+            drafts = self._drafts(driver, home, printer)
+        except (OSError, OrcError) as error:
+            self._engine.notify(driver, f"The state files could not be written: {error}")
+            return
+        if drafts:
+            printer.busy = self._engine.loop.create_future()
+            part = Append(
+                run=run.id,
+                expected_seq=0,
+                at_us=self._engine.clock.now_us(),
+                printed=tuple(draft.printed for draft in drafts),
+            )
+            recorded = self._engine.committer.append(part)
+            recorded.add_done_callback(lambda done: self._recorded(driver, printer, drafts, done))
+
+    def _drafts(self, driver: Driver, home: Path, printer: _Printer) -> list[Draft]:
+        drafts = []
+        for document in driver.system.documents(driver.state, self._engine.clock.now_us()):
+            content = encode_document(document)
+            digest = hashlib.sha256(content).hexdigest()
+            target = home / document.path
+            first = document.path not in printer.shown
+            if first and target.parent.is_dir():
+                sweep_drafts(target.parent)
+            if first or printer.shown[document.path] != digest or not target.exists():
+                drafts.append(write_draft(home, document, content, first=first))
+                printer.shown[document.path] = digest
+        return drafts
+
+    def _recorded(
+        self, driver: Driver, printer: _Printer, drafts: list[Draft], done: asyncio.Future[None]
+    ) -> None:
+        error = done.exception()
+        if error is None:
+            for draft in drafts:
+                self._place(driver, printer, draft)
+        else:
+            printer.shown.clear()
+        busy, printer.busy = printer.busy, None
+        if printer.again:
+            printer.again = False
+            self._print(driver)
+        assert busy is not None
+        busy.set_result(None)
+
+    def _place(self, driver: Driver, printer: _Printer, draft: Draft) -> None:
+        path = draft.printed.path
+        known = printer.known.setdefault(path, [])
+        try:
+            if not is_ours(draft.target, known):
+                aside = move_aside(draft.target, f"edited-{iso(self._engine.clock.now_us())}")
+                self._engine.notify(driver, f"{draft.target} was changed while the run was driven; kept as {aside.name}.")
+            put_in_place(draft)
+        except OSError as error:
+            self._engine.notify(driver, f"{draft.target} could not be written: {error}")
+        known.append(draft.printed.identity)
+        del known[:-16]

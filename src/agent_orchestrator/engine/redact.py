@@ -1,0 +1,116 @@
+"""Takes secrets out of what is stored: known values, and texts of a shape that only credentials have.
+
+Redaction may be repeated at any time: what it leaves behind contains nothing that it would replace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+REDACTED = b"[redacted]"
+SECRET_LENGTH_MIN = 8
+"""A shorter value would turn up by chance in ordinary text."""
+
+_CHUNK_BYTES = 1024 * 1024
+_OVERLAP_BYTES = 64 * 1024
+"""Longer than anything that is replaced, so that nothing escapes across the border of two chunks."""
+
+_SHAPES: tuple[tuple[bytes, bytes], ...] = (
+    (b"sk-", rb"\bsk-[A-Za-z0-9_-]{20,4096}"),
+    (b"ghp_", rb"\bghp_[A-Za-z0-9]{30,255}"),
+    (b"gho_", rb"\bgho_[A-Za-z0-9]{30,255}"),
+    (b"ghu_", rb"\bghu_[A-Za-z0-9]{30,255}"),
+    (b"ghs_", rb"\bghs_[A-Za-z0-9]{30,255}"),
+    (b"github_pat_", rb"\bgithub_pat_[A-Za-z0-9_]{30,255}"),
+    (b"AKIA", rb"\bAKIA[0-9A-Z]{16}\b"),
+    (b"AIza", rb"\bAIza[A-Za-z0-9_-]{35}"),
+    (b"xox", rb"\bxox[abprs]-[A-Za-z0-9-]{10,255}"),
+    (b"earer ", rb"\b[Bb]earer [A-Za-z0-9._~+/=-]{16,8192}"),
+    (b"PRIVATE KEY", rb"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----[^-]{0,32768}-----END [A-Z ]{0,32}PRIVATE KEY-----"),
+)
+"""A literal that each shape contains, which is looked for first because that is a hundred times faster, and the shape."""
+
+
+class Redactor:
+    """Replaces the given values and all credential shapes by `[redacted]`."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        known = {value.encode("utf-8", "surrogateescape") for value in values if len(value) >= SECRET_LENGTH_MIN}
+        # The longest first: a value may be the beginning of another.
+        literals = sorted((value for value in known if len(value) < _OVERLAP_BYTES), key=lambda value: (-len(value), value))
+        self._hints = [*literals, *(hint for hint, _ in _SHAPES)]
+        self._pattern = re.compile(b"|".join([*(re.escape(value) for value in literals), *(shape for _, shape in _SHAPES)]))
+
+    def redact_text(self, text: str) -> str:
+        """The text without secrets."""
+        raw = text.encode("utf-8", "surrogatepass")
+        if not self._suspects(raw):
+            return text
+        return self._pattern.sub(REDACTED, raw).decode("utf-8", "surrogatepass")
+
+    def redact_file(self, path: Path) -> bool:
+        """Rewrites the file without secrets, whole or not at all; False when there was nothing to do.
+
+        Anything that is not a plain file is left alone. Raises OSError.
+        """
+        source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC) if not path.is_symlink() else -1
+        if source < 0:
+            return False
+        try:
+            status = os.fstat(source)
+            if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
+                return False
+            if not any(replaced for _, replaced in self._redacted(source)):
+                return False
+            os.lseek(source, 0, os.SEEK_SET)
+            self._rewrite(source, path, stat.S_IMODE(status.st_mode))
+            return True
+        finally:
+            os.close(source)
+
+    def _rewrite(self, source: int, path: Path, mode: int) -> None:
+        temporary = path.with_name(f".{path.name}.redacting")
+        temporary.unlink(missing_ok=True)
+        target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        try:
+            with open(target, "wb") as file:
+                for part, _ in self._redacted(source):
+                    file.write(part)
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+    def _redacted(self, source: int) -> Iterator[tuple[bytes, bool]]:
+        """The file's content in pieces, each with whether anything in it was replaced."""
+        held = b""
+        while True:
+            chunk = os.read(source, _CHUNK_BYTES)
+            held += chunk
+            # Up to here a secret that begins is wholly in what was read.
+            safe = len(held) - _OVERLAP_BYTES if chunk else len(held)
+            if safe <= 0 and chunk:
+                continue
+            piece, held, replaced = self._split(held, safe)
+            yield piece, replaced
+            if not chunk:
+                return
+
+    def _split(self, held: bytes, safe: int) -> tuple[bytes, bytes, bool]:
+        if not self._suspects(held):
+            return held[:safe], held[safe:], False
+        parts, position = [], 0
+        for match in self._pattern.finditer(held):
+            if match.start() >= safe:
+                break
+            parts += [held[position : match.start()], REDACTED]
+            position = match.end()
+        end = max(safe, position)
+        return b"".join([*parts, held[position:end]]), held[end:], bool(parts)
+
+    def _suspects(self, raw: bytes) -> bool:
+        return any(hint in raw for hint in self._hints)

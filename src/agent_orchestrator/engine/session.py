@@ -1,0 +1,86 @@
+"""Drives one run on an event loop of its own, with signals mapped to what people mean by them.
+
+Ctrl-C once drains, twice stops what runs; TERM and HUP let go at once: agents live on and `orc resume` adopts them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agent_orchestrator.core.inputs import Input, Pause
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import System
+from agent_orchestrator.engine.driver import Driver
+from agent_orchestrator.engine.engine import Engine, Observer, World
+from agent_orchestrator.store.port import StoredRun
+
+
+def drive_in_loop(
+    world: World,
+    run: StoredRun,
+    system: System,
+    observer: Observer,
+    stays: Callable[[Driver], bool],
+    inputs: Sequence[Input] = (),
+) -> Summary:
+    """Drives the run until it ends or rests, and returns it in one line."""
+    return asyncio.run(_drive(world, run, system, observer, stays, inputs))
+
+
+async def _drive(
+    world: World,
+    run: StoredRun,
+    system: System,
+    observer: Observer,
+    stays: Callable[[Driver], bool],
+    inputs: Sequence[Input],
+) -> Summary:
+    engine = Engine(world, observer)
+    signals = Signals(engine, run.id)
+    engine.loop.set_exception_handler(lambda loop, about: engine.fail(_error(about)))
+    signals.install()
+    try:
+        return await engine.drive(run, system, stays, inputs)
+    finally:
+        signals.remove()
+
+
+def _error(about: dict[str, Any]) -> BaseException:
+    error = about.get("exception")
+    return error if isinstance(error, BaseException) else RuntimeError(str(about.get("message")))
+
+
+class Signals:
+    """What a person says with signals, said to the run."""
+
+    def __init__(self, engine: Engine, run: str) -> None:
+        self._engine, self._run = engine, run
+        self._interrupts = 0
+
+    def install(self) -> None:
+        """From now on signals are directives."""
+        loop = self._engine.loop
+        loop.add_signal_handler(signal.SIGINT, self._interrupted)
+        loop.add_signal_handler(signal.SIGTERM, self._engine.leave)
+        loop.add_signal_handler(signal.SIGHUP, self._engine.leave)
+
+    def remove(self) -> None:
+        """Signals do again what they did."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self._engine.loop.remove_signal_handler(number)
+
+    def _interrupted(self) -> None:
+        self._interrupts += 1
+        driver = self._engine.drivers.get(self._run)
+        if driver is None:
+            return
+        now = self._interrupts > 1
+        said = "Stopping what runs." if now else "Draining: what runs may finish; Ctrl-C again stops it."
+        self._engine.notify(driver, said)
+        # On a full disk the little space kept back lets this pause be written.
+        self._engine.store.reserve(release=True)
+        driver.deliver(Pause(id=uuid.uuid4().hex, now=now, reason="interrupted by Ctrl-C"))

@@ -1,0 +1,118 @@
+"""What a person's directive means: resume with its changes, or an answer. A refusal says why in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.dag import Dag
+from agent_orchestrator.core.events import DirectiveRefused, Resumed, StopReason
+from agent_orchestrator.core.inputs import Answer, Resume
+from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.units import read_count
+from agent_orchestrator.errors import Refused, UsageError
+from agent_orchestrator.systems.workflow.decide.outcomes import human_answered
+from agent_orchestrator.systems.workflow.events import OptionsChanged, SpecReplaced, StepsReset, WorkflowEvent
+from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_options_kept
+from agent_orchestrator.systems.workflow.state import FINISHED, StepStatus, WorkflowState
+
+LIMITS = ("max_attempts", "max_iterations", "max_parallel")
+
+
+def answered(state: WorkflowState, directive: Answer) -> list[WorkflowEvent]:
+    """Approves or rejects the step that waits for a person."""
+    waiting, unit = list(state.asking), directive.unit
+    if unit is None and len(waiting) == 1:
+        unit = waiting[0]
+    if unit is not None and unit in state.asking:
+        return human_answered(state, unit, directive.approved, directive.comments)
+    if unit is not None and unit not in state.steps:
+        return [DirectiveRefused(directive=directive.id, why=f"there is no step {unit!r} in this run")]
+    if unit is not None:
+        status = state.steps[unit].status
+        return [DirectiveRefused(directive=directive.id, why=f"step {unit!r} does not wait for a person, it is {status}")]
+    why = f"several steps wait for a person, name one: {', '.join(waiting)}" if waiting else "no step waits for a person"
+    return [DirectiveRefused(directive=directive.id, why=why)]
+
+
+def resumed(state: WorkflowState, directive: Resume) -> list[WorkflowEvent]:
+    """Goes on: after a pause, after a failure with the failed steps again, or from the step that is asked for."""
+    try:
+        changes = _Changes.read(directive.changes)
+        return changes.applied(state)
+    except UsageError as error:
+        return [DirectiveRefused(directive=directive.id, why=str(error))]
+
+
+class _Changes(msgspec.Struct):
+    """What `Resume.changes` may hold."""
+
+    start_at: str | None
+    spec: WorkflowSpec | None
+    limits: dict[str, int]
+
+    @classmethod
+    def read(cls, changes: dict[str, Any]) -> _Changes:
+        """The changes, each checked."""
+        unknown = [key for key in changes if key not in {"start_at", "spec", *LIMITS}]
+        if unknown:
+            raise Refused(why=f"resume does not know the change {unknown[0]!r}")
+        start_at, spec = changes.get("start_at"), None
+        if changes.get("spec") is not None:
+            if start_at is None:
+                raise Refused(why="a changed workflow needs a step to start at")
+            try:
+                spec = msgspec.convert(changes["spec"], WorkflowSpec)
+            except msgspec.ValidationError as error:
+                raise Refused(why=f"the changed workflow is not valid: {error}") from None
+        limits = {name: read_count(changes[name], name) for name in LIMITS if changes.get(name) is not None}
+        return cls(start_at, spec, limits)
+
+    def applied(self, state: WorkflowState) -> list[WorkflowEvent]:
+        """The events of the resumption."""
+        life = state.lifecycle
+        if life.phase is Phase.ABORTING:
+            raise Refused(why="the run is being aborted")
+        events: list[WorkflowEvent] = []
+        if self.start_at is not None:
+            events += self._restarted(state, self.start_at)
+        elif life.ended:
+            events += _retried(state)
+        elif life.running and not self.limits:
+            raise Refused(why="the run is running already")
+        if self.limits:
+            events.append(OptionsChanged(**self.limits))
+        if not life.running:
+            events.append(Resumed())
+        return events
+
+    def _restarted(self, state: WorkflowState, start: str) -> list[WorkflowEvent]:
+        """From `start` on, with the workflow file as it is now; what lies above must be done."""
+        spec = with_options_kept(self.spec, state.spec) if self.spec is not None else state.spec
+        dag = Dag({step.id: step.needs for step in spec.steps}) if self.spec is not None else state.dag
+        steps = {step.id: None for step in spec.steps}
+        if start not in steps:
+            raise Refused(why=f"there is no step {start!r} to start at; the workflow has: {', '.join(list(steps)[:50])}")
+        for above in dag.upstream(start):
+            status = state.steps[above].status if above in state.steps else StepStatus.PENDING
+            if above != start and status not in FINISHED:
+                raise Refused(why=f"cannot start at {start!r}: step {above!r} above it is {status}, not COMPLETED or SKIPPED")
+        events: list[WorkflowEvent] = []
+        if self.spec is not None:
+            added = tuple(unit for unit in steps if unit not in state.steps)
+            removed = tuple(unit for unit in state.steps if unit not in steps)
+            events.append(SpecReplaced(spec=spec, added=added, removed=removed))
+        return [*events, StepsReset(steps=tuple(dag.downstream(start)))]
+
+
+def _retried(state: WorkflowState) -> list[WorkflowEvent]:
+    """An ended run goes on with its failed steps, counted from 0 again."""
+    stop = state.lifecycle.stop
+    if stop is StopReason.ABORTED:
+        raise Refused(why="the run was aborted; start again at a step with --start-at-step, or start a new run")
+    if state.failed:
+        return [StepsReset(steps=tuple(unit for unit in state.steps if unit in state.failed))]
+    if state.dag.finished == len(state.steps):
+        raise Refused(why="the run is completed; repeat a part of it with --start-at-step")
+    return []

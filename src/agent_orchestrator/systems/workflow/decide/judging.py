@@ -1,0 +1,91 @@
+"""The one place where a failed check, a report's `gate_failure` and a person's rejection meet.
+
+All three are decisions, not failures: they loop back or fail the step, and are never retried.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_orchestrator.core.inputs import AgentEnded, CheckEnded
+from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
+from agent_orchestrator.core.report import Report
+from agent_orchestrator.systems.workflow.events import (
+    CheckQueued,
+    GateFailed,
+    HumanAsked,
+    ItemCompleted,
+    LoopedBack,
+    StepCompleted,
+    StepFailed,
+    WorkflowEvent,
+)
+from agent_orchestrator.systems.workflow.state import WorkflowState
+
+LOGS_TOLD_MAX = 20
+ARTIFACTS_TOLD_MAX = 100
+"""What a report tells the next iteration: feedback stands in the journal and in a prompt."""
+
+
+def succeeded(state: WorkflowState, unit: str) -> list[WorkflowEvent]:
+    """The agent did its work: the next item, the person, the check, or the end of the step."""
+    step, work = state.specs[unit], state.works[unit]
+    if work.items is not None and work.item + 1 < len(work.items):
+        return [ItemCompleted(step=unit, item=work.item)]
+    if step.human_in_the_loop:
+        return [HumanAsked(step=unit, effect=state.name_effect(unit, "human"), after=work.agent_launch)]
+    return approved(state, unit)
+
+
+def approved(state: WorkflowState, unit: str) -> list[WorkflowEvent]:
+    """The work is accepted as far as words go; a check has the last one."""
+    return [CheckQueued(step=unit)] if state.specs[unit].check else [StepCompleted(step=unit)]
+
+
+def judged(state: WorkflowState, unit: str, why: str, said: dict[str, Any]) -> list[WorkflowEvent]:
+    """The gate says no: loop back, or fail where there is no way back or it was gone too often."""
+    step, iteration = state.specs[unit], state.steps[unit].iteration_count
+    error = f"Gate failure: {why}"
+    if step.loop_back_to is None:
+        return [StepFailed(step=unit, error=error, cause="gate")]
+    if iteration + 1 >= state.spec.max_iterations:
+        return [StepFailed(step=unit, error=f"{error} (iteration limit {state.spec.max_iterations} reached)", cause="limit")]
+    feedback = {"iteration": iteration, "step": unit, "error": error, **said}
+    return [GateFailed(step=unit, error=error), LoopedBack(step=unit, target=step.loop_back_to, feedback=feedback)]
+
+
+def gate_failure_of(outcome: AgentEnded) -> str | None:
+    """Why the agent's report says that the gate failed, or None when it does not say so."""
+    report = outcome.report
+    value = report.fields.get("gate_failure") if report is not None else None
+    if report is None or value in (None, False, ""):
+        return None
+    if isinstance(value, str):
+        return clip(value)
+    last_log = next((line for line in reversed(report.logs) if line.strip()), "")
+    return clip(report.summary) or clip(last_log) or "the report says so"
+
+
+def report_said(report: Report | None) -> dict[str, Any]:
+    """What a report tells the next iteration."""
+    if report is None:
+        return {}
+    logs = [clip(line) for line in report.logs[-LOGS_TOLD_MAX:]]
+    said = {"summary": clip(report.summary), "logs": logs, "artifacts": list(report.artifacts[:ARTIFACTS_TOLD_MAX])}
+    kept = {key: value for key, value in said.items() if value}
+    return {"report": kept} if kept else {}
+
+
+def check_failure(command: str, outcome: CheckEnded) -> str:
+    """Why the check did not pass, in a sentence."""
+    if outcome.failure is not None:
+        return f"check `{command}` could not be run to its end: {outcome.failure.message}"
+    last = next((line.strip() for line in reversed(outcome.tail.splitlines()) if line.strip()), "")
+    said = f"check `{command}` exited with code {outcome.exit_code}"
+    return f"{said}: {last[:ERROR_LINE_CHARS]}" if last else said
+
+
+def clip(text: str) -> str:
+    """Text of an agent or a person, as much of it as belongs into a state file."""
+    text = text.strip()
+    return text if len(text) <= TAIL_CHARS else text[: TAIL_CHARS - 1] + "…"

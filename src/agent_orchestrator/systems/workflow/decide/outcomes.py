@@ -1,0 +1,171 @@
+"""What the outcome of a step's effect means: done, once more, or no."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead
+from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.systems.workflow.decide.judging import (
+    approved,
+    check_failure,
+    clip,
+    gate_failure_of,
+    judged,
+    report_said,
+    succeeded,
+)
+from agent_orchestrator.systems.workflow.events import (
+    AgentFinished,
+    CheckFinished,
+    CheckQueued,
+    HumanJudged,
+    RetryScheduled,
+    StepCompleted,
+    StepFailed,
+    StepInterrupted,
+    WorkflowEvent,
+)
+from agent_orchestrator.systems.workflow.items import items_in_text, listed
+from agent_orchestrator.systems.workflow.state import WorkflowState
+
+CHECK_RERUNS_MAX = 1
+"""How often a check whose evidence is void or lost is run again before that counts as a failed gate."""
+
+_TIMEOUTS = {FailureKind.TIMEOUT, FailureKind.IDLE}
+
+
+def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[WorkflowEvent]:
+    """The step's agent is over."""
+    unit = outcome.effect.split("/", 2)[1]
+    failure = outcome.failure or _misreported(outcome)
+    finished = _finished(state, unit, outcome, failure)
+    if failure is None or failure.kind is FailureKind.REPORTED:
+        gate = gate_failure_of(outcome)
+        if gate is not None:
+            return [finished, *judged(state, unit, gate, report_said(outcome.report))]
+    if failure is None:
+        return [finished, *succeeded(state, unit)]
+    if failure.kind is FailureKind.STOPPED:
+        return [finished, _interrupted(state, unit)]
+    return [finished, _failed(state, unit, outcome.effect, failure, now_us)]
+
+
+def check_ended(state: WorkflowState, outcome: CheckEnded) -> list[WorkflowEvent]:
+    """The step's check is over."""
+    unit = outcome.effect.split("/", 2)[1]
+    command, failure = state.specs[unit].check or "", outcome.failure
+    before, after = outcome.tree_before, outcome.tree_after
+    moved = before is not None and after is not None and before != after
+    finished = CheckFinished(
+        step=unit,
+        effect=outcome.effect,
+        command=command,
+        started_us=outcome.started_us,
+        ended_us=outcome.ended_us,
+        exit_code=outcome.exit_code,
+        failure=failure,
+        tail=outcome.tail,
+        tree=after,
+        moved=moved,
+    )
+    if failure is not None and failure.kind is FailureKind.STOPPED:
+        return [finished, _interrupted(state, unit, check=True)]
+    worthless = moved or (failure is not None and failure.kind is FailureKind.LOST)
+    if worthless and state.works[unit].check_reruns < CHECK_RERUNS_MAX:
+        return [finished, CheckQueued(step=unit, again=True)]
+    if failure is None and outcome.exit_code == 0 and not moved:
+        return [finished, StepCompleted(step=unit)]
+    why = f"check `{command}` changed the working tree while it ran" if moved else check_failure(command, outcome)
+    said = {"check": {"command": command, "exit_code": outcome.exit_code, "tail": outcome.tail}}
+    return [finished, *judged(state, unit, why, said)]
+
+
+def human_answered(state: WorkflowState, unit: str, yes: bool, comments: str) -> list[WorkflowEvent]:
+    """A person judged the step, by file or by directive."""
+    fact = HumanJudged(step=unit, approved=yes, comments=clip(comments))
+    if yes:
+        return [fact, *approved(state, unit)]
+    return [fact, *judged(state, unit, clip(comments) or "rejected by a person", {"comments": clip(comments)})]
+
+
+def file_read(state: WorkflowState, outcome: FileRead) -> list[WorkflowEvent]:
+    """The file with the items of the step's loop was read, or could not be."""
+    unit = outcome.effect.split("/", 2)[1]
+    if outcome.failure is not None:
+        return [StepFailed(step=unit, error=f"the loop's items could not be read: {outcome.failure.message}", cause="spec")]
+    return listed(state, unit, items_in_text(outcome.text))
+
+
+def stringified(metrics: dict[str, Any]) -> dict[str, str]:
+    """Metrics as the state file has them: numbers as JSON prints them, all else that is not text as compact JSON."""
+    return {key: value if isinstance(value, str) else msgspec.json.encode(value).decode() for key, value in metrics.items()}
+
+
+def inside(workdir: str, path: str) -> str | None:
+    """The artifact relative to the working tree, or None when it lies outside."""
+    relative = posixpath.relpath(posixpath.normpath(posixpath.join(workdir, path)), workdir) if path.strip() else ""
+    return None if not relative or relative in {".", ".."} or relative.startswith("../") or "\0" in path else relative
+
+
+def _finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
+    report = outcome.report
+    if report is None:
+        return AgentFinished(
+            step=unit,
+            effect=outcome.effect,
+            started_us=outcome.started_us,
+            ended_us=outcome.ended_us,
+            exit_code=outcome.exit_code,
+            failure=failure,
+            tail=outcome.tail if failure is not None else "",
+            warnings=outcome.warnings,
+        )
+    kept, refused = [], []
+    for artifact in report.artifacts:
+        relative = inside(state.context.workdir, artifact)
+        if relative is None:
+            refused.append(f"the artifact {clip(artifact)!r} was refused: it is not inside the working tree")
+        else:
+            kept.append(relative)
+    return AgentFinished(
+        step=unit,
+        effect=outcome.effect,
+        started_us=outcome.started_us,
+        ended_us=outcome.ended_us,
+        exit_code=outcome.exit_code,
+        failure=failure,
+        reported=True,
+        artifacts=tuple(kept),
+        metrics=stringified(report.metrics),
+        logs=report.logs,
+        summary=clip(report.summary),
+        tail=outcome.tail if failure is not None else "",
+        warnings=(*outcome.warnings, *report.warnings, *refused),
+    )
+
+
+def _misreported(outcome: AgentEnded) -> Failure | None:
+    """A gate_failure that is neither a yes nor a no nor a sentence is not guessed at."""
+    value = outcome.report.fields.get("gate_failure") if outcome.report is not None else None
+    if value is None or isinstance(value, (bool, str)):
+        return None
+    said = clip(msgspec.json.encode(value).decode())[:80]
+    message = f"the report's gate_failure is {said}; it must be true, false or a text"
+    return Failure(kind=FailureKind.REPORT_INVALID, message=message)
+
+
+def _failed(state: WorkflowState, unit: str, effect: str, failure: Failure, now_us: int) -> WorkflowEvent:
+    attempt = state.steps[unit].attempts
+    if failure.retryable and attempt < state.spec.attempts_of(state.specs[unit]):
+        until_us = now_us + backoff_us(attempt, effect)
+        return RetryScheduled(step=unit, effect=state.name_effect(unit, "wait"), until_us=until_us, error=failure.message)
+    return StepFailed(step=unit, error=failure.message, cause="timed_out" if failure.kind in _TIMEOUTS else "agent")
+
+
+def _interrupted(state: WorkflowState, unit: str, *, check: bool = False) -> StepInterrupted:
+    return StepInterrupted(step=unit, error=f"interrupted: {state.lifecycle.detail or 'stopped'}", check=check)

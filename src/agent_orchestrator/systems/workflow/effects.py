@@ -1,0 +1,103 @@
+"""Builds a step's effects from the spec and the state. Plain data; paths are relative to the run's home or its tree."""
+
+from __future__ import annotations
+
+import msgspec
+
+from agent_orchestrator.core.effects import AskHuman, AwaitGates, ReadFile, RunAgent, RunCheck
+from agent_orchestrator.core.report import ReportRule
+from agent_orchestrator.core.units import US
+from agent_orchestrator.systems.workflow.spec import StepSpec
+from agent_orchestrator.systems.workflow.state import WorkflowState
+
+SUCCEEDED, FAILED = "COMPLETED", "FAILED"
+WORDS = dict.fromkeys(("COMPLETED", "SUCCESS", "OK", "DONE", "PASSED"), SUCCEEDED)
+WORDS |= dict.fromkeys(("FAILED", "FAIL", "ERROR"), FAILED)
+"""A step's report must use one of these."""
+
+TIMEOUT_LEFT_MIN_S = 1.0
+"""An interrupted attempt gets at least this much more time."""
+
+
+def run_directory(run: str) -> str:
+    """The run's directory of print-outs, relative to its home."""
+    return f".agents/runs/{run}"
+
+
+def answer_file(run: str, unit: str) -> str:
+    """Where a person's answer is looked for, relative to the run's home."""
+    return f"{run_directory(run)}/manual_inputs/{run}__{unit}.json"
+
+
+def report_file(run: str, unit: str) -> str:
+    """Where the copy of the newest report stands, relative to the run's home."""
+    return f"{run_directory(run)}/reports/{run}__{unit}.json"
+
+
+def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
+    """The step's agent, for the iteration, attempt and item that the state is at."""
+    spec, step = state.spec, state.specs[unit]
+    runtime, work, run = state.steps[unit], state.works[unit], state.context.run
+    choice = spec.choice_for(step)
+    timeout_s = step.timeout_s if step.timeout_s is not None else spec.timeout_s
+    if timeout_s is not None and work.spent_us:
+        timeout_s = max(TIMEOUT_LEFT_MIN_S, timeout_s - work.spent_us / US)
+    variables, env = state.variables, spec.env
+    if step.loop is not None:
+        item_text, env_of_item = _item(state, step)
+        variables, env = variables | item_text, env | env_of_item
+    return RunAgent(
+        id=effect,
+        unit=unit,
+        agent=choice,
+        role=step.agent,
+        report=ReportRule(
+            words=WORDS,
+            required=choice.name == "wrapper" or step.loop_back_to is not None or step.human_in_the_loop,
+            ids={"run_id": run, "step_id": unit, "agent": step.agent},
+        ),
+        iteration=runtime.iteration_count,
+        attempt=runtime.attempts,
+        prompt_file=step.prompt_path or step.prompt,
+        variables=variables,
+        env=env,
+        inputs={need: tuple(state.steps[need].artifacts) for need in step.needs},
+        feedback=work.feedback,
+        answer_file=answer_file(run, unit) if step.human_in_the_loop else None,
+        timeout_s=timeout_s,
+        idle_timeout_s=spec.idle_timeout_s,
+    )
+
+
+def run_check(state: WorkflowState, unit: str, effect: str) -> RunCheck:
+    """The step's check."""
+    return RunCheck(id=effect, unit=unit, command=state.specs[unit].check or "")
+
+
+def ask_human(state: WorkflowState, unit: str, effect: str, after: str) -> AskHuman:
+    """The question whether the step's work is good."""
+    summary = state.works[unit].summary
+    question = f"Approve step {unit}?" + (f" {summary}" if summary else "")
+    return AskHuman(id=effect, unit=unit, question=question, answer_file=answer_file(state.context.run, unit), after=after)
+
+
+def await_gates(state: WorkflowState, unit: str, effect: str) -> AwaitGates:
+    """The wait for the step's gates."""
+    return AwaitGates(id=effect, unit=unit, file=state.spec.gate_state_file or "", names=state.specs[unit].gates)
+
+
+def read_items(state: WorkflowState, unit: str, effect: str) -> ReadFile:
+    """The reading of the file that lists the items of the step's loop."""
+    loop = state.specs[unit].loop
+    return ReadFile(id=effect, unit=unit, path=(loop.items_from_artifact if loop else None) or "")
+
+
+def _item(state: WorkflowState, step: StepSpec) -> tuple[dict[str, str], dict[str, str]]:
+    """The current item for the prompt (`{item}`, text as it is) and for the environment (JSON)."""
+    work, loop = state.works[step.id], step.loop
+    if loop is None or not work.items:
+        return {}, {}
+    item = work.items[work.item]
+    as_json = msgspec.json.encode(item).decode()
+    prompt = {loop.item_var: item if isinstance(item, str) else as_json, loop.index_var: str(work.item)}
+    return prompt, {f"LOOP_{loop.item_var.upper()}": as_json, f"LOOP_{loop.index_var.upper()}": str(work.item)}

@@ -1,0 +1,251 @@
+"""The facts of a workflow run's journal, beside the common ones. Small, past tense, never changed once released.
+
+Events that begin an effect carry its id; the effect itself is built from the spec and the state by `evolve`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.events import CommonEvent, Event
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.systems.workflow.spec import WorkflowSpec
+
+
+class RunBegan(Event, frozen=True, kw_only=True, tag="run_began"):
+    """The run exists; all steps are PENDING."""
+
+    workflow: str
+    steps: int
+
+
+class StepStarted(Event, frozen=True, kw_only=True, tag="step_started"):
+    """The step's agent is to run."""
+
+    step: str
+    effect: str
+    attempt: int
+    item: int | None = None
+
+
+class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
+    """The step's agent is over, and this is what it left; what it means follows as an event of its own."""
+
+    step: str
+    effect: str
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    reported: bool = False
+    artifacts: tuple[str, ...] = ()
+    metrics: dict[str, str] = msgspec.field(default_factory=dict)
+    logs: tuple[str, ...] = ()
+    summary: str = ""
+    tail: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class RetryScheduled(Event, frozen=True, kw_only=True, tag="retry_scheduled"):
+    """The attempt failed; the next one follows at `until_us`."""
+
+    step: str
+    effect: str
+    until_us: int
+    error: str
+
+
+class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
+    """The next attempt may start."""
+
+    step: str
+
+
+class StepInterrupted(Event, frozen=True, kw_only=True, tag="step_interrupted"):
+    """The launch was stopped; the same attempt (or its check) goes on with a new launch when the run does."""
+
+    step: str
+    error: str
+    check: bool = False
+
+
+class CheckQueued(Event, frozen=True, kw_only=True, tag="check_queued"):
+    """The step's check is to run, for the first time or, with `again`, because its evidence was worth nothing."""
+
+    step: str
+    again: bool = False
+
+
+class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
+    """The step's check runs."""
+
+    step: str
+    effect: str
+
+
+class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
+    """The evidence of one check; what it means follows as an event of its own."""
+
+    step: str
+    effect: str
+    command: str
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    tail: str = ""
+    tree: str | None = None
+    moved: bool = False
+    """The working tree changed while it ran."""
+
+
+class HumanAsked(Event, frozen=True, kw_only=True, tag="human_asked"):
+    """The step waits for a person to judge the work of the launch `after`."""
+
+    step: str
+    effect: str
+    after: str
+
+
+class HumanJudged(Event, frozen=True, kw_only=True, tag="human_judged"):
+    """A person approved or rejected; what it means follows as an event of its own."""
+
+    step: str
+    approved: bool
+    comments: str = ""
+
+
+class GatesAwaited(Event, frozen=True, kw_only=True, tag="gates_awaited"):
+    """The step waits until its gates are open."""
+
+    step: str
+    effect: str
+
+
+class GatesPassed(Event, frozen=True, kw_only=True, tag="gates_passed"):
+    """The step's gates are open."""
+
+    step: str
+
+
+class ItemsAsked(Event, frozen=True, kw_only=True, tag="items_asked"):
+    """The file that lists the items of the step's loop is to be read."""
+
+    step: str
+    effect: str
+
+
+class ItemsListed(Event, frozen=True, kw_only=True, tag="items_listed"):
+    """The items of the step's loop."""
+
+    step: str
+    items: tuple[Any, ...]
+
+
+class ItemCompleted(Event, frozen=True, kw_only=True, tag="item_completed"):
+    """One item is done and another follows."""
+
+    step: str
+    item: int
+
+
+class StepCompleted(Event, frozen=True, kw_only=True, tag="step_completed"):
+    """The step is done."""
+
+    step: str
+
+
+class StepSkipped(Event, frozen=True, kw_only=True, tag="step_skipped"):
+    """The step's `when` is false."""
+
+    step: str
+
+
+class StepFailed(Event, frozen=True, kw_only=True, tag="step_failed"):
+    """The step failed for good; `cause` is agent, gate, limit, timed_out or spec."""
+
+    step: str
+    error: str
+    cause: str
+
+
+class GateFailed(Event, frozen=True, kw_only=True, tag="gate_failed"):
+    """The step did its work and its gate says no: LoopedBack follows."""
+
+    step: str
+    error: str
+
+
+class LoopedBack(Event, frozen=True, kw_only=True, tag="looped_back"):
+    """The target and everything below it are to be done again, told why."""
+
+    step: str
+    target: str
+    feedback: dict[str, Any]
+
+
+class StepsReset(Event, frozen=True, kw_only=True, tag="steps_reset"):
+    """These steps are PENDING again, their counters 0."""
+
+    steps: tuple[str, ...]
+
+
+class OptionsChanged(Event, frozen=True, kw_only=True, tag="options_changed"):
+    """Limits given when the run was resumed; None leaves what was."""
+
+    max_attempts: int | None = None
+    max_iterations: int | None = None
+    max_parallel: int | None = None
+
+
+class SpecReplaced(Event, frozen=True, kw_only=True, tag="spec_replaced"):
+    """The workflow file was read again: new steps are PENDING, removed ones are dropped."""
+
+    spec: WorkflowSpec
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+class StateEdited(Event, frozen=True, kw_only=True, tag="state_edited"):
+    """Fields of steps that a person changed in run_state.json, or that came with an imported one."""
+
+    changes: dict[str, dict[str, Any]]
+
+
+class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
+    """An edited run_state.json was not adopted."""
+
+    problems: tuple[str, ...]
+
+
+WorkflowEvent = (
+    CommonEvent
+    | RunBegan
+    | StepStarted
+    | AgentFinished
+    | RetryScheduled
+    | BackoffEnded
+    | StepInterrupted
+    | CheckQueued
+    | CheckStarted
+    | CheckFinished
+    | HumanAsked
+    | HumanJudged
+    | GatesAwaited
+    | GatesPassed
+    | ItemsAsked
+    | ItemsListed
+    | ItemCompleted
+    | StepCompleted
+    | StepSkipped
+    | StepFailed
+    | GateFailed
+    | LoopedBack
+    | StepsReset
+    | OptionsChanged
+    | SpecReplaced
+    | StateEdited
+    | EditRefused
+)

@@ -1,0 +1,69 @@
+"""The few ways in which a step's marks change, shared by all facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
+from agent_orchestrator.core.units import iso
+from agent_orchestrator.systems.workflow.events import AgentFinished, CheckFinished
+from agent_orchestrator.systems.workflow.state import StepRuntime, StepStatus, Work, WorkflowState
+
+
+def leave(state: WorkflowState, unit: str) -> None:
+    """The unit does nothing and waits for nothing."""
+    state.doing.drop(unit)
+    for waiting in (state.due, state.asking, state.gated):
+        if waiting:
+            waiting.pop(unit, None)
+
+
+def pend(step: StepRuntime, reason: str, at_us: int) -> None:
+    """The step is PENDING, and this is why."""
+    step.status, step.ended_at, step.last_error = StepStatus.PENDING, iso(at_us), reason
+
+
+def go_on(state: WorkflowState, unit: str, what: str, at_us: int) -> None:
+    """The unit's next launch is due; a run that is paused must not show a step as RUNNING that does nothing."""
+    state.due[unit] = what
+    if not state.lifecycle.running:
+        pend(state.steps[unit], f"paused: {state.lifecycle.detail}", at_us)
+
+
+def finish(state: WorkflowState, unit: str, status: StepStatus, at_us: int) -> None:
+    """The step is done; its dependents may become ready."""
+    step, work = state.steps[unit], state.works[unit]
+    leave(state, unit)
+    step.status, step.ended_at = status, iso(at_us)
+    step.started_at = step.started_at or step.ended_at
+    step.last_error = step.blocked_by_loop = None
+    if work.feedback:
+        forget_attempts(work)
+    state.dag.finish(unit)
+
+
+def reset(state: WorkflowState, unit: str, iteration: int) -> None:
+    """The unit is PENDING again, with nothing of its past but the counters, the newest report and what it was told."""
+    work = state.works[unit]
+    leave(state, unit)
+    state.failed.pop(unit, None)
+    state.steps[unit] = StepRuntime(iteration_count=iteration, report_path=state.steps[unit].report_path)
+    work.next_attempt, work.spent_us, work.item, work.items = 1, 0, 0, None
+    work.answer, work.summary = None, ""
+
+
+def tell(work: Work, entry: dict[str, Any]) -> None:
+    """Something the next launch of the step is told."""
+    work.feedback = (*work.feedback, entry)[-FEEDBACK_ENTRIES_MAX:]
+
+
+def forget_attempts(work: Work) -> None:
+    """Errors of attempts concern the iteration and the item in which they happened, and no other."""
+    work.feedback = tuple(entry for entry in work.feedback if "attempt" not in entry)
+
+
+def close_launch(work: Work, event: AgentFinished | CheckFinished) -> None:
+    """What became of the newest launch."""
+    launch = work.history[-1]
+    launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
+    launch.failure = event.failure.kind.value if event.failure is not None else None

@@ -1,0 +1,226 @@
+"""Facts about one step: started, ended, checked, judged, completed. Each touches its step and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_orchestrator.core.effects import Wait
+from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.units import US, iso
+from agent_orchestrator.systems.workflow import events as e
+from agent_orchestrator.systems.workflow.effects import (
+    answer_file,
+    ask_human,
+    await_gates,
+    read_items,
+    report_file,
+    run_agent,
+    run_check,
+)
+from agent_orchestrator.systems.workflow.evolve.marks import close_launch, finish, forget_attempts, go_on, leave, pend, tell
+from agent_orchestrator.systems.workflow.state import EVIDENCE_MAX, WARNINGS_MAX, Evidence, Launch, StepStatus, WorkflowState
+
+
+def _step_started(state: WorkflowState, event: e.StepStarted, at_us: int) -> None:
+    unit = event.step
+    step, work = state.steps[unit], state.works[unit]
+    leave(state, unit)
+    state.dag.take(unit)
+    step.status = StepStatus.RUNNING
+    step.attempts = event.attempt
+    step.started_at, step.ended_at = iso(at_us), None
+    step.last_error = step.blocked_by_loop = None
+    if event.item is None and (step.artifacts or step.metrics or step.logs):
+        step.artifacts, step.metrics, step.logs = [], {}, []
+    work.launches += 1
+    work.next_attempt = event.attempt + 1
+    work.agent_launch = event.effect
+    work.summary = ""
+    work.answer = None
+    work.history.append(Launch(event.effect, at_us))
+    state.doing.put(run_agent(state, unit, event.effect))
+
+
+def _agent_finished(state: WorkflowState, event: e.AgentFinished, at_us: int) -> None:
+    unit = event.step
+    step, work = state.steps[unit], state.works[unit]
+    leave(state, unit)
+    close_launch(work, event)
+    if event.reported:
+        context = state.context
+        step.report_path = f"{context.home}/{report_file(context.run, unit)}"
+        if event.artifacts:
+            step.artifacts = list(dict.fromkeys([*step.artifacts, *event.artifacts]))
+        if event.metrics:
+            step.metrics = step.metrics | event.metrics
+        if event.logs:
+            step.logs = [*step.logs, *event.logs]
+        work.summary = event.summary
+    if event.warnings:
+        work.warnings = (*work.warnings, *event.warnings)[-WARNINGS_MAX:]
+    if event.failure is not None and event.failure.kind is FailureKind.STOPPED:
+        work.spent_us += event.ended_us - event.started_us
+    elif event.failure is not None:
+        tell(work, {"attempt": step.attempts, "error": event.failure.message, "tail": event.tail})
+
+
+def _retry_scheduled(state: WorkflowState, event: e.RetryScheduled, at_us: int) -> None:
+    step, work = state.steps[event.step], state.works[event.step]
+    pend(step, event.error, at_us)
+    work.launches += 1
+    work.spent_us = 0
+    state.doing.put(Wait(id=event.effect, unit=event.step, until_us=event.until_us, reason=event.error))
+
+
+def _backoff_ended(state: WorkflowState, event: e.BackoffEnded, at_us: int) -> None:
+    leave(state, event.step)
+    state.due[event.step] = "agent"
+
+
+def _step_interrupted(state: WorkflowState, event: e.StepInterrupted, at_us: int) -> None:
+    step, work = state.steps[event.step], state.works[event.step]
+    leave(state, event.step)
+    pend(step, event.error, at_us)
+    if not event.check:
+        work.next_attempt = step.attempts
+    state.due[event.step] = "check" if event.check else "agent"
+
+
+def _check_queued(state: WorkflowState, event: e.CheckQueued, at_us: int) -> None:
+    work = state.works[event.step]
+    leave(state, event.step)
+    work.check_reruns = work.check_reruns + 1 if event.again else 0
+    go_on(state, event.step, "check", at_us)
+
+
+def _check_started(state: WorkflowState, event: e.CheckStarted, at_us: int) -> None:
+    step, work = state.steps[event.step], state.works[event.step]
+    leave(state, event.step)
+    step.status = StepStatus.RUNNING
+    step.last_error = step.ended_at = None
+    work.launches += 1
+    work.history.append(Launch(event.effect, at_us))
+    state.doing.put(run_check(state, event.step, event.effect))
+
+
+def _check_finished(state: WorkflowState, event: e.CheckFinished, at_us: int) -> None:
+    work = state.works[event.step]
+    leave(state, event.step)
+    close_launch(work, event)
+    evidence = Evidence(
+        effect=event.effect,
+        command=event.command,
+        exit_code=event.exit_code,
+        failure=event.failure.message if event.failure is not None else None,
+        started_us=event.started_us,
+        duration_s=(event.ended_us - event.started_us) / US,
+        tail=event.tail,
+        tree=event.tree,
+        void=event.moved,
+    )
+    work.evidence = (*work.evidence, evidence)[-EVIDENCE_MAX:]
+
+
+def _human_asked(state: WorkflowState, event: e.HumanAsked, at_us: int) -> None:
+    unit, context = event.step, state.context
+    step = state.steps[unit]
+    step.status = StepStatus.WAITING_ON_HUMAN
+    step.manual_input_path = f"{context.home}/{answer_file(context.run, unit)}"
+    state.works[unit].launches += 1
+    state.asking[unit] = None
+    state.doing.put(ask_human(state, unit, event.effect, event.after))
+
+
+def _human_judged(state: WorkflowState, event: e.HumanJudged, at_us: int) -> None:
+    leave(state, event.step)
+    state.steps[event.step].status = StepStatus.RUNNING
+    state.works[event.step].answer = {"approved": event.approved, "comments": event.comments, "at": iso(at_us)}
+
+
+def _gates_awaited(state: WorkflowState, event: e.GatesAwaited, at_us: int) -> None:
+    unit = event.step
+    state.dag.take(unit)
+    state.steps[unit].last_error = f"waiting for gates: {', '.join(state.specs[unit].gates)}"
+    state.works[unit].launches += 1
+    state.gated[unit] = None
+    state.doing.put(await_gates(state, unit, event.effect))
+
+
+def _gates_passed(state: WorkflowState, event: e.GatesPassed, at_us: int) -> None:
+    leave(state, event.step)
+    state.steps[event.step].last_error = None
+    state.due[event.step] = "agent"
+
+
+def _items_asked(state: WorkflowState, event: e.ItemsAsked, at_us: int) -> None:
+    leave(state, event.step)
+    state.dag.take(event.step)
+    state.works[event.step].launches += 1
+    state.doing.put(read_items(state, event.step, event.effect))
+
+
+def _items_listed(state: WorkflowState, event: e.ItemsListed, at_us: int) -> None:
+    step, work = state.steps[event.step], state.works[event.step]
+    leave(state, event.step)
+    state.dag.take(event.step)
+    work.items, work.item = event.items, 0
+    step.artifacts, step.metrics = [], {}
+    step.logs = [] if event.items else ["The loop has no items: nothing was done."]
+    state.due[event.step] = "agent"
+
+
+def _item_completed(state: WorkflowState, event: e.ItemCompleted, at_us: int) -> None:
+    work = state.works[event.step]
+    work.item = event.item + 1
+    work.next_attempt, work.spent_us = 1, 0
+    forget_attempts(work)
+    go_on(state, event.step, "agent", at_us)
+
+
+def _step_completed(state: WorkflowState, event: e.StepCompleted, at_us: int) -> None:
+    finish(state, event.step, StepStatus.COMPLETED, at_us)
+
+
+def _step_skipped(state: WorkflowState, event: e.StepSkipped, at_us: int) -> None:
+    leave(state, event.step)
+    state.steps[event.step].status = StepStatus.SKIPPED
+    state.steps[event.step].last_error = state.steps[event.step].blocked_by_loop = None
+    state.dag.finish(event.step)
+
+
+def _step_failed(state: WorkflowState, event: e.StepFailed, at_us: int) -> None:
+    step = state.steps[event.step]
+    leave(state, event.step)
+    state.dag.take(event.step)
+    step.status, step.ended_at, step.last_error = StepStatus.FAILED, iso(at_us), event.error
+    step.started_at = step.started_at or step.ended_at
+    state.failed[event.step] = event.cause
+
+
+def _gate_failed(state: WorkflowState, event: e.GateFailed, at_us: int) -> None:
+    finish(state, event.step, StepStatus.COMPLETED, at_us)
+    state.steps[event.step].last_error = event.error
+
+
+STEP_FACTS: dict[type, Callable[[WorkflowState, Any, int], None]] = {
+    e.StepStarted: _step_started,
+    e.AgentFinished: _agent_finished,
+    e.RetryScheduled: _retry_scheduled,
+    e.BackoffEnded: _backoff_ended,
+    e.StepInterrupted: _step_interrupted,
+    e.CheckQueued: _check_queued,
+    e.CheckStarted: _check_started,
+    e.CheckFinished: _check_finished,
+    e.HumanAsked: _human_asked,
+    e.HumanJudged: _human_judged,
+    e.GatesAwaited: _gates_awaited,
+    e.GatesPassed: _gates_passed,
+    e.ItemsAsked: _items_asked,
+    e.ItemsListed: _items_listed,
+    e.ItemCompleted: _item_completed,
+    e.StepCompleted: _step_completed,
+    e.StepSkipped: _step_skipped,
+    e.StepFailed: _step_failed,
+    e.GateFailed: _gate_failed,
+}

@@ -1,0 +1,154 @@
+"""A workflow run in memory. `StepRuntime` is the step as `run_state.json` prints it; `Work` is what we keep beside it.
+
+Only `evolve` changes any of this.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.dag import Dag
+from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.lifecycle import Lifecycle
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
+from agent_orchestrator.systems.workflow.when import Condition, Operand, holds, parse_when
+
+EVIDENCE_MAX = 100
+WARNINGS_MAX = 100
+"""What is kept of a step in memory, newest last; the journal has all."""
+
+
+class StepStatus(StrEnum):
+    """The seed's words."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    WAITING_ON_HUMAN = "WAITING_ON_HUMAN"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+
+
+FINISHED = (StepStatus.COMPLETED, StepStatus.SKIPPED)
+
+
+class StepRuntime(msgspec.Struct, kw_only=True, gc=False):
+    """One step in `run_state.json`: these twelve fields, in this order."""
+
+    status: StepStatus = StepStatus.PENDING
+    attempts: int = 0
+    iteration_count: int = 0
+    report_path: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    last_error: str | None = None
+    artifacts: list[str] = []
+    metrics: dict[str, str] = {}
+    logs: list[str] = []
+    manual_input_path: str | None = None
+    blocked_by_loop: str | None = None
+
+
+class Launch(msgspec.Struct, omit_defaults=True, gc=False):
+    """One program that ran for a step."""
+
+    effect: str
+    started_us: int
+    ended_us: int | None = None
+    exit_code: int | None = None
+    failure: str | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one check showed."""
+
+    effect: str
+    command: str
+    exit_code: int | None
+    failure: str | None
+    started_us: int
+    duration_s: float
+    tail: str
+    tree: str | None
+    void: bool
+
+
+class Work(msgspec.Struct, kw_only=True, gc=False):
+    """What is known of a step beyond its document. Tuples, because most stay empty and 10,000 empty lists cost."""
+
+    launches: int = 0
+    """Effects made so far: the launch number, never reused."""
+    next_attempt: int = 1
+    spent_us: int = 0
+    """Running time of this attempt's earlier launches."""
+    agent_launch: str = ""
+    """The newest agent launch, whose work a person judges."""
+    summary: str = ""
+    check_reruns: int = 0
+    items: tuple[Any, ...] | None = None
+    item: int = 0
+    feedback: tuple[dict[str, Any], ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    history: list[Launch] = []
+    warnings: tuple[str, ...] = ()
+    answer: dict[str, Any] | None = None
+
+
+class WorkflowState:
+    """One run. `due` are units that go on as soon as there is room: unit → agent or check."""
+
+    __slots__ = (
+        *("asking", "conditions", "context", "dag", "doing", "due", "failed", "gated", "lifecycle", "retired", "spec"),
+        *("specs", "steps", "updated_us", "variables", "works"),
+    )
+
+    def __init__(self, spec: WorkflowSpec, context: Context) -> None:
+        self.context = context
+        self.lifecycle = Lifecycle()
+        self.doing = Doing()
+        self.due: dict[str, str] = {}
+        self.asking: dict[str, None] = {}
+        """Steps that wait for a person."""
+        self.gated: dict[str, None] = {}
+        """Steps that wait for gates."""
+        self.failed: dict[str, str] = {}
+        """Failed steps and the cause of each."""
+        self.retired: dict[str, int] = {}
+        """Launch counters of steps that a changed file dropped: should they come back, no launch is named twice."""
+        self.steps: dict[str, StepRuntime] = {step.id: StepRuntime() for step in spec.steps}
+        self.works: dict[str, Work] = {step.id: Work() for step in spec.steps}
+        self.updated_us = context.created_us
+        self.adopt(spec)
+
+    def adopt(self, spec: WorkflowSpec) -> None:
+        """Takes over a spec for the steps at hand: the graph, the conditions, the variables."""
+        self.spec = spec
+        self.specs: dict[str, StepSpec] = {step.id: step for step in spec.steps}
+        self.dag = Dag({step.id: step.needs for step in spec.steps})
+        self.conditions: dict[str, Condition] = {step.id: parse_when(step.when) for step in spec.steps if step.when}
+        self.variables = spec.variables | {"run_id": self.context.run}
+
+    def name_effect(self, unit: str, kind: str, attempt: int | None = None) -> str:
+        """The id of the unit's next effect."""
+        step, work = self.steps[unit], self.works[unit]
+        tried = step.attempts if attempt is None else attempt
+        return effect_id(self.context.run, unit, step.iteration_count, tried, work.launches + 1, kind)
+
+    def applies(self, unit: str) -> bool:
+        """Whether the step's `when` holds."""
+        condition = self.conditions.get(unit)
+        return condition is None or holds(condition, self._look_up)
+
+    def _look_up(self, operand: Operand) -> str | None:
+        name = operand.name or ""
+        if operand.kind == "vars":
+            return self.variables.get(name)
+        if operand.kind == "env":
+            return self.spec.when_env.get(name)
+        step = self.steps[name]
+        return step.status.value if operand.kind == "status" else step.metrics.get(operand.metric)

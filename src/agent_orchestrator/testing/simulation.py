@@ -1,0 +1,223 @@
+"""`Simulation(seed)`: whole engines on a simulated machine, with everything going wrong that can.
+
+Crash between any two actions, freeze and wake of a driver, a second driver, print-outs that come back empty after a
+power cut, late outcomes, stops while stopping, full disk, busy store, clock jumps both ways. Deterministic: a seed
+that fails fails again. Invariants are checked while it runs (in `world`) and at the end (here).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.inputs import Directive, Resume
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import Context, System
+from agent_orchestrator.engine.engine import Engine, Silent, World
+from agent_orchestrator.engine.journal import encode_events, fold
+from agent_orchestrator.engine.redact import Redactor
+from agent_orchestrator.errors import Conflict
+from agent_orchestrator.store.port import Append, NewRun, StoredRun
+from agent_orchestrator.testing.clock import SteppedLoop
+from agent_orchestrator.testing.faults import Crash, Faults
+from agent_orchestrator.testing.world import Machine, Part, SimulatedLaunches
+
+RUN = "simulated"
+TURNS_MAX = 200_000
+
+Person = Callable[[Any, random.Random], Directive | None]
+"""Looks at the run's state and says something to it, or nothing."""
+
+
+class _Process:
+    """One simulated orchestrator process."""
+
+    def __init__(self, simulation: Simulation, inputs: list[Directive]) -> None:
+        self.loop = SteppedLoop(simulation.machine.clock)
+        self.frozen = False
+        self.idle_s: float | None = 0.0
+        self.task = self.loop.create_task(self._main(simulation, inputs))
+
+    async def _main(self, simulation: Simulation, inputs: list[Directive]) -> Summary:
+        machine = simulation.machine
+        world = World(
+            store=machine.store,
+            launches=SimulatedLaunches(machine),
+            clock=machine.clock,
+            boot=str(machine.boot),
+            child_env=lambda names: {},
+            redactor=Redactor(()),
+            tree_of=lambda workdir, scratch: "tree",
+            threads=False,
+        )
+        return await Engine(world, Silent()).drive(simulation.run, simulation.system, lambda driver: True, inputs)
+
+    def step(self) -> bool:
+        """One turn; False when the process has ended by itself."""
+        try:
+            self.idle_s = self.loop.step()
+        except Conflict:
+            return False
+        if self.task.done():
+            error = self.task.exception()
+            if error is not None and not isinstance(error, Conflict):
+                raise error
+            return False
+        return True
+
+    def kill(self) -> None:
+        """Gone without a word: nothing of it runs any more."""
+        self.loop.set_exception_handler(lambda loop, about: None)
+        self.loop.close()
+
+
+class Simulation:
+    """One run of a system under one seed."""
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        folder: Path,
+        system: System,
+        spec: Any,
+        cast: Callable[[str, random.Random], Part],
+        person: Person,
+        faults: Faults | None = None,
+    ) -> None:
+        self._random = random.Random(seed)
+        self.faults = faults or Faults(seed)
+        self.machine = Machine(seed, folder / "launches", self.faults, cast)
+        self.system, self._person = system, person
+        self._processes: list[_Process] = []
+        self._rude = faults is None
+        home = folder / "repo"
+        home.mkdir(parents=True)
+        context = Context(run=RUN, home=str(home), workdir=str(home), created_us=self.machine.clock.now_us())
+        self.run = self._create(spec, context)
+
+    def _create(self, spec: Any, context: Context) -> StoredRun:
+        events = self.system.begin(spec, context)
+        state = self.system.fresh(spec, context)
+        for event in events:
+            self.system.evolve(state, event, context.created_us)
+        summary = self.system.summary(state)
+        first = Append(run=RUN, expected_seq=0, at_us=context.created_us, body=encode_events(events), summary=summary)
+        new = NewRun(system=self.system.name, name="simulated", context=context, spec=msgspec.json.encode(spec), summary=summary)
+        store = self.machine.store
+        super(type(store), store).create(new, msgspec.structs.replace(first))
+        found = store.run(RUN)
+        assert found is not None
+        return found
+
+    def state(self) -> Any:
+        """The run's state as its journal has it."""
+        return fold(self.machine.store, self.system, self.run).state
+
+    def play(self, chaos_turns: int = 3_000) -> Any:
+        """Plays until the run has ended; returns its last state. Raises AssertionError when an invariant breaks."""
+        try:
+            for turn in range(TURNS_MAX):
+                if turn == chaos_turns:
+                    self.faults.calm = True
+                    for process in self._processes:
+                        process.frozen = False
+                if self._turn() and self.state().lifecycle.ended:
+                    break
+            else:
+                raise AssertionError(f"the run does not end: {self.system.summary(self.state())}")
+            self._check_end()
+            return self.state()
+        finally:
+            for process in self._processes:
+                process.kill()
+
+    def _turn(self) -> bool:
+        """One thing happens; True when no process is left."""
+        machine = self.machine
+        machine.pass_time()
+        if not self._processes:
+            if self.state().lifecycle.ended:
+                return True
+            self._processes.append(_Process(self, self._first_words()))
+        if self._rude and not self.faults.calm:
+            self._misfortune()
+        awake = [process for process in self._processes if not process.frozen]
+        if not awake:
+            machine.clock.advance(1.0)
+            return False
+        process = self._random.choice(awake)
+        try:
+            if not process.step():
+                self._remove(process)
+        except Crash:
+            self._remove(process)
+        self._let_time_pass()
+        return not self._processes
+
+    def _remove(self, process: _Process) -> None:
+        process.kill()
+        self._processes.remove(process)
+
+    def _first_words(self) -> list[Directive]:
+        lifecycle = self.state().lifecycle
+        return [] if lifecycle.running else [Resume(id=f"resume-{self._random.random()}")]
+
+    def _let_time_pass(self) -> None:
+        """When nobody has anything to do now, the clock jumps to the next thing that will happen."""
+        waits = [process.idle_s for process in self._processes if not process.frozen]
+        if not waits or 0 in waits:
+            return
+        self._speak()
+        ahead = [wait for wait in (*waits, self.machine.next_end_s()) if wait is not None]
+        self.machine.clock.advance(max(0.001, min(ahead, default=1.0)))
+
+    def _speak(self) -> None:
+        said = self._person(self.state(), self._random)
+        if said is not None:
+            self.machine.store.post(RUN, said.id, msgspec.json.encode(said), self.machine.clock.now_us())
+            if self._random.random() < 0.3:
+                self.machine.store.post(RUN, said.id, msgspec.json.encode(said), self.machine.clock.now_us())
+
+    def _misfortune(self) -> None:
+        chance = self._random.random()
+        if chance < 0.002:
+            self.machine.clock.set_wall(self._random.uniform(-86_400, 86_400))
+        elif chance < 0.006 and self._processes:
+            process = self._random.choice(self._processes)
+            process.frozen = not process.frozen
+        elif chance < 0.008 and len(self._processes) == 1:
+            # A second driver beside a frozen or living one: only the journal's sequence and the launch marks fence it.
+            self._processes.append(_Process(self, self._first_words()))
+        elif chance < 0.009:
+            self._power_cut()
+
+    def _power_cut(self) -> None:
+        for process in list(self._processes):
+            self._remove(process)
+        self.machine.reboot()
+        for file in Path(self.run.context.home).rglob("*.json"):
+            if self._random.random() < 0.5:
+                file.write_bytes(b"\0" * file.stat().st_size if self._random.random() < 0.5 else b"")
+
+    def _check_end(self) -> None:
+        state, clock = self.state(), self.machine.clock
+        again = self.state()
+        for mine, other in zip(
+            self.system.documents(state, clock.now_us()), self.system.documents(again, clock.now_us()), strict=True
+        ):
+            assert msgspec.json.encode(mine.body) == msgspec.json.encode(other.body), "folding is not deterministic"
+            printed = Path(self.run.context.home, mine.path).read_bytes()
+            assert msgspec.json.decode(printed) == msgspec.to_builtins(mine.body), f"{mine.path} is not the journal's state"
+        assert not len(state.doing), "an ended run wants nothing"
+        alive = [process.effect for process in self.machine.processes.values() if process.alive]
+        assert not alive, f"an ended run left {alive} alive"
+        last = 0
+        for _, at_us, _ in self.machine.store.rows(RUN):
+            assert at_us >= last, "time goes back in the journal"
+            last = at_us
+

@@ -1,0 +1,140 @@
+"""`check_store`: the promises every store keeps, whatever it is made of.
+
+Give it a function that makes an empty store; it raises AssertionError with the promise that was broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.errors import Conflict, RunExists
+from agent_orchestrator.store.port import Append, Identity, NewRun, Printed, Store, UsageRow
+
+
+def check_store(make: Callable[[], Store]) -> None:
+    """Runs every check on a fresh store each."""
+    for check in (
+        _a_run_is_there_with_its_first_events,
+        _a_used_id_is_refused,
+        _appends_are_ordered_and_fenced,
+        _a_conflict_answers_its_own_run_only,
+        _directives_count_once_and_are_taken_with_the_append,
+        _usage_counts_once,
+        _identities_are_kept_newest_last,
+        _a_renamed_run_keeps_everything,
+        _a_deleted_run_leaves_nothing,
+    ):
+        store = make()
+        try:
+            check(store)
+        finally:
+            store.close()
+
+
+def new_run(run: str, created_us: int = 1) -> tuple[NewRun, Append]:
+    """A run for tests, with its first append."""
+    summary = Summary(status="running", total=1)
+    context = Context(run=run, home="/repo", workdir="/repo", created_us=created_us)
+    new = NewRun(system="workflow", name="demo", context=context, spec=b"{}", summary=summary)
+    return new, Append(run=run, expected_seq=0, at_us=created_us, body=b"[1]", summary=summary)
+
+
+def _append(store: Store, run: str, seq: int, body: bytes | None = b"[]", **more: object) -> Conflict | None:
+    part = msgspec.structs.replace(Append(run=run, expected_seq=seq, at_us=seq, body=body), **more)
+    return store.append([part])[0]
+
+
+def _a_run_is_there_with_its_first_events(store: Store) -> None:
+    store.create(*new_run("one", 5))
+    store.create(*new_run("two", 6))
+    found = store.run("one")
+    assert found is not None and found.context.created_us == 5 and found.summary.total == 1
+    assert store.rows("one") == [(1, 5, b"[1]")] and store.spec("one") == b"{}"
+    assert store.run("three") is None
+    assert [run.id for run in store.runs()] == ["two", "one"], "runs are listed newest first"
+
+
+def _a_used_id_is_refused(store: Store) -> None:
+    store.create(*new_run("one"))
+    try:
+        store.create(*new_run("one"))
+    except RunExists:
+        assert len(store.rows("one")) == 1, "a refused run must leave no trace"
+    else:
+        raise AssertionError("an id can be used twice")
+
+
+def _appends_are_ordered_and_fenced(store: Store) -> None:
+    store.create(*new_run("one"))
+    assert _append(store, "one", 1, b"[2]") is None
+    assert isinstance(_append(store, "one", 1, b"[3]"), Conflict), "a stale writer must be told"
+    assert isinstance(_append(store, "none", 0), Conflict), "an unknown run must be told"
+    assert [body for _, _, body in store.rows("one")] == [b"[1]", b"[2]"]
+    assert store.rows("one", after=1) == [(2, 1, b"[2]")]
+    assert _append(store, "one", 2, None, summary=Summary(status="paused")) is None
+    found = store.run("one")
+    assert found is not None and found.summary.status == "paused"
+    assert len(store.rows("one")) == 2, "an append without events takes no sequence number"
+
+
+def _a_conflict_answers_its_own_run_only(store: Store) -> None:
+    for run in ("one", "two", "three"):
+        store.create(*new_run(run))
+    parts = [Append(run=run, expected_seq=seq, at_us=9, body=b"[9]") for run, seq in (("one", 1), ("two", 7), ("three", 1))]
+    answers = store.append(parts)
+    assert [answer is None for answer in answers] == [True, False, True]
+    assert [len(store.rows(run)) for run in ("one", "two", "three")] == [2, 1, 2]
+
+
+def _directives_count_once_and_are_taken_with_the_append(store: Store) -> None:
+    store.create(*new_run("one"))
+    assert store.post("one", "d1", b"a", 1) and store.post("one", "d2", b"b", 2)
+    assert not store.post("one", "d1", b"again", 3), "a repeated id must not count"
+    assert store.inbox("one") == [("d1", b"a"), ("d2", b"b")]
+    assert isinstance(_append(store, "one", 7, taken=("d1",)), Conflict)
+    assert len(store.inbox("one")) == 2, "a refused append takes nothing"
+    assert _append(store, "one", 1, taken=("d1",)) is None
+    assert store.inbox("one") == [("d2", b"b")]
+    assert not store.post("one", "d1", b"late", 4), "a taken directive stays known"
+
+
+def _usage_counts_once(store: Store) -> None:
+    store.create(*new_run("one"))
+    row = UsageRow(effect="one/a/i0.a1.l1.agent", unit="a", agent="x", usage=Usage(input_tokens=3, cost_usd=0.5))
+    assert _append(store, "one", 1, usage=(row,)) is None
+    assert _append(store, "one", 2, usage=(row,)) is None
+    assert [line.usage for line in store.usage("one")] == [row.usage]
+    assert [line.run for line in store.usage()] == ["one"] and store.usage("two") == []
+
+
+def _identities_are_kept_newest_last(store: Store) -> None:
+    store.create(*new_run("one"))
+    for number in range(40):
+        identity = Identity(inode=number, mtime_ns=1, size=1, sha256="x")
+        assert _append(store, "one", 0, None, printed=(Printed(path="a.json", identity=identity),)) is None
+    kept = store.printed("one")["a.json"]
+    assert [identity.inode for identity in kept] == list(range(24, 40)), "the newest identities are kept, and no more"
+
+
+def _a_renamed_run_keeps_everything(store: Store) -> None:
+    store.create(*new_run("one"))
+    store.post("one", "d1", b"a", 1)
+    store.rename("one", "one~1")
+    assert store.run("one") is None
+    assert len(store.rows("one~1")) == 1 and store.inbox("one~1") == [("d1", b"a")]
+    store.create(*new_run("one"))
+    assert store.inbox("one") == []
+
+
+def _a_deleted_run_leaves_nothing(store: Store) -> None:
+    store.create(*new_run("one"))
+    store.post("one", "d1", b"a", 1)
+    store.delete("one")
+    assert store.run("one") is None and store.runs() == []
+    store.create(*new_run("one"))
+    assert len(store.rows("one")) == 1 and store.inbox("one") == []

@@ -1,0 +1,195 @@
+"""A simulated machine: programs that outlive the engine that started them, with the same marks and locks as real ones.
+
+`SimulatedLaunches` is one engine's view of it. A crash can come between lock, mark and spawn; a reboot ends everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.ids import split_effect_id
+from agent_orchestrator.engine.launches import Order, Shortage, Standing, Watch
+from agent_orchestrator.testing.clock import FakeClock
+from agent_orchestrator.testing.faults import Faults, FaultyStore
+
+LOOK_S = 0.25
+
+
+class Part(msgspec.Struct, frozen=True):
+    """How one launch will go."""
+
+    takes_s: float
+    exit_code: int = 0
+    report: dict[str, object] | None = None
+    ignores_term_s: float = 0.0
+
+
+class Process(msgspec.Struct):
+    """A launch as the machine knows it."""
+
+    effect: str
+    started_us: int
+    started_s: float
+    part: Part
+    marked: bool = True
+    alive: bool = False
+    exit_code: int | None = None
+    ended_us: int = 0
+    ends_s: float = 0.0
+
+
+class Machine:
+    """Everything that is outside the engines."""
+
+    def __init__(self, seed: int, folder: Path, faults: Faults, cast: Callable[[str, random.Random], Part]) -> None:
+        self.clock = FakeClock()
+        self.faults = faults
+        self.store = FaultyStore(faults)
+        self.folder = folder
+        self.boot = 1
+        self.processes: dict[str, Process] = {}
+        self.starts: list[str] = []
+        self._cast, self._random = cast, random.Random(seed)
+
+    def begin(self, order: Order) -> None:
+        """A program starts; what it will do is decided now, by the seed."""
+        run, unit, _ = split_effect_id(order.effect)
+        assert order.effect not in self.starts, f"{order.effect} was started twice"
+        assert self.store.knows(run, order.effect), f"{order.effect} was started before its fact was durable"
+        for other in self.processes.values():
+            beside = split_effect_id(other.effect)[:2] == (run, unit) and other.alive
+            assert not beside, f"{order.effect} runs beside {other.effect}"
+        self.starts.append(order.effect)
+        process = self.processes[order.effect]
+        process.alive = True
+        process.ends_s = self.clock.monotonic_s() + process.part.takes_s
+
+    def mark(self, effect: str) -> None:
+        """The mark that says a launch is about to start."""
+        part = self._cast(effect, self._random)
+        self.processes[effect] = Process(effect, self.clock.now_us(), self.clock.monotonic_s(), part)
+
+    def pass_time(self) -> None:
+        """Programs whose time has come end, whoever watches."""
+        now_s = self.clock.monotonic_s()
+        for process in self.processes.values():
+            if process.alive and process.ends_s <= now_s:
+                self.end(process, process.part.exit_code)
+
+    def end(self, process: Process, exit_code: int) -> None:
+        """A program ends and leaves its report."""
+        process.alive, process.exit_code, process.ended_us = False, exit_code, self.clock.now_us()
+        if process.part.report is not None and exit_code == process.part.exit_code:
+            directory = self.directory(process.effect)
+            directory.mkdir(parents=True, exist_ok=True)
+            (directory / "report.json").write_bytes(msgspec.json.encode(process.part.report))
+
+    def reboot(self) -> None:
+        """Every program is gone, and marks that were not synced may be too."""
+        self.boot += 1
+        for effect, process in list(self.processes.items()):
+            if process.alive:
+                process.alive = False
+                if self._random.random() < 0.5:
+                    del self.processes[effect]
+
+    def directory(self, effect: str) -> Path:
+        """Where a launch keeps its files."""
+        return self.folder.joinpath(*split_effect_id(effect))
+
+    def next_end_s(self) -> float | None:
+        """Seconds until the next program ends."""
+        ends = [process.ends_s for process in self.processes.values() if process.alive]
+        return min(ends) - self.clock.monotonic_s() if ends else None
+
+
+class SimulatedLaunches:
+    """One engine's hands on the machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._causes: dict[str, Failure] = {}
+
+    def directory(self, effect: str) -> Path:
+        """Where a launch keeps its files."""
+        return self._machine.directory(effect)
+
+    def standing(self, effect: str, *, same_boot: bool) -> Standing:
+        """As the real one: lock first, then marks."""
+        process = self._machine.processes.get(effect)
+        if process is None:
+            return Standing.NEW if same_boot else Standing.OVER
+        return Standing.ALIVE if process.alive else Standing.OVER
+
+    def start(self, order: Order) -> None:
+        """Mark and spawn, with a boundary before, between and after."""
+        machine = self._machine
+        if not machine.faults.calm and machine.faults.boundaries % 41 == 40:
+            raise Shortage("the machine is short of processes")
+        machine.faults.boundary()
+        if order.effect in machine.processes:
+            return  # Another engine was first; watching finds it.
+        machine.mark(order.effect)
+        machine.faults.boundary()
+        machine.begin(order)
+        machine.faults.boundary()
+
+    def void(self, effect: str) -> None:
+        """From now on the launch can never start."""
+        if effect not in self._machine.processes:
+            self._machine.mark(effect)
+
+    def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
+        """Looks from time to time, as a poll would."""
+        loop = asyncio.get_running_loop()
+        machine = self._machine
+
+        def look() -> None:
+            process = machine.processes.get(effect)
+            if process is not None and process.alive:
+                ran_s = machine.clock.monotonic_s() - process.started_s
+                if limits.timeout_s is not None and ran_s >= limits.timeout_s:
+                    self.stop(effect, Failure(kind=FailureKind.TIMEOUT, message=f"Timed out after {limits.timeout_s:g} s"))
+            if process is not None and process.alive:
+                loop.call_later(LOOK_S, look)
+            else:
+                done(self._ending(effect, process))
+
+        loop.call_soon(look)
+
+    def stop(self, effect: str, cause: Failure) -> None:
+        """The program goes at once, or after ignoring TERM for a while."""
+        process = self._machine.processes.get(effect)
+        if process is None or not process.alive or effect in self._causes:
+            return
+        self._causes[effect] = cause
+        if process.part.ignores_term_s:
+            until_s = self._machine.clock.monotonic_s() + process.part.ignores_term_s
+            process.part = Part(process.part.takes_s, 137)
+            process.ends_s = min(process.ends_s, until_s)
+        else:
+            self._machine.end(process, 143)
+
+    def _ending(self, effect: str, process: Process | None) -> Ending:
+        machine = self._machine
+        cause = self._causes.get(effect)
+        if process is None or process.exit_code is None:
+            cause = Failure(kind=FailureKind.LOST, message="The process vanished without leaving an exit code")
+        elif cause is not None and process.exit_code == 0:
+            cause = None  # It was done before the signal reached it.
+        directory = self.directory(effect)
+        return Ending(
+            exit_code=process.exit_code if process else None,
+            cause=cause,
+            started_us=process.started_us if process else machine.clock.now_us(),
+            ended_us=process.ended_us or machine.clock.now_us() if process else machine.clock.now_us(),
+            out=directory / "out",
+            err=directory / "err",
+        )
