@@ -71,3 +71,8 @@ def load_settings(repo: str | None = None, environ: Mapping[str, str] | None = N
             raise UsageError(detail=f"The repository {home} is not a directory; give the folder that holds the project.")
         home = home.resolve()
     return Settings(home=home, folder=store_folder(home), environ=dict(os.environ if environ is None else environ))
+
+
+def is_debugging(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether ORC_DEBUG asks for tracebacks."""
+    return (os.environ if environ is None else environ).get("ORC_DEBUG", "") not in ("", "0")

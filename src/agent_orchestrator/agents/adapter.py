@@ -7,7 +7,7 @@ that is the engine's.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -84,6 +84,7 @@ class Agent(Protocol):
         """Whether it succeeded: exit code, the engine's cause and the report must agree."""
 
 
+@runtime_checkable
 class InProcessAgent(Protocol):
     """An agent that needs no process: it plays its part inside the engine and dies with it."""
 

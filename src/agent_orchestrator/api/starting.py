@@ -19,8 +19,8 @@ from agent_orchestrator.errors import InvalidDocument, Refused
 from agent_orchestrator.git.worktree import add_worktree
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.decide.edits import import_state
 from agent_orchestrator.systems.workflow.effects import run_directory
-from agent_orchestrator.systems.workflow.importing import import_state
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 
 RUN_ID_TRIES = 8
@@ -123,7 +123,8 @@ def _import(orchestrator: Orchestrator, spec: WorkflowSpec, found: tuple[Path, d
         raise InvalidDocument(path=path, what="state file", detail="; ".join(faults[:5]))
     run = checked_id(path.parent.name, "The run directory's name")
     home = str(orchestrator.settings.home)
-    context = Context(run=run, home=home, workdir=home, created_us=orchestrator.clock.now_us())
-    events = import_state(document, spec)
-    return orchestrator.create(WORKFLOW, spec, spec.name, context, also=events)
+    imported = import_state(document, spec)
+    created_us = orchestrator.clock.now_us() if imported.created_us is None else imported.created_us
+    context = Context(run=run, home=home, workdir=home, created_us=created_us)
+    return orchestrator.create(WORKFLOW, spec, spec.name, context, also=imported.facts)
 

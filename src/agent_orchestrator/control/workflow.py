@@ -74,7 +74,7 @@ def prepare(options: WorkflowOptions, home: Path, environ: Mapping[str, str]) ->
         idle_timeout_s=read_duration_s(options.idle_timeout, "--idle-timeout") if options.idle_timeout else None,
         **options.limits(),
     )
-    spec = with_prompts(spec, _find_prompts(spec, file, home))
+    spec = with_prompts(spec, find_prompts(spec, file, home))
     _check_agents(spec)
     return Prepared(spec=spec, warnings=parsed.warnings)
 
@@ -148,7 +148,8 @@ def _pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
     return pairs
 
 
-def _find_prompts(spec: WorkflowSpec, file: Path, home: Path) -> dict[str, str]:
+def find_prompts(spec: WorkflowSpec, file: Path, home: Path) -> dict[str, str]:
+    """The prompt file of each step; raises InvalidSpec with every one that is missing."""
     paths: dict[str, str] = {}
     problems: list[Problem] = []
     beside = file.absolute().parent

@@ -14,10 +14,13 @@ from agent_orchestrator.core.effects import ACTIVE, Effect
 class Doing:
     """The wanted effects of one run."""
 
-    __slots__ = ("_active", "_changed", "_effects")
+    __slots__ = ("_active", "_boots", "_changed", "_effects", "boot")
 
     def __init__(self) -> None:
         self._effects: dict[str, Effect] = {}
+        self._boots: dict[str, str | None] = {}
+        self.boot: str | None = None
+        """The boot in which the run is driven at this point of its journal."""
         self._changed: dict[str, None] = {}
         self._active = 0
 
@@ -26,6 +29,7 @@ class Doing:
         before = self._effects.get(effect.unit)
         self._active += isinstance(effect, ACTIVE) - isinstance(before, ACTIVE)
         self._effects[effect.unit] = effect
+        self._boots[effect.unit] = self.boot
         self._changed[effect.unit] = None
 
     def drop(self, unit: str) -> None:
@@ -43,6 +47,10 @@ class Doing:
         """Whether an outcome of this effect still matters."""
         wanted = self._effects.get(effect.split("/", 2)[1])
         return wanted is not None and wanted.id == effect
+
+    def boot_of(self, unit: str) -> str | None:
+        """The boot in which the unit's effect came to be wanted: after another one it must not be started any more."""
+        return self._boots[unit]
 
     @property
     def active(self) -> int:

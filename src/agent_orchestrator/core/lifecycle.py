@@ -20,7 +20,6 @@ from agent_orchestrator.core.events import (
     Paused,
     Resumed,
     StopReason,
-    TakenUp,
 )
 from agent_orchestrator.core.inputs import Abort, Pause
 
@@ -37,15 +36,13 @@ class Phase(StrEnum):
 class Lifecycle:
     """The part of a run's state that pause, resume, abort and end change."""
 
-    __slots__ = ("boot", "detail", "halting", "phase", "stop")
+    __slots__ = ("detail", "halting", "phase", "stop")
 
     def __init__(self) -> None:
         self.phase = Phase.RUNNING
         self.halting = False
         self.stop: StopReason | None = None
         self.detail = ""
-        self.boot: str | None = None
-        """The boot in which the run was last driven."""
 
     @property
     def running(self) -> bool:
@@ -60,8 +57,6 @@ class Lifecycle:
     def evolve(self, event: CommonEvent) -> None:
         """Applies a fact; events that concern no lifecycle are ignored."""
         match event:
-            case TakenUp():
-                self.boot = event.boot
             case Paused():
                 self.phase, self.halting = Phase.PAUSED, event.now
                 self.stop, self.detail = StopReason.INTERRUPTED, event.reason

@@ -21,7 +21,7 @@ _DURATION = re.compile(r"\s*(?:(\d+(?:\.\d+)?)\s*h)?\s*(?:(\d+(?:\.\d+)?)\s*m)?\
 def iso(at_us: int) -> str:
     """2025-01-15T14:30:00.123456Z: always six decimals."""
     second, rest_us = divmod(at_us, US)
-    return f"{_iso_second(second)}.{rest_us:06d}Z"
+    return f"{_iso_second(second)}.{str(US + rest_us)[1:]}Z"
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import CameLate, Event, TakenUp
-from agent_orchestrator.core.inputs import DIRECTIVES, AgentEnded, Input
+from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Input
 from agent_orchestrator.core.limits import SHORTAGE_BASE_S, SHORTAGE_CAP_S
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
@@ -39,13 +39,14 @@ class Driver:
         self._seen: set[str] = set()
         self._waiter: asyncio.Future[None] | None = None
         self._leaving = False
+        self.durable = True
+        """False while the state is ahead of the journal: then nobody may show it."""
         self._error: BaseException | None = None
         self.child_env = engine.world.child_env(run.context.pass_env)
         self._summary: Summary | None = None
         self._summary_us = 0
         self._folded = fold(engine.store, system, run)
-        self._same_boot = self.state.lifecycle.boot in (None, engine.boot)
-        self.slots = Slots(self, same_boot=self._same_boot)
+        self.slots = Slots(self)
 
     @property
     def state(self) -> Any:
@@ -83,6 +84,11 @@ class Driver:
 
     async def drive(self, stays: Callable[[Driver], bool]) -> Summary:
         """Ticks until the run ends, is paused and drained, or `stays` says that waiting is not wanted."""
+        if self.state.lifecycle.ended and not self._inputs and not self.slots.leftovers:
+            # Nothing is left to do but to print what a process that died at the very end may not have printed.
+            await self.engine.publisher.flush(self)
+            return self.summary()
+        self.slots.end_leftovers()
         first = TakenUp(boot=self.engine.boot, host=self.engine.host, pid=self.engine.pid, version=self.engine.version)
         while not await self._tick([first]):
             if self._leaving:
@@ -121,13 +127,18 @@ class Driver:
                 evolve(state, event, now_us)
             events.extend(more)
         if events or taken:
+            self.durable = False
             try:
                 await self.engine.committer.append(self._part(events, taken, now_us))
             except (DiskFull, StoreLocked) as error:
                 await self._start_over(taken, error)
                 return False
+            self.durable = True
             self._folded.seq += 1 if events else 0
             self._folded.at_us = now_us
+            for what in taken:
+                if isinstance(what, OUTCOMES):
+                    self.slots.release(what.effect)
             self.engine.observe(self, events, now_us)
         self.slots.match(state.doing.take_changes(), halting=state.lifecycle.halting)
         self.engine.publisher.offer(self, idle=not self.slots.busy)
@@ -136,11 +147,11 @@ class Driver:
 
     def _decide(self, what: Input, now_us: int) -> list[Event]:
         state = self.state
-        if isinstance(what, DIRECTIVES) or not hasattr(what, "effect") or state.doing.wants(what.effect):
-            events = list(self.system.decide(state, what, now_us))
-        else:
+        if isinstance(what, OUTCOMES) and not state.doing.wants(what.effect):
             failure = getattr(what, "failure", None)
-            events = [CameLate(effect=what.effect, failure=failure.kind if failure else None)]
+            events: list[Event] = [CameLate(effect=what.effect, failure=failure.kind if failure else None)]
+        else:
+            events = list(self.system.decide(state, what, now_us))
         self._folded.apply(events, now_us)
         return events
 
@@ -182,6 +193,7 @@ class Driver:
                 break
             except (DiskFull, StoreLocked) as again:
                 error = again
+        self.durable = True
         self._inputs.extendleft(reversed(taken))
         self._summary = None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import Event
+from agent_orchestrator.core.events import Event, TakenUp
 from agent_orchestrator.core.system import System
 from agent_orchestrator.errors import StoreCorrupt
 from agent_orchestrator.store.port import Store, StoredRun
@@ -38,6 +38,8 @@ class Folded:
         """Evolves the state by some events that happened at one time."""
         evolve, state = self.system.evolve, self.state
         for event in events:
+            if type(event) is TakenUp:
+                state.doing.boot = event.boot
             evolve(state, event, at_us)
 
 
@@ -46,14 +48,12 @@ def fold(store: Store, system: System, run: StoredRun) -> Folded:
     spec = msgspec.json.decode(store.spec(run.id), type=system.spec_type)
     folded = Folded(system, system.fresh(spec, run.context), 0, run.context.created_us)
     decode = _decoder(system.event_type).decode
-    evolve, state = system.evolve, folded.state
     try:
         for seq, at_us, body in store.rows(run.id):
-            for event in decode(body):
-                evolve(state, event, at_us)
+            folded.apply(decode(body), at_us)
             folded.seq, folded.at_us = seq, at_us
     except msgspec.DecodeError as error:
         where = f"row {folded.seq + 1} of run {run.id}: {error}"
         raise StoreCorrupt(path="of this repository", detail=where) from error
-    state.doing.take_changes()
+    folded.state.doing.take_changes()
     return folded

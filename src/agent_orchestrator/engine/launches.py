@@ -68,6 +68,9 @@ class Launches(Protocol):
     def start(self, order: Order) -> None:
         """Locks, marks and spawns. Raises Shortage or CannotStart, then nothing runs and the launch is over or new."""
 
+    def living(self, run: str) -> list[str]:
+        """Launches of a run that are alive, in order: after a crash some may be alive that nobody wants any more."""
+
     def void(self, effect: str) -> None:
         """Makes sure that a launch which never started never will, whoever still means to start it."""
 

@@ -11,16 +11,19 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_orchestrator.core.limits import SHORTAGE_BASE_S
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.errors import OrcError
-from agent_orchestrator.projections.intake import is_ours
+from agent_orchestrator.projections.intake import Finding, inspect
 from agent_orchestrator.projections.writer import Draft, encode_document, put_in_place, sweep_drafts, write_draft
 from agent_orchestrator.store.port import Append, Identity
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
     from agent_orchestrator.engine.engine import Engine
+
+FLUSH_TRIES = 5
 
 DUTY = 0.03
 """The share of the process's time that publishing may take while runs are busy."""
@@ -76,13 +79,20 @@ class Publisher:
         self._next_s = ended_s + (ended_s - now_s) / DUTY
 
     async def flush(self, driver: Driver) -> None:
-        """Prints the newest state and waits until it is in place."""
+        """Prints the newest state and waits until it is in place; a store that refuses is asked a few times."""
         self._dirty.pop(driver.run.id, None)
-        self._print(driver)
-        while (printer := self._printers[driver.run.id]).busy is not None:
-            await asyncio.shield(printer.busy)
+        for attempt in range(FLUSH_TRIES):
+            self._print(driver)
+            while (printer := self._printers[driver.run.id]).busy is not None:
+                await asyncio.shield(printer.busy)
+            if printer.shown:
+                return
+            await asyncio.sleep(SHORTAGE_BASE_S * 2**attempt)
+        self._engine.notify(driver, f"The state files are behind; `orc resume {driver.run.id}` writes them again.")
 
     def _print(self, driver: Driver) -> None:
+        if not driver.durable:
+            return  # It offers itself again when it is.
         run = driver.run
         home = Path(run.context.home)
         printer = self._printers.get(run.id)
@@ -141,11 +151,20 @@ class Publisher:
         path = draft.printed.path
         known = printer.known.setdefault(path, [])
         try:
-            if not is_ours(draft.target, known):
+            if self._is_foreign(driver, draft, known) and draft.temporary.exists():
                 aside = move_aside(draft.target, f"edited-{iso(self._engine.clock.now_us())}")
                 self._engine.notify(driver, f"{draft.target} was changed while the run was driven; kept as {aside.name}.")
-            put_in_place(draft)
+            if not put_in_place(draft):
+                printer.shown.pop(path, None)
         except OSError as error:
             self._engine.notify(driver, f"{draft.target} could not be written: {error}")
         known.append(draft.printed.identity)
         del known[:-16]
+
+    def _is_foreign(self, driver: Driver, draft: Draft, known: list[Identity]) -> bool:
+        foreign = (Finding.EDITED, Finding.BROKEN)
+        if inspect(draft.target, known).finding not in foreign:
+            return False
+        # Not ours as far as we remember; the store knows what any process ever printed.
+        known[:] = self._engine.store.printed(driver.run.id).get(draft.printed.path, [])
+        return inspect(draft.target, known).finding in foreign

@@ -95,6 +95,8 @@ class Redactor:
             safe = len(held) - _OVERLAP_BYTES if chunk else len(held)
             if safe <= 0 and chunk:
                 continue
+            if chunk:  # cut at the end of a line, so that what follows is not taken for the beginning of a word
+                safe = held.rfind(b"\n", safe - safe // 2, safe) + 1 or safe
             piece, held, replaced = self._split(held, safe)
             yield piece, replaced
             if not chunk:

@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING
 from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.engine.perform import Work, begin
+from agent_orchestrator.engine.perform.leftover import LeftoverWork
+from agent_orchestrator.engine.perform.work import Leftover
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
 
+PROGRAMS = (*ACTIVE, Leftover)
+
+
 class Slots:
     """What one run has in flight."""
 
-    def __init__(self, driver: Driver, *, same_boot: bool) -> None:
+    def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._same_boot = same_boot
         self._works: dict[str, Work] = {}
         self._freed: dict[str, None] = {}
         self._halting = False
@@ -30,6 +34,17 @@ class Slots:
         """Effects wanted before this process began: an earlier one may have started them."""
         self._first = True
         self._busy = 0
+        self.leftovers = [
+            effect for effect in driver.engine.launches.living(driver.run.id) if not driver.state.doing.wants(effect)
+        ]
+        """Launches alive that nobody wants: a crash came between the fact that dropped them and their end."""
+
+    def end_leftovers(self) -> None:
+        """Stops what is left of earlier processes; each keeps its unit occupied until it is gone."""
+        for effect in self.leftovers:
+            work = LeftoverWork(self._driver, effect, self._finisher(effect))
+            self._hold(work)
+        self.leftovers = []
 
     @property
     def busy(self) -> int:
@@ -64,27 +79,43 @@ class Slots:
     def _begin(self, effect: Effect, *, halt: bool) -> None:
         inherited = effect.id in self._inherited
         self._inherited.discard(effect.id)
-        work = begin(self._driver, effect, self._finisher(effect), inherited=inherited, same_boot=self._same_boot)
-        self._works[effect.unit] = work
-        self._busy += isinstance(effect, ACTIVE)
+        same_boot = self._driver.state.doing.boot_of(effect.unit) in (None, self._driver.engine.boot)
+        work = begin(self._driver, effect, self._finisher(effect.id), inherited=inherited, same_boot=same_boot)
+        self._hold(work, halt=halt)
+
+    def _hold(self, work: Work, *, halt: bool = False) -> None:
+        self._works[work.effect.unit] = work
+        self._busy += isinstance(work.effect, PROGRAMS)
         work.start(halt=halt)
 
-    def _finisher(self, effect: Effect) -> Callable[[Outcome | None], None]:
+    def _finisher(self, effect: str) -> Callable[[Outcome | None], None]:
         """What a work calls when nothing of it is left; the outcome is None when it was a mere wait, cancelled."""
 
         def finished(outcome: Outcome | None) -> None:
-            work = self._works.get(effect.unit)
-            if work is None or work.effect.id != effect.id:
+            unit = effect.split("/")[1]
+            work = self._works.get(unit)
+            if work is None or work.effect.id != effect:
                 return
-            del self._works[effect.unit]
-            self._busy -= isinstance(effect, ACTIVE)
-            self._freed[effect.unit] = None
             if outcome is None:
-                self._match(effect.unit)
+                self.release(effect)
+                self._match(unit)
             else:
                 self._driver.deliver(outcome)
 
         return finished
+
+    def release(self, effect: str) -> None:
+        """The effect's outcome is durable: its unit may do something else.
+
+        Not before: between the end of a program and the fact of it, the state still wants the effect, and an empty
+        slot would be filled with the same launch again.
+        """
+        unit = effect.split("/")[1]
+        work = self._works.get(unit)
+        if work is not None and work.effect.id == effect:
+            del self._works[unit]
+            self._busy -= isinstance(work.effect, PROGRAMS)
+            self._freed[unit] = None
 
     def abandon(self) -> None:
         """Lets go of everything in flight without stopping it: timers end, programs live on."""

@@ -7,8 +7,8 @@ come back empty.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
+import itertools
 import os
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.store.port import Identity, Printed
 
 SUFFIX = ".orc-tmp"
+
+_drafts = itertools.count(1)
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +45,7 @@ def write_draft(home: Path, document: Document, content: bytes, *, first: bool) 
     durable = first or document.once
     if first:
         _make_folder(home, target.parent)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}{SUFFIX}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_drafts)}{SUFFIX}")
     descriptor = _open(home, temporary)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -77,9 +79,9 @@ def _make_folder(home: Path, folder: Path) -> None:
         raise Unavailable(detail=f"{folder} leads out of {home} through a link; state files are not written there.")
 
 
-def put_in_place(draft: Draft) -> None:
-    """Renames the draft over its target; a target that vanished with its folder is left for the next print-out."""
-    with contextlib.suppress(FileNotFoundError):
+def put_in_place(draft: Draft) -> bool:
+    """Renames the draft over its target; False when somebody cleaned it away, and it has to be written again."""
+    try:
         draft.temporary.replace(draft.target)
         if draft.durable:
             folder = os.open(draft.target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -87,6 +89,9 @@ def put_in_place(draft: Draft) -> None:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def sweep_drafts(folder: Path) -> None:

@@ -307,6 +307,12 @@ class SqliteStore:
             elif not reserve.exists():
                 reserve.write_bytes(bytes(RESERVE_BYTES))
 
+    def health(self) -> tuple[int, list[str]]:
+        """The schema version and what SQLite finds wrong with the file; slow on a large one."""
+        with translated(self.path):
+            found = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check").fetchall()]
+            return self._pragma("user_version"), [text for text in found if text != "ok"]
+
     def close(self) -> None:
         """Ends the connection."""
         os.close(self._turnstile)

@@ -1,0 +1,1 @@
+"""What people and other programs use: each surface talks to `api.Orchestrator` and to nothing below it that acts."""

@@ -5,10 +5,10 @@ It starts nothing: an adapter only plans and judges.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from agent_orchestrator.agents.adapter import Agent, Ending, InProcessAgent, Plan, Task, Verdict
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
@@ -17,7 +17,9 @@ from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.errors import OrcError
 
-CONTRACT = ("RUN_ID", "STEP_ID", "AGENT_ID", "ITERATION", "STEP_ATTEMPT", "REPO_DIR", "PROMPT_PATH", "REPORT_PATH", "ARTIFACTS_DIR")
+CONTRACT = (
+    "RUN_ID", "STEP_ID", "AGENT_ID", "ITERATION", "STEP_ATTEMPT", "REPO_DIR", "PROMPT_PATH", "REPORT_PATH", "ARTIFACTS_DIR",
+)  # fmt: skip
 """Variables that every agent finds in its environment."""
 
 NONSENSE_CHOICES: tuple[dict[str, Any], ...] = ({}, {"path": 7}, {"argv": []}, {"argv": ["a\0b"]}, {"argv": 1}, {"script": 3})
@@ -33,7 +35,7 @@ FOREIGN_REPORTS = (
 )
 
 
-def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, env: dict[str, str] | None = None) -> Task:
+def make_task(folder: Path, choice: AgentChoice, *, required: bool = False) -> Task:
     """A task whose files stand in `folder`, as the engine would make it."""
     launch = folder / "launch"
     workdir = folder / "tree"
@@ -58,7 +60,7 @@ def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, env:
     return Task(
         effect=effect, run="run1", home=folder, workdir=workdir, launch_dir=launch, prompt=prompt,
         report=launch / "report.json", artifacts_dir=folder / "artifacts", feedback=None, answer=None,
-        inherited_env=env if env is not None else {"PATH": "/usr/bin:/bin"},
+        inherited_env={"INHERITED": "yes"},
     )  # fmt: skip
 
 
@@ -68,38 +70,45 @@ def make_ending(task: Task, exit_code: int | None = 0, cause: Failure | None = N
     return Ending(exit_code=exit_code, cause=cause, started_us=1, ended_us=2, out=out, err=err)
 
 
-def check_agent(agent: Agent | InProcessAgent, choice: AgentChoice, folder: Path) -> None:
-    """Raises AssertionError where the adapter breaks the contract. `choice` is one that could start."""
+def check_agent(
+    agent: Agent | InProcessAgent, choice: AgentChoice, folder: Path, environ: Mapping[str, str] | None = None
+) -> None:
+    """Raises AssertionError where the adapter breaks the contract.
+
+    `choice` is one that could start. `environ` is the environment of the calling process: nothing of it may be handed on.
+    """
     assert agent.name == choice.name, "an adapter goes by its own name"
     _check_preflight(agent, choice)
-    if isinstance(agent, msgspec.Struct) or hasattr(agent, "act"):
-        _check_part(agent, choice, folder)  # type: ignore[arg-type]
+    if isinstance(agent, InProcessAgent):
+        _check_part(agent, choice, folder)
         return
-    assert isinstance(agent.appends_feedback, bool)  # type: ignore[union-attr]
-    _check_plan(agent.plan(make_task(folder / "plan", choice)), make_task(folder / "plan", choice))  # type: ignore[union-attr]
-    _check_judging(agent, choice, folder)  # type: ignore[arg-type]
+    assert agent.appends_feedback in {True, False}
+    task = make_task(folder / "plan", choice)
+    _check_plan(agent.plan(task), task, environ or {})
+    _check_judging(agent, choice, folder)
 
 
 def _check_preflight(agent: Agent | InProcessAgent, choice: AgentChoice) -> None:
     agent.preflight(choice)
     for options in NONSENSE_CHOICES:
-        try:
+        with suppress(OrcError):
             agent.preflight(AgentChoice(name=choice.name, options=options))
-        except OrcError as error:
-            assert str(error).strip(), "a refusal says why"
 
 
-def _check_plan(plan: Plan, task: Task) -> None:
-    assert plan.argv and all(isinstance(word, str) and "\0" not in word for word in plan.argv)
+def _check_plan(plan: Plan, task: Task, environ: Mapping[str, str]) -> None:
+    assert plan.argv, "there is a program"
     assert plan.argv[0], "the program has a name"
-    for name, value in plan.env.items():
-        assert isinstance(name, str) and isinstance(value, str) and "\0" not in name + value and name and "=" not in name
+    words: list[object] = [*plan.argv, *plan.env, *plan.env.values()]
+    assert all(isinstance(word, str) and "\0" not in word for word in words), "nothing but strings without NUL bytes"
+    assert all(name and "=" not in name for name in plan.env)
     for name in CONTRACT:
         assert name in plan.env, f"{name} is part of the contract"
     assert plan.env["REPORT_PATH"] == str(task.report)
     assert plan.env["GIVEN"] == "by the step", "the step's own variables have the last word"
     assert plan.env["DEP_PLAN_1_ARTIFACTS"] == str(task.workdir / "docs/plan.md")
-    assert plan.env["PATH"] == task.inherited_env["PATH"], "what is inherited is handed on"
+    assert plan.env["INHERITED"] == task.inherited_env["INHERITED"], "what is inherited is handed on"
+    ours = {name for name, value in environ.items() if len(value) > 1 and plan.env.get(name) == value}
+    assert not ours, f"nothing of this process is handed on unasked: {', '.join(sorted(ours))}"
     assert plan.stdin is None or plan.stdin.is_file()
 
 

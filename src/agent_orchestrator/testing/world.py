@@ -141,6 +141,10 @@ class SimulatedLaunches:
         machine.begin(order)
         machine.faults.boundary()
 
+    def living(self, run: str) -> list[str]:
+        """Launches of a run that are alive."""
+        return sorted(effect for effect, process in self._machine.processes.items() if process.alive)
+
     def void(self, effect: str) -> None:
         """From now on the launch can never start."""
         if effect not in self._machine.processes:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from agent_orchestrator.agents import find_agent
-from agent_orchestrator.agents.adapter import Agent, InProcessAgent
+from agent_orchestrator.agents.adapter import InProcessAgent
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, Effect, ReadFile, RunAgent, RunCheck, Wait
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.engine.perform.agent import AgentWork
@@ -40,8 +40,7 @@ def begin(
             if hasattr(agent, "act"):
                 played = cast(InProcessAgent, agent)
                 return PlayedWork(driver, effect, finished, played, inherited=inherited)
-            launched = cast(Agent, agent)
-            return AgentWork(driver, effect, finished, launched, inherited=inherited, same_boot=same_boot)
+            return AgentWork(driver, effect, finished, agent, inherited=inherited, same_boot=same_boot)
         case RunCheck():
             return CheckWork(driver, effect, finished, inherited=inherited, same_boot=same_boot)
         case AskHuman():

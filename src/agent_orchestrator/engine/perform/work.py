@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from agent_orchestrator.core.effects import Effect
 from agent_orchestrator.core.inputs import Outcome
 
@@ -16,11 +18,18 @@ if TYPE_CHECKING:
 Finished = Callable[[Outcome | None], None]
 
 
+class Leftover(msgspec.Struct, frozen=True):
+    """A launch that lives though nobody wants it any more: its stop was interrupted by a crash."""
+
+    id: str
+    unit: str
+
+
 class Work(Protocol):
     """One effect in flight."""
 
     @property
-    def effect(self) -> Effect:
+    def effect(self) -> Effect | Leftover:
         """What is being done."""
 
     def start(self, *, halt: bool) -> None:

@@ -4,7 +4,8 @@
     shim.py       the constant `sh` text and the one place that spawns
     identity.py   which processes belong to a launch, by the nonce in their environment
     watched.py    one launch under watch: its shim, and how its processes are signalled
-    monitor.py    all launches under watch, with one timer: ends, limits, leftovers, the stop ladder
+    agenda.py     when which launch is looked at
+    monitor.py    all launches under watch: ends, limits, leftovers, the stop ladder
     launches.py   ProcessLaunches, the port itself
 
 Nothing outside this package starts, signals or reaps a program that changes anything.

@@ -113,12 +113,12 @@ def ended_us(folder: Path, code: int) -> int | None:
         return None
 
 
-def output_bytes(folder: Path) -> int:
+def output_bytes(files: tuple[str, str]) -> int:
     """How much both streams hold by now."""
     total = 0
-    for name in (OUT, ERR):
+    for file in files:
         try:
-            total += os.stat(folder / name).st_size
+            total += os.stat(file).st_size
         except OSError:
             continue
     return total

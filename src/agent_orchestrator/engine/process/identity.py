@@ -8,6 +8,7 @@ and unlike start ticks it is there before the process is. A zombie has no enviro
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
@@ -15,11 +16,16 @@ from collections.abc import Callable, Iterator
 
 from agent_orchestrator.engine.process.shim import NONCE_VARIABLE
 
+log = logging.getLogger(__name__)
+
 HAS_PROC = os.path.exists("/proc/self/environ")
 HAS_PIDFD = HAS_PROC and hasattr(os, "pidfd_open")
 
 _MARK = f"{NONCE_VARIABLE}=".encode()
 _ENVIRON_LIMIT_BYTES = 4 * 1024 * 1024
+_OUT_OF_SIGHT = (FileNotFoundError, ProcessLookupError, PermissionError)
+"""Gone, or somebody else's. Anything else (no descriptors left) must not pass for "not there"."""
+_RETRY_S = 1.0
 _SLICE = 256
 """Processes looked at before the event loop gets its turn again: about 2 ms."""
 
@@ -31,10 +37,10 @@ def carries(pid: int, nonce: str) -> bool:
     return any(nonce in nonces for found, nonces in _listed_by_ps(f"-p{pid}") if found == pid)
 
 
-def signal_carrier(pid: int, nonce: str, number: int) -> bool:
+def signal_carrier(pid: int, nonce: str, number: int, *, pidfds: bool) -> bool:
     """Signals the process if it is (still) of that launch; False when it is out of our reach."""
     try:
-        if not HAS_PIDFD:
+        if not pidfds:
             if carries(pid, nonce):
                 os.kill(pid, number)
             return True
@@ -71,18 +77,23 @@ class Sweep:
             self._begin()
 
     def _begin(self) -> None:
-        self._asked, self._waiting = self._waiting, {}
+        self._asked, self._waiting = {**self._asked, **self._waiting}, {}
         self._found = {nonce: [] for nonce in self._asked}
         self._loop.call_soon(self._go_on, _processes())
 
     def _go_on(self, rest: Iterator[tuple[int, list[str]]]) -> None:
-        for looked, (pid, nonces) in enumerate(rest, 1):
-            for nonce in nonces:
-                if nonce in self._found:
-                    self._found[nonce].append(pid)
-            if looked == _SLICE:
-                self._loop.call_soon(self._go_on, rest)
-                return
+        try:
+            for looked, (pid, nonces) in enumerate(rest, 1):
+                for nonce in nonces:
+                    if nonce in self._found:
+                        self._found[nonce].append(pid)
+                if looked == _SLICE:
+                    self._loop.call_soon(self._go_on, rest)
+                    return
+        except OSError as error:
+            log.warning("The process table cannot be read (%s); trying again.", error)
+            self._loop.call_later(_RETRY_S, self._begin)
+            return
         asked, found, self._asked = self._asked, self._found, {}
         if self._waiting:
             self._begin()
@@ -102,7 +113,7 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
 def _environ(pid: int) -> bytes:
     try:
         opened = os.open(f"/proc/{pid}/environ", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except _OUT_OF_SIGHT:
         return b""
     try:
         parts = []
@@ -111,7 +122,7 @@ def _environ(pid: int) -> bytes:
             parts.append(part)
             size += len(part)
         return b"".join(parts)
-    except OSError:
+    except _OUT_OF_SIGHT:
         return b""
     finally:
         os.close(opened)

@@ -19,6 +19,7 @@ from agent_orchestrator.core.ids import split_effect_id
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.launches import CannotStart, Order, Shortage, Standing, Watch
 from agent_orchestrator.engine.process import folder as folders
+from agent_orchestrator.engine.process.identity import HAS_PIDFD
 from agent_orchestrator.engine.process.monitor import Monitor
 from agent_orchestrator.engine.process.shim import prepare_engine, spawn
 from agent_orchestrator.engine.process.watched import Shim, Watched
@@ -27,10 +28,13 @@ _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, 
 
 
 class ProcessLaunches:
-    """All launches under one root directory; see the port `engine.launches.Launches`."""
+    """All launches under one root directory; see the port `engine.launches.Launches`.
 
-    def __init__(self, root: Path, clock: Clock, boot: str) -> None:
-        self._root, self._clock, self._boot = root.absolute(), clock, boot
+    Without `pidfds` (macOS) ends are found by polling the locks.
+    """
+
+    def __init__(self, root: Path, clock: Clock, boot: str, *, pidfds: bool = HAS_PIDFD) -> None:
+        self._root, self._clock, self._boot, self._pidfds = root.absolute(), clock, boot, pidfds
         self._started: dict[str, Shim] = {}
         self._monitor: Monitor | None = None
         prepare_engine()
@@ -71,6 +75,14 @@ class ProcessLaunches:
         except OSError as error:
             raise refusal(error, order.argv[0]) from error
 
+    def living(self, run: str) -> list[str]:
+        """Launches of a run whose lock is held, in order."""
+        alive = []
+        for folder in sorted((self._root / run).glob("*/*")):
+            if folders.is_locked(folder):
+                alive.append("/".join(folder.parts[-3:]))
+        return alive
+
     def void(self, effect: str) -> None:
         """Marks a launch that never started, so that it never will; one that somebody holds is left to him."""
         lock = _lock_for_start(self.directory(effect))
@@ -89,7 +101,7 @@ class ProcessLaunches:
             if self._monitor is not None:
                 self._monitor.close()
             self._monitor = Monitor(self._clock, self._boot, loop)
-        shim = self._started.pop(effect, None) or Shim()
+        shim = self._started.pop(effect, None) or Shim(pidfds=self._pidfds)
         self._monitor.add(Watched(effect, self.directory(effect), shim, limits, done, self._clock.monotonic_s()))
 
     def stop(self, effect: str, cause: Failure) -> None:
@@ -121,7 +133,7 @@ class ProcessLaunches:
         except (OSError, ValueError) as error:
             marker.unlink(missing_ok=True)
             raise refusal(error, order.argv[0]) from error
-        self._started[order.effect] = Shim(birth, pid)
+        self._started[order.effect] = Shim(birth, pid, pidfds=self._pidfds)
 
 
 def refusal(error: OSError | ValueError, program: str) -> Shortage | CannotStart:

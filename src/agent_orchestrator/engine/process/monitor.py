@@ -7,11 +7,10 @@ It runs on the event loop and blocks it for microseconds per launch; a thousand 
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
+import math
 import os
 import signal
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -21,6 +20,7 @@ from agent_orchestrator.core.limits import LINGER_GRACE_S
 from agent_orchestrator.core.units import say_duration
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.process import folder as folders
+from agent_orchestrator.engine.process.agenda import Agenda
 from agent_orchestrator.engine.process.identity import Sweep
 from agent_orchestrator.engine.process.watched import Phase, Watched
 
@@ -28,13 +28,11 @@ log = logging.getLogger(__name__)
 
 LOOK_MIN_S, LOOK_MAX_S = 0.02, 2.0
 """Between two looks at a launch's output: `yes` writes 800 MB/s, an agent that thinks writes nothing for minutes."""
+LOOKS_PER_S = 250
+"""More than this many looks a second are not spent on quiet launches, however many there are."""
 POLL_MAX_S = 0.25
 """The same where only the lock can tell that a launch is over."""
 STOP_LOOK_MIN_S, STOP_LOOK_MAX_S = 0.02, 0.5
-WAKE_GAP_S = 0.05
-"""Launches due this close together are looked at in one wake-up."""
-TURN_S = 0.005
-"""How long ends are worked on before the loop's other tasks get their turn."""
 STUBBORN_S = 10.0
 """After this long with KILL the log says that something cannot be ended; its unit stays occupied."""
 
@@ -46,13 +44,8 @@ class Monitor:
         self.loop = loop
         self._clock, self._boot = clock, boot
         self._sweep = Sweep(loop)
+        self._agenda = Agenda(clock, loop, self._look)
         self._watched: dict[str, Watched] = {}
-        self._heap: list[tuple[float, int, Watched]] = []
-        self._pushed = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_s = 0.0
-        self._turns: deque[Callable[[], None]] = deque()
-        self._taking_turns = False
 
     def add(self, watched: Watched) -> None:
         """Takes a launch under watch; its end is noticed at the earliest in the loop's next turn."""
@@ -61,7 +54,7 @@ class Monitor:
         watched.interval_s = LOOK_MIN_S
         if watched.shim.pidfd is not None:
             self._follow(watched)
-            self._again(watched, LOOK_MIN_S)
+            self._agenda.set(watched, LOOK_MIN_S)
         else:
             self.loop.call_soon(self._look, watched)
 
@@ -76,21 +69,29 @@ class Monitor:
 
     def close(self) -> None:
         """Stops watching; the launches live on."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._agenda.close()
         for watched in self._watched.values():
             watched.over = True
             self._unfollow(watched)
             watched.shim.release()
         self._watched.clear()
-        self._heap.clear()
 
     # One look at one launch
 
     def _look(self, watched: Watched) -> None:
+        self._try(watched, partial(self._look_closely, watched))
+
+    def _try(self, watched: Watched, act: Callable[[], None]) -> None:
+        """No shortage of the machine (descriptors, disk) may make us forget a launch."""
         if watched.over:
             return
+        try:
+            act()
+        except OSError as error:
+            log.warning("%s cannot be looked at (%s); trying again.", watched.effect, error)
+            self._agenda.set(watched, LOOK_MAX_S)
+
+    def _look_closely(self, watched: Watched) -> None:
         now_s = self._clock.monotonic_s()
         if watched.shim.pidfd is None and not watched.shim.gone:
             if watched.shim.find(watched.folder):
@@ -105,25 +106,21 @@ class Monitor:
             self._check_limits(watched, now_s)
 
     def _check_limits(self, watched: Watched, now_s: float) -> None:
-        size, limits = folders.output_bytes(watched.folder), watched.limits
+        size, limits = folders.output_bytes(watched.files), watched.limits
         grown, watched.size = size - watched.size, size
         if grown > 0:
             watched.grew_s = now_s
-        cause = _exceeded(watched, now_s)
-        if cause is not None:
-            self.stop(watched.effect, cause)
+        wait_s = min(_left_s(watched, now_s), 0.0 if size > limits.output_limit_bytes else math.inf)
+        if wait_s <= 0:
+            self.stop(watched.effect, _exceeded(watched, now_s))
             return
         if grown > 0:  # at this rate, look again when a quarter of what is left is written
             left_s = (limits.output_limit_bytes - size) / grown * watched.interval_s
             watched.interval_s = max(LOOK_MIN_S, min(left_s / 4, watched.interval_s * 2, LOOK_MAX_S))
         else:
-            watched.interval_s = min(watched.interval_s * 2, LOOK_MAX_S)
-        wait_s = watched.interval_s if watched.shim.pidfd is not None else min(watched.interval_s, POLL_MAX_S)
-        if limits.timeout_s is not None:
-            wait_s = min(wait_s, watched.started_s + limits.timeout_s - now_s)
-        if limits.idle_timeout_s is not None:
-            wait_s = min(wait_s, watched.grew_s + limits.idle_timeout_s - now_s)
-        self._again(watched, wait_s)
+            watched.interval_s = min(watched.interval_s * 2, max(LOOK_MAX_S, len(self._watched) / LOOKS_PER_S))
+        longest_s = watched.interval_s if watched.shim.pidfd is not None else min(watched.interval_s, POLL_MAX_S)
+        self._agenda.set(watched, min(wait_s, longest_s))
 
     # The end
 
@@ -138,7 +135,7 @@ class Monitor:
     def _shim_ended(self, watched: Watched) -> None:
         self._unfollow(watched)
         watched.shim.reap()
-        self._in_turn(partial(self._look, watched))
+        self._agenda.queue(partial(self._look, watched))
 
     def _settle(self, watched: Watched, now_s: float) -> None:
         """The shim is gone: the launch is over, unless it left something behind."""
@@ -159,11 +156,9 @@ class Monitor:
         self._stop_look(watched)
 
     def _find_rest(self, watched: Watched, nonce: str) -> None:
-        self._sweep.ask(nonce, lambda pids: self._in_turn(partial(self._swept, watched, pids)))
+        self._sweep.ask(nonce, lambda pids: self._agenda.queue(partial(self._try, watched, partial(self._swept, watched, pids))))
 
     def _swept(self, watched: Watched, pids: list[int]) -> None:
-        if watched.over:
-            return
         now_s = self._clock.monotonic_s()
         if not pids and watched.shim.gone and not folders.is_locked(watched.folder):
             self._finish(watched)
@@ -179,7 +174,7 @@ class Monitor:
         except FileNotFoundError:
             lock = -1  # never locked, or the whole folder was deleted
         if lock is None:  # somebody looks at it at this very moment
-            self._again(watched, STOP_LOOK_MIN_S)
+            self._agenda.set(watched, STOP_LOOK_MIN_S)
             return
         try:
             ending = self._ending(watched)
@@ -190,7 +185,7 @@ class Monitor:
         self._unfollow(watched)
         watched.shim.release()
         del self._watched[watched.effect]
-        watched.done(ending)
+        self._agenda.queue(partial(watched.done, ending))
 
     def _ending(self, watched: Watched) -> Ending:
         """What became of it, concluded while holding the lock."""
@@ -246,61 +241,26 @@ class Monitor:
     def _stage(self, watched: Watched, now_s: float) -> signal.Signals:
         return signal.SIGTERM if now_s < watched.turn_s else signal.SIGKILL
 
-    # The loop's time: a thousand ends at once are taken in slices, and one timer serves all
-
-    def _in_turn(self, act: Callable[[], None]) -> None:
-        self._turns.append(act)
-        if not self._taking_turns:
-            self._taking_turns = True
-            self.loop.call_soon(self._take_turns)
-
-    def _take_turns(self) -> None:
-        until_s = self._clock.monotonic_s() + TURN_S
-        try:
-            while self._turns and self._clock.monotonic_s() < until_s:
-                self._turns.popleft()()
-        finally:
-            self._taking_turns = bool(self._turns)
-            if self._turns:
-                self.loop.call_soon(self._take_turns)
-
     def _stop_look(self, watched: Watched) -> None:
         wait_s = watched.interval_s
         if wait_s < STOP_LOOK_MAX_S:
             watched.interval_s = min(wait_s * 2, STOP_LOOK_MAX_S)
         left_s = watched.turn_s - self._clock.monotonic_s()
-        self._again(watched, min(wait_s, left_s) if left_s > 0 else wait_s)
-
-    def _again(self, watched: Watched, wait_s: float) -> None:
-        watched.due_s = self._clock.monotonic_s() + max(wait_s, 0.001)
-        self._pushed += 1
-        heapq.heappush(self._heap, (watched.due_s, self._pushed, watched))
-        self._arm()
-
-    def _arm(self) -> None:
-        due_s = self._heap[0][0]
-        if self._timer is not None:
-            if self._timer_s <= due_s:
-                return
-            self._timer.cancel()
-        self._timer_s = due_s
-        self._timer = self.loop.call_later(max(due_s - self._clock.monotonic_s(), 0.0), self._wake)
-
-    def _wake(self) -> None:
-        self._timer = None
-        until_s = self._clock.monotonic_s() + WAKE_GAP_S
-        batch: list[Watched] = []
-        while self._heap and self._heap[0][0] <= until_s:
-            due_s, _, watched = heapq.heappop(self._heap)
-            if watched.due_s == due_s and not watched.over:
-                batch.append(watched)
-        for watched in batch:
-            self._look(watched)
-        if self._heap:
-            self._arm()
+        self._agenda.set(watched, min(wait_s, left_s) if left_s > 0 else wait_s)
 
 
-def _exceeded(watched: Watched, now_s: float) -> Failure | None:
+def _left_s(watched: Watched, now_s: float) -> float:
+    """How long the launch may still run, and be silent."""
+    limits, left_s = watched.limits, math.inf
+    if limits.timeout_s is not None:
+        left_s = watched.started_s + limits.timeout_s - now_s
+    if limits.idle_timeout_s is not None:
+        left_s = min(left_s, watched.grew_s + limits.idle_timeout_s - now_s)
+    return left_s
+
+
+def _exceeded(watched: Watched, now_s: float) -> Failure:
+    """Which limit was reached, in a sentence."""
     limits = watched.limits
     if watched.size > limits.output_limit_bytes:
         limit = f"{limits.output_limit_bytes / 2**20:g} MiB"
@@ -308,10 +268,9 @@ def _exceeded(watched: Watched, now_s: float) -> Failure | None:
     if limits.timeout_s is not None and now_s >= watched.started_s + limits.timeout_s:
         limit = say_duration(limits.timeout_s)
         return Failure(kind=FailureKind.TIMEOUT, message=f"Stopped after running for {limit}, its time limit.")
-    if limits.idle_timeout_s is not None and now_s >= watched.grew_s + limits.idle_timeout_s:
-        limit = say_duration(limits.idle_timeout_s)
-        return Failure(kind=FailureKind.IDLE, message=f"Stopped after {limit} without output, its idle limit.")
-    return None
+    assert limits.idle_timeout_s is not None
+    limit = say_duration(limits.idle_timeout_s)
+    return Failure(kind=FailureKind.IDLE, message=f"Stopped after {limit} without output, its idle limit.")
 
 
 def _warnings(watched: Watched) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from pathlib import Path
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.engine.launches import Watch
-from agent_orchestrator.engine.process.folder import Birth, read_birth, read_pid
-from agent_orchestrator.engine.process.identity import HAS_PIDFD, carries, signal_carrier
+from agent_orchestrator.engine.process.folder import ERR, OUT, Birth, read_birth, read_pid
+from agent_orchestrator.engine.process.identity import carries, signal_carrier
 
 
 class Phase(Enum):
@@ -30,10 +30,10 @@ class Phase(Enum):
 class Shim:
     """The shim's process, as far as it is known: started by us, or found again by what it wrote."""
 
-    __slots__ = ("birth", "child", "gone", "ours", "pid", "pidfd")
+    __slots__ = ("birth", "child", "gone", "ours", "pid", "pidfd", "pidfds")
 
-    def __init__(self, birth: Birth | None = None, pid: int | None = None) -> None:
-        self.birth, self.pid = birth, pid
+    def __init__(self, birth: Birth | None = None, pid: int | None = None, *, pidfds: bool) -> None:
+        self.birth, self.pid, self.pidfds = birth, pid, pidfds
         self.child = self.ours = pid is not None
         self.pidfd: int | None = None
         self.gone = False
@@ -72,7 +72,7 @@ class Shim:
             self.pidfd = None
 
     def _pin(self, pid: int) -> bool:
-        if not HAS_PIDFD:
+        if not self.pidfds:
             return False
         try:
             self.pidfd = os.pidfd_open(pid)
@@ -87,7 +87,7 @@ class Watched:
     """A launch under watch."""
 
     __slots__ = (
-        "cause", "done", "due_s", "effect", "folder", "grew_s", "interval_s", "limits", "over", "phase",
+        "cause", "done", "due_s", "effect", "files", "folder", "grew_s", "interval_s", "limits", "over", "phase",
         "reached", "shim", "signalled", "size", "turn_s", "unreachable", "watched_s",
     )  # fmt: skip
 
@@ -95,6 +95,8 @@ class Watched:
         self, effect: str, folder: Path, shim: Shim, limits: Watch, done: Callable[[Ending], None], now_s: float
     ) -> None:
         self.effect, self.folder, self.shim, self.limits, self.done = effect, folder, shim, limits, done
+        self.files = (f"{folder}/{OUT}", f"{folder}/{ERR}")
+        """As strings, because a thousand quiet launches are looked at five hundred times a second."""
         self.phase = Phase.RUNNING
         self.over = False
         self.cause: Failure | None = None
@@ -137,7 +139,7 @@ class Watched:
             if group is not None and number != signal.SIGKILL and _group_of(pid) == group:
                 continue
             self.reached.add(pid)
-            if not signal_carrier(pid, self.nonce, number):
+            if not signal_carrier(pid, self.nonce, number, pidfds=self.shim.pidfds):
                 self.unreachable.add(pid)
 
     def may_have_group(self, boot: str) -> bool:

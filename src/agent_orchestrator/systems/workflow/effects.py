@@ -61,9 +61,11 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
         prompt_file=step.prompt_path or step.prompt,
         variables=variables,
         env=env,
-        inputs={need: tuple(state.steps[need].artifacts) for need in step.needs},
+        inputs={need: tuple(state.steps[need].artifacts) for need in step.needs} if step.needs else {},
         feedback=work.feedback,
         answer_file=answer_file(run, unit) if step.human_in_the_loop else None,
+        report_copy=report_file(run, unit),
+        artifacts_dir=f"{run_directory(run)}/artifacts",
         timeout_s=timeout_s,
         idle_timeout_s=spec.idle_timeout_s,
     )

@@ -34,13 +34,14 @@ class StepStatus(StrEnum):
     SKIPPED = "SKIPPED"
 
 
-FINISHED = (StepStatus.COMPLETED, StepStatus.SKIPPED)
+PENDING, RUNNING, WAITING_ON_HUMAN, COMPLETED, FAILED, SKIPPED = StepStatus
+FINISHED = (COMPLETED, SKIPPED)
 
 
 class StepRuntime(msgspec.Struct, kw_only=True, gc=False):
     """One step in `run_state.json`: these twelve fields, in this order."""
 
-    status: StepStatus = StepStatus.PENDING
+    status: StepStatus = PENDING
     attempts: int = 0
     iteration_count: int = 0
     report_path: str | None = None
@@ -94,7 +95,7 @@ class Work(msgspec.Struct, kw_only=True, gc=False):
     item: int = 0
     feedback: tuple[dict[str, Any], ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    history: list[Launch] = []
+    history: tuple[Launch, ...] = ()
     warnings: tuple[str, ...] = ()
     answer: dict[str, Any] | None = None
 

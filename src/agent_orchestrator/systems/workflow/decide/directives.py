@@ -99,11 +99,19 @@ class _Changes(msgspec.Struct):
             if above != start and status not in FINISHED:
                 raise Refused(why=f"cannot start at {start!r}: step {above!r} above it is {status}, not COMPLETED or SKIPPED")
         events: list[WorkflowEvent] = []
+        again = set(dag.downstream(start))
         if self.spec is not None:
+            again |= _changed_at_work(state, spec)
             added = tuple(unit for unit in steps if unit not in state.steps)
             removed = tuple(unit for unit in state.steps if unit not in steps)
             events.append(SpecReplaced(spec=spec, added=added, removed=removed))
-        return [*events, StepsReset(steps=tuple(dag.downstream(start)))]
+        return [*events, StepsReset(steps=tuple(unit for unit in steps if unit in again))]
+
+
+def _changed_at_work(state: WorkflowState, spec: WorkflowSpec) -> set[str]:
+    """Steps in the middle of something that the new file describes differently: half of each would make no sense."""
+    at_work = {effect.unit for effect in state.doing} | set(state.due)
+    return {step.id for step in spec.steps if step.id in at_work and step != state.specs[step.id]}
 
 
 def _retried(state: WorkflowState) -> list[WorkflowEvent]:
@@ -113,6 +121,6 @@ def _retried(state: WorkflowState) -> list[WorkflowEvent]:
         raise Refused(why="the run was aborted; start again at a step with --start-at-step, or start a new run")
     if state.failed:
         return [StepsReset(steps=tuple(unit for unit in state.steps if unit in state.failed))]
-    if state.dag.finished == len(state.steps):
+    if stop is StopReason.COMPLETED and state.dag.finished == len(state.steps):
         raise Refused(why="the run is completed; repeat a part of it with --start-at-step")
     return []

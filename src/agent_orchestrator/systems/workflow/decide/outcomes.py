@@ -9,6 +9,7 @@ import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead
+from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.systems.workflow.decide.judging import (
     approved,
@@ -108,23 +109,13 @@ def stringified(metrics: dict[str, Any]) -> dict[str, str]:
 
 def inside(workdir: str, path: str) -> str | None:
     """The artifact relative to the working tree, or None when it lies outside."""
-    relative = posixpath.relpath(posixpath.normpath(posixpath.join(workdir, path)), workdir) if path.strip() else ""
-    return None if not relative or relative in {".", ".."} or relative.startswith("../") or "\0" in path else relative
+    root = posixpath.join(posixpath.normpath(workdir), "")
+    whole = posixpath.normpath(posixpath.join(root, path))
+    return whole[len(root) :] or None if whole.startswith(root) and path.strip() and "\0" not in path else None
 
 
 def _finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
-    report = outcome.report
-    if report is None:
-        return AgentFinished(
-            step=unit,
-            effect=outcome.effect,
-            started_us=outcome.started_us,
-            ended_us=outcome.ended_us,
-            exit_code=outcome.exit_code,
-            failure=failure,
-            tail=outcome.tail if failure is not None else "",
-            warnings=outcome.warnings,
-        )
+    report = outcome.report or Report(status="")
     kept, refused = [], []
     for artifact in report.artifacts:
         relative = inside(state.context.workdir, artifact)
@@ -139,7 +130,7 @@ def _finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Fai
         ended_us=outcome.ended_us,
         exit_code=outcome.exit_code,
         failure=failure,
-        reported=True,
+        reported=outcome.report is not None,
         artifacts=tuple(kept),
         metrics=stringified(report.metrics),
         logs=report.logs,

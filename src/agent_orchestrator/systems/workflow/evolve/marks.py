@@ -7,20 +7,23 @@ from typing import Any
 from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.workflow.events import AgentFinished, CheckFinished
-from agent_orchestrator.systems.workflow.state import StepRuntime, StepStatus, Work, WorkflowState
+from agent_orchestrator.systems.workflow.state import COMPLETED, PENDING, StepRuntime, Work, WorkflowState
 
 
 def leave(state: WorkflowState, unit: str) -> None:
     """The unit does nothing and waits for nothing."""
     state.doing.drop(unit)
-    for waiting in (state.due, state.asking, state.gated):
-        if waiting:
-            waiting.pop(unit, None)
+    if state.due:
+        state.due.pop(unit, None)
+    if state.asking:
+        state.asking.pop(unit, None)
+    if state.gated:
+        state.gated.pop(unit, None)
 
 
 def pend(step: StepRuntime, reason: str, at_us: int) -> None:
     """The step is PENDING, and this is why."""
-    step.status, step.ended_at, step.last_error = StepStatus.PENDING, iso(at_us), reason
+    step.status, step.ended_at, step.last_error = PENDING, iso(at_us), reason
 
 
 def go_on(state: WorkflowState, unit: str, what: str, at_us: int) -> None:
@@ -30,12 +33,15 @@ def go_on(state: WorkflowState, unit: str, what: str, at_us: int) -> None:
         pend(state.steps[unit], f"paused: {state.lifecycle.detail}", at_us)
 
 
-def finish(state: WorkflowState, unit: str, status: StepStatus, at_us: int) -> None:
+def complete(state: WorkflowState, unit: str, at_us: int) -> None:
     """The step is done; its dependents may become ready."""
     step, work = state.steps[unit], state.works[unit]
-    leave(state, unit)
-    step.status, step.ended_at = status, iso(at_us)
-    step.started_at = step.started_at or step.ended_at
+    if state.due:
+        state.due.pop(unit, None)
+    step.status = COMPLETED
+    step.ended_at = iso(at_us)
+    if step.started_at is None:
+        step.started_at = step.ended_at
     step.last_error = step.blocked_by_loop = None
     if work.feedback:
         forget_attempts(work)

@@ -12,7 +12,7 @@ from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.workflow import events as e
 from agent_orchestrator.systems.workflow.evolve.marks import forget_attempts, leave, reset, tell
-from agent_orchestrator.systems.workflow.state import FINISHED, StepRuntime, StepStatus, Work, WorkflowState
+from agent_orchestrator.systems.workflow.state import FAILED, FINISHED, StepRuntime, StepStatus, Work, WorkflowState
 
 
 def _looped_back(state: WorkflowState, event: e.LoopedBack, at_us: int) -> None:
@@ -59,7 +59,7 @@ def _spec_replaced(state: WorkflowState, event: e.SpecReplaced, at_us: int) -> N
     for unit, step in state.steps.items():
         if step.status in FINISHED:
             state.dag.finish(unit)
-        elif step.status is StepStatus.FAILED or unit in state.due or state.doing.of(unit) is not None:
+        elif step.status is FAILED or unit in state.due or state.doing.of(unit) is not None:
             state.dag.take(unit)
 
 
@@ -75,7 +75,7 @@ def _state_edited(state: WorkflowState, event: e.StateEdited, at_us: int) -> Non
         state.works[unit].next_attempt = step.attempts + 1
         if step.status in FINISHED:
             state.dag.finish(unit)
-        elif step.status is StepStatus.FAILED:
+        elif step.status is FAILED:
             state.dag.take(unit)
             state.failed.setdefault(unit, "agent")
 
@@ -85,7 +85,7 @@ def _ended(state: WorkflowState, event: Ended, at_us: int) -> None:
         for unit in [*dict.fromkeys([*(effect.unit for effect in state.doing), *state.due])]:
             step = state.steps[unit]
             if step.attempts:
-                step.status, step.ended_at, step.last_error = StepStatus.FAILED, iso(at_us), f"aborted: {event.detail}"
+                step.status, step.ended_at, step.last_error = FAILED, iso(at_us), f"aborted: {event.detail}"
                 state.failed[unit] = "aborted"
             else:
                 state.dag.reset([unit])

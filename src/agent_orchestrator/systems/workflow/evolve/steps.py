@@ -18,16 +18,27 @@ from agent_orchestrator.systems.workflow.effects import (
     run_agent,
     run_check,
 )
-from agent_orchestrator.systems.workflow.evolve.marks import close_launch, finish, forget_attempts, go_on, leave, pend, tell
-from agent_orchestrator.systems.workflow.state import EVIDENCE_MAX, WARNINGS_MAX, Evidence, Launch, StepStatus, WorkflowState
+from agent_orchestrator.systems.workflow.evolve.marks import close_launch, complete, forget_attempts, go_on, leave, pend, tell
+from agent_orchestrator.systems.workflow.state import (
+    EVIDENCE_MAX,
+    FAILED,
+    RUNNING,
+    SKIPPED,
+    WAITING_ON_HUMAN,
+    WARNINGS_MAX,
+    Evidence,
+    Launch,
+    WorkflowState,
+)
 
 
 def _step_started(state: WorkflowState, event: e.StepStarted, at_us: int) -> None:
     unit = event.step
     step, work = state.steps[unit], state.works[unit]
-    leave(state, unit)
+    if state.due:
+        state.due.pop(unit, None)
     state.dag.take(unit)
-    step.status = StepStatus.RUNNING
+    step.status = RUNNING
     step.attempts = event.attempt
     step.started_at, step.ended_at = iso(at_us), None
     step.last_error = step.blocked_by_loop = None
@@ -38,7 +49,7 @@ def _step_started(state: WorkflowState, event: e.StepStarted, at_us: int) -> Non
     work.agent_launch = event.effect
     work.summary = ""
     work.answer = None
-    work.history.append(Launch(event.effect, at_us))
+    work.history += (Launch(event.effect, at_us),)
     state.doing.put(run_agent(state, unit, event.effect))
 
 
@@ -97,10 +108,10 @@ def _check_queued(state: WorkflowState, event: e.CheckQueued, at_us: int) -> Non
 def _check_started(state: WorkflowState, event: e.CheckStarted, at_us: int) -> None:
     step, work = state.steps[event.step], state.works[event.step]
     leave(state, event.step)
-    step.status = StepStatus.RUNNING
+    step.status = RUNNING
     step.last_error = step.ended_at = None
     work.launches += 1
-    work.history.append(Launch(event.effect, at_us))
+    work.history += (Launch(event.effect, at_us),)
     state.doing.put(run_check(state, event.step, event.effect))
 
 
@@ -125,7 +136,7 @@ def _check_finished(state: WorkflowState, event: e.CheckFinished, at_us: int) ->
 def _human_asked(state: WorkflowState, event: e.HumanAsked, at_us: int) -> None:
     unit, context = event.step, state.context
     step = state.steps[unit]
-    step.status = StepStatus.WAITING_ON_HUMAN
+    step.status = WAITING_ON_HUMAN
     step.manual_input_path = f"{context.home}/{answer_file(context.run, unit)}"
     state.works[unit].launches += 1
     state.asking[unit] = None
@@ -134,7 +145,7 @@ def _human_asked(state: WorkflowState, event: e.HumanAsked, at_us: int) -> None:
 
 def _human_judged(state: WorkflowState, event: e.HumanJudged, at_us: int) -> None:
     leave(state, event.step)
-    state.steps[event.step].status = StepStatus.RUNNING
+    state.steps[event.step].status = RUNNING
     state.works[event.step].answer = {"approved": event.approved, "comments": event.comments, "at": iso(at_us)}
 
 
@@ -179,12 +190,12 @@ def _item_completed(state: WorkflowState, event: e.ItemCompleted, at_us: int) ->
 
 
 def _step_completed(state: WorkflowState, event: e.StepCompleted, at_us: int) -> None:
-    finish(state, event.step, StepStatus.COMPLETED, at_us)
+    complete(state, event.step, at_us)
 
 
 def _step_skipped(state: WorkflowState, event: e.StepSkipped, at_us: int) -> None:
     leave(state, event.step)
-    state.steps[event.step].status = StepStatus.SKIPPED
+    state.steps[event.step].status = SKIPPED
     state.steps[event.step].last_error = state.steps[event.step].blocked_by_loop = None
     state.dag.finish(event.step)
 
@@ -193,13 +204,13 @@ def _step_failed(state: WorkflowState, event: e.StepFailed, at_us: int) -> None:
     step = state.steps[event.step]
     leave(state, event.step)
     state.dag.take(event.step)
-    step.status, step.ended_at, step.last_error = StepStatus.FAILED, iso(at_us), event.error
+    step.status, step.ended_at, step.last_error = FAILED, iso(at_us), event.error
     step.started_at = step.started_at or step.ended_at
     state.failed[event.step] = event.cause
 
 
 def _gate_failed(state: WorkflowState, event: e.GateFailed, at_us: int) -> None:
-    finish(state, event.step, StepStatus.COMPLETED, at_us)
+    complete(state, event.step, at_us)
     state.steps[event.step].last_error = event.error
 
 

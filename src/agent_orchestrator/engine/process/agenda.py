@@ -1,0 +1,89 @@
+"""When which launch is looked at: one timer and one queue for all of them, in slices that never stall the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable
+
+from agent_orchestrator.engine.clock import Clock
+from agent_orchestrator.engine.process.watched import Watched
+
+WAKE_GAP_S = 0.05
+"""Launches due this close together are looked at in one wake-up."""
+TURN_S = 0.005
+"""How long queued work goes on before the loop's other tasks get their turn."""
+
+
+class Agenda:
+    """Calls `look` for each launch when it is due; the latest date given to a launch is the one that holds."""
+
+    def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop, look: Callable[[Watched], None]) -> None:
+        self._clock, self._loop, self._look = clock, loop, look
+        self._heap: list[tuple[float, int, Watched]] = []
+        self._pushed = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = 0.0
+        self._waking = False
+        self._turns: deque[Callable[[], None]] = deque()
+        self._taking_turns = False
+
+    def set(self, watched: Watched, wait_s: float) -> None:
+        """Looks at it after this time, and not before."""
+        watched.due_s = self._clock.monotonic_s() + max(wait_s, 0.001)
+        self._pushed += 1
+        heapq.heappush(self._heap, (watched.due_s, self._pushed, watched))
+        if not self._waking:
+            self._arm()
+
+    def queue(self, act: Callable[[], None]) -> None:
+        """Does it soon: a thousand ends at once are taken in slices."""
+        self._turns.append(act)
+        if not self._taking_turns:
+            self._taking_turns = True
+            self._loop.call_soon(self._take_turns)
+
+    def close(self) -> None:
+        """Forgets everything."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._heap.clear()
+        self._turns.clear()
+
+    def _take_turns(self) -> None:
+        until_s = self._clock.monotonic_s() + TURN_S
+        try:
+            while self._turns and self._clock.monotonic_s() < until_s:
+                self._turns.popleft()()
+        finally:
+            self._taking_turns = bool(self._turns)
+            if self._turns:
+                self._loop.call_soon(self._take_turns)
+
+    def _arm(self) -> None:
+        due_s = self._heap[0][0]
+        if self._timer is not None:
+            if self._timer_s <= due_s:
+                return
+            self._timer.cancel()
+        self._timer_s = due_s
+        self._timer = self._loop.call_later(max(due_s - self._clock.monotonic_s(), 0.0), self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        until_s = self._clock.monotonic_s() + WAKE_GAP_S
+        batch: list[Watched] = []
+        while self._heap and self._heap[0][0] <= until_s:
+            due_s, _, watched = heapq.heappop(self._heap)
+            if watched.due_s == due_s and not watched.over:
+                batch.append(watched)
+        self._waking = True
+        try:
+            for watched in batch:
+                self._look(watched)
+        finally:
+            self._waking = False
+            if self._heap:
+                self._arm()

@@ -1,0 +1,27 @@
+"""`orc approve`: says yes to a step that waits for a person."""
+
+from __future__ import annotations
+
+import click
+
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import run_argument, step_argument
+
+EXAMPLE = """
+orc approve f8c1
+orc approve f8c1 manual_approval --comments 'looks good'
+"""
+
+
+@make_command("approve", EXAMPLE)
+@run_argument()
+@step_argument("unit")
+@click.option("--comments", metavar="TEXT", default="", help="Kept in the journal.")
+def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, comments: str) -> int:
+    """Approve the step that waits for a person.
+
+    UNIT may be left out when one step waits. When nobody drives the run the answer is recorded, and `orc resume` uses it.
+    """
+    from agent_orchestrator.surfaces.cli.directing import answer
+
+    return answer(repo, run, unit, approved=True, comments=comments, as_json=as_json)

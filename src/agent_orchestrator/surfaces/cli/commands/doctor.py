@@ -1,0 +1,140 @@
+"""`orc doctor`: whether this machine and this repository's store are fit, and what was left behind."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from agent_orchestrator.errors import GitFailed, OrcError
+from agent_orchestrator.surfaces.cli.exits import ENVIRONMENT
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator
+
+if TYPE_CHECKING:
+    from agent_orchestrator.api.orchestrator import Orchestrator
+
+EXAMPLE = """
+orc doctor
+orc doctor --repo ~/projects/my-app --json
+"""
+
+AGENTS = ("claude", "codex", "gemini", "opencode")
+PYTHON_MIN = (3, 11)
+VERSION_TIMEOUT_S = 10.0
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at: ok, note (worth knowing) or bad."""
+
+    name: str
+    verdict: str
+    detail: str
+
+
+@make_command("doctor", EXAMPLE)
+def command(repo: str | None, as_json: bool) -> int:
+    """Check this machine and the repository's store.
+
+    Python, git, sh, the agents found with their versions, the store's health, runs that nobody drives, and agents
+    that live on without a driver. Exits with 3 when something is bad.
+    """
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+
+    with open_orchestrator(repo) as orchestrator:
+        findings = [*_machine(orchestrator), *_agents(orchestrator)]
+        try:
+            findings += [*_store(orchestrator), *_runs(orchestrator)]
+        except OrcError as error:
+            findings.append(Finding("store", "bad", str(error)))
+        healthy = all(finding.verdict != "bad" for finding in findings)
+        if as_json:
+            print_json({"healthy": healthy, "findings": [finding._asdict() for finding in findings]})
+        else:
+            screen = Screen(orchestrator.settings.environ)
+            colours = {"ok": "green", "note": "yellow", "bad": "red"}
+            for finding in findings:
+                screen.line(
+                    f"{screen.paint(f'{finding.verdict:<5}', colours[finding.verdict])} {finding.name:<9} {finding.detail}"
+                )
+    return 0 if healthy else ENVIRONMENT
+
+
+def _machine(orchestrator: Orchestrator) -> Iterator[Finding]:
+    from agent_orchestrator.git.run import git
+
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    fits = sys.version_info >= PYTHON_MIN
+    yield Finding("python", "ok" if fits else "bad", f"{version} ({sys.executable}) on {platform.system()} {platform.release()}")
+    try:
+        yield Finding("git", "ok", git(orchestrator.settings.home, "--version").removeprefix("git version "))
+    except GitFailed as error:
+        yield Finding("git", "bad", str(error))
+    shell = shutil.which("sh", path=orchestrator.settings.environ.get("PATH"))
+    yield Finding("sh", "ok" if shell else "bad", shell or "sh was not found on the PATH; checks and agents cannot be started")
+
+
+def _agents(orchestrator: Orchestrator) -> Iterator[Finding]:
+    environ = orchestrator.settings.environ
+    found = {name: path for name in AGENTS if (path := shutil.which(name, path=environ.get("PATH"))) is not None}
+    for name, path in found.items():
+        yield Finding("agent", "ok", f"{name} {_version_of(path, dict(environ))} ({path})")
+    missing = [name for name in AGENTS if name not in found]
+    if missing:
+        yield Finding(
+            "agent", "ok" if found else "note", f"not found: {', '.join(missing)}; any program works as --agent-command"
+        )
+
+
+def _version_of(path: str, environ: dict[str, str]) -> str:
+    try:
+        done = subprocess.run(
+            [path, "--version"],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=VERSION_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "of unknown version"
+    said = done.stdout.decode("utf-8", "replace").strip().splitlines()
+    return said[0][:60] if said and not done.returncode else "of unknown version"
+
+
+def _store(orchestrator: Orchestrator) -> Iterator[Finding]:
+    from agent_orchestrator.store.filesystem import filesystem_of
+
+    folder = orchestrator.settings.folder
+    if not (folder / "orc.db").exists():
+        yield Finding("store", "ok", f"{folder} does not exist yet; the first run makes it")
+        return
+    version, faults = orchestrator.store.health()
+    kind = filesystem_of(folder) or "a file system of unknown kind"
+    size = (folder / "orc.db").stat().st_size
+    where = f"{folder} on {kind}, schema {version}, {size / 1e6:.1f} MB, {len(orchestrator.runs())} runs"
+    yield Finding("store", "bad" if faults else "ok", f"{where}: {'; '.join(faults[:3])}" if faults else f"{where}, intact")
+
+
+def _runs(orchestrator: Orchestrator) -> Iterator[Finding]:
+    from agent_orchestrator.engine.process.folder import is_locked
+
+    launches = orchestrator.settings.folder / "launches"
+    for run in orchestrator.runs():
+        if run.summary.ended or orchestrator.owner(run) is not None:
+            continue
+        alive = [place for place in _launch_folders(launches / run.id) if is_locked(place)]
+        if run.summary.status in ("running", "aborting"):
+            yield Finding("run", "note", f"{run.id} says {run.summary.status} and nobody drives it: orc resume {run.id}")
+        if alive:
+            names = ", ".join(sorted({place.parent.name for place in alive})[:5])
+            detail = f"{run.id}: {len(alive)} agents live without a driver ({names}): orc resume or orc abort {run.id}"
+            yield Finding("launches", "note", detail)
+
+
+def _launch_folders(run: Path) -> list[Path]:
+    return [launch for unit in run.iterdir() for launch in unit.iterdir()] if run.is_dir() else []

@@ -1,0 +1,120 @@
+"""`orc prune`: deletes ended runs. Without --yes it only says what it would delete."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agent_orchestrator.errors import GitFailed, InvalidValue, RunBusy
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator
+
+if TYPE_CHECKING:
+    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.store.port import StoredRun
+    from agent_orchestrator.surfaces.cli.screen import Screen
+
+EXAMPLE = """
+orc prune
+orc prune --older-than 7d --keep 10 --yes
+"""
+
+_DAYS = re.compile(r"(\d{1,5})\s*([dw])\Z")
+
+
+@make_command("prune", EXAMPLE)
+@click.option("--older-than", metavar="AGE", default="30d", show_default=True, help="As in 12h, 30d, 8w; 0 takes every age.")
+@click.option("--keep", metavar="N", default="0", show_default=True, help="The newest N ended runs always stay.")
+@click.option("--yes", is_flag=True, help="Really delete; without it nothing is touched.")
+def command(repo: str | None, as_json: bool, older_than: str, keep: str, yes: bool) -> int:
+    """Delete ended runs.
+
+    Their journals, outputs, state files and worktrees. A worktree with uncommitted changes or a branch with commits that
+    nobody merged is never deleted, and its run stays.
+    """
+    from agent_orchestrator.core.units import US, read_count
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+
+    age_us = int(_read_age_s(older_than) * US)
+    kept_newest = read_count(keep, "--keep", minimum=0)
+    deleted: list[str] = []
+    kept: dict[str, str] = {}
+    with open_orchestrator(repo) as orchestrator:
+        now_us = orchestrator.clock.now_us()
+        ended = [run for run in orchestrator.runs() if run.summary.ended]
+        chosen = [run for run in ended[kept_newest:] if now_us - run.updated_us >= age_us]
+        for run in chosen:
+            why = _delete(orchestrator, run) if yes else None
+            if why is None:
+                deleted.append(run.id)
+            else:
+                kept[run.id] = why
+        if as_json:
+            print_json({"deleted": deleted if yes else [], "would_delete": [] if yes else deleted, "kept": kept})
+            return 0
+        _tell(Screen(orchestrator.settings.environ), chosen, deleted, kept, yes=yes, now_us=now_us)
+    return 0
+
+
+def _tell(screen: Screen, chosen: list[StoredRun], deleted: list[str], kept: dict[str, str], *, yes: bool, now_us: int) -> None:
+    from agent_orchestrator.surfaces.cli.overview import say_age
+
+    for run in chosen:
+        if run.id in kept:
+            screen.line(f"kept           {run.id}  {run.name}: {kept[run.id]}")
+        else:
+            screen.line(f"{'deleted' if yes else 'would delete':<15}{run.id}  {run.name}  {say_age(run.updated_us, now_us)}")
+    if not chosen:
+        screen.line("There is nothing to prune.")
+    elif not yes:
+        screen.line(f"Nothing was touched; `orc prune --yes` deletes {len(deleted)} runs.")
+
+
+def _read_age_s(text: str) -> float:
+    from agent_orchestrator.core.units import read_duration_s
+
+    match = _DAYS.match(text.strip())
+    if match is not None:
+        return int(match[1]) * 86_400.0 * (7 if match[2] == "w" else 1)
+    if text.strip() == "0":
+        return 0.0
+    try:
+        return read_duration_s(text, "--older-than")
+    except InvalidValue:
+        raise InvalidValue(what="--older-than", value=text, expected="an age such as 12h, 30d or 8w") from None
+
+
+def _delete(orchestrator: Orchestrator, run: StoredRun) -> str | None:
+    """Deletes everything of a run; answers with why it was kept, or None. The journal goes last."""
+    from agent_orchestrator.git.worktree import remove_worktree
+
+    try:
+        owner = orchestrator.own(run.id)
+    except RunBusy as error:
+        return str(error)
+    try:
+        home = Path(run.context.home)
+        if run.context.workdir != run.context.home:
+            try:
+                why = remove_worktree(home, run.id)
+            except GitFailed as error:
+                why = str(error)
+            if why is not None:
+                return why
+        folder = orchestrator.settings.folder
+        for place in (folder / "launches" / run.id, home / ".agents" / "runs" / run.id):
+            if place.exists():
+                try:
+                    shutil.rmtree(place)
+                except OSError as error:
+                    return f"{error.filename} cannot be deleted: {error.strerror}"
+        orchestrator.store.delete(run.id)
+        (folder / "runs" / f"{run.id}.log").unlink(missing_ok=True)
+        (folder / "runs" / f"{run.id}.lock").unlink(missing_ok=True)
+        return None
+    finally:
+        owner.release()

@@ -1,0 +1,26 @@
+"""`orc reject`: says no to a step that waits for a person, and why."""
+
+from __future__ import annotations
+
+import click
+
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import run_argument, step_argument
+
+EXAMPLE = """
+orc reject f8c1 --comments 'the error handling is missing'
+"""
+
+
+@make_command("reject", EXAMPLE)
+@run_argument()
+@step_argument("unit")
+@click.option("--comments", metavar="TEXT", required=True, help="What to change; the next iteration's agents read it.")
+def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, comments: str) -> int:
+    """Reject the step that waits for a person.
+
+    The run loops back where the step has `loop_back_to`, and fails where it has not. UNIT may be left out when one waits.
+    """
+    from agent_orchestrator.surfaces.cli.directing import answer
+
+    return answer(repo, run, unit, approved=False, comments=comments, as_json=as_json)

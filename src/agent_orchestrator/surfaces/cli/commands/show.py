@@ -1,0 +1,111 @@
+"""`orc show`: everything known about a run or a step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_orchestrator.errors import UnknownUnit
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument, step_argument
+
+if TYPE_CHECKING:
+    from agent_orchestrator.surfaces.cli.screen import Screen
+
+EXAMPLE = """
+orc show f8c1
+orc show f8c1 coding
+orc show f8c1 --json | jq .state.steps
+"""
+
+EVIDENCE_SHOWN = 3
+TAIL_LINES = 15
+
+
+@make_command("show", EXAMPLE)
+@run_argument(required=True)
+@step_argument()
+def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
+    """Show everything known about a run or a step.
+
+    With --json: the state document, and what it does not carry: launches, evidence of checks, feedback, usage.
+    """
+    import msgspec
+
+    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.surfaces.cli.overview import document_of, print_header, print_run
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+
+    with open_orchestrator(repo) as orchestrator:
+        found = pick(orchestrator, run)
+        folded = orchestrator.fold(found)
+        document = document_of(folded, orchestrator.clock.now_us())
+        details = folded.system.details(folded.state)
+        usage = [msgspec.to_builtins(row) for row in orchestrator.store.usage(found.id)]
+        if step is not None and step not in document["steps"]:
+            raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(document["steps"])[:20]))
+        facts = run_facts(found, orchestrator.owner(found))
+        if step is not None:
+            document, details = document["steps"][step], details["steps"][step]
+            usage = [row for row in usage if row["unit"] == step]
+            facts["step"] = step
+        if as_json:
+            print_json({**facts, "state": document, "details": details, "usage": usage})
+            return 0
+        screen = Screen(orchestrator.settings.environ)
+        if step is None:
+            print_run(orchestrator, screen, found, folded)
+            _print_usage(screen, usage)
+        else:
+            print_header(orchestrator, screen, found, folded)
+            screen.line()
+            _print_step(screen, step, document, details)
+            _print_usage(screen, usage)
+            screen.line(f"output: orc logs {found.id} {step}")
+    return 0
+
+
+def _print_step(screen: Screen, step: str, document: dict[str, Any], details: dict[str, Any]) -> None:
+    from agent_orchestrator.surfaces.cli.screen import plain
+
+    screen.line(f"step {screen.paint(step, 'bold')}  {screen.paint_status(document['status'], document['status'])}")
+    for name in ("attempts", "iteration_count", "started_at", "ended_at", "last_error", "blocked_by_loop", "report_path"):
+        if document[name] is not None:
+            screen.line(f"  {name.replace('_', ' '):<16}{plain(document[name])}")
+    if document["status"] == "WAITING_ON_HUMAN":
+        screen.line(f"  {'answer file':<16}{plain(document['manual_input_path'])}")
+    for name in ("artifacts", "logs"):
+        for number, text in enumerate(document[name]):
+            screen.line(f"  {name if not number else '':<16}{plain(text)}")
+    for number, (name, value) in enumerate(document["metrics"].items()):
+        screen.line(f"  {'metrics' if not number else '':<16}{plain(name)} = {plain(value)}")
+    if details["summary"]:
+        screen.line(f"  {'summary':<16}{plain(details['summary'])}")
+    _print_launches(screen, details)
+    for evidence in details["evidence"][-EVIDENCE_SHOWN:]:
+        verdict = "void" if evidence["void"] else f"exit code {evidence['exit_code']}"
+        screen.line(f"  {'check':<16}{plain(evidence['command'])}: {verdict} after {evidence['duration_s']:.1f}s")
+        for line in evidence["tail"].splitlines()[-TAIL_LINES:]:
+            screen.line(f"      | {plain(line)}")
+    for text in details["warnings"]:
+        screen.line(f"  {'warning':<16}{plain(text)}")
+
+
+def _print_launches(screen: Screen, details: dict[str, Any]) -> None:
+    from agent_orchestrator.surfaces.cli.phrases import date_time
+    from agent_orchestrator.surfaces.cli.screen import plain
+
+    for number, launch in enumerate(details["launches"]):
+        end = "still running" if launch.get("ended_us") is None else f"exit code {launch.get('exit_code', 'unknown')}"
+        why = f" ({plain(launch['failure'])})" if launch.get("failure") else ""
+        name = launch["effect"].rsplit("/", 1)[-1]
+        screen.line(f"  {'launches' if not number else '':<16}{date_time(launch['started_us'])}  {name}  {end}{why}")
+
+
+def _print_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
+    if not usage:
+        return
+    costs = [row["usage"].get("cost_usd") for row in usage]
+    known = sum(cost for cost in costs if cost is not None)
+    sign = ">=" if any(cost is None for cost in costs) else ""
+    tokens = sum(row["usage"].get(name) or 0 for row in usage for name in ("input_tokens", "output_tokens"))
+    screen.line(f"usage: {sign}${known:.2f}, {tokens} tokens in {len(usage)} launches")

@@ -1,0 +1,47 @@
+"""`orc status`: what is going on here, or how one run stands."""
+
+from __future__ import annotations
+
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, run_argument
+
+EXAMPLE = """
+orc status
+orc status f8c1
+"""
+
+ENDED_SHOWN = 5
+
+
+@make_command("status", EXAMPLE)
+@run_argument()
+def command(run: str | None, repo: str | None, as_json: bool) -> int:
+    """Show what is going on, or how one run stands."""
+    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.surfaces.cli.overview import print_run, print_runs, steps_of
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+
+    with open_orchestrator(repo) as orchestrator:
+        screen = Screen(orchestrator.settings.environ)
+        if run is not None:
+            found = orchestrator.find(run)
+            folded = orchestrator.fold(found)
+            if as_json:
+                facts = run_facts(found, orchestrator.owner(found))
+                print_json({**facts, "steps": steps_of(folded, orchestrator.clock.now_us())})
+            else:
+                print_run(orchestrator, screen, found, folded)
+            return 0
+        runs = orchestrator.runs()
+        unfinished = [one for one in runs if not one.summary.ended]
+        ended = [one for one in runs if one.summary.ended][:ENDED_SHOWN]
+        if as_json:
+            facts_of = [[run_facts(one, orchestrator.owner(one)) for one in some] for some in (unfinished, ended)]
+            print_json({"unfinished": facts_of[0], "ended": facts_of[1], "total": len(runs)})
+        elif not runs:
+            screen.line(f"There are no runs in {orchestrator.settings.home}; `orc run` starts one.")
+        else:
+            print_runs(orchestrator, screen, [*unfinished, *ended])
+            if (rest := len(runs) - len(unfinished) - len(ended)) > 0:
+                screen.line(f"… and {rest} more that ended; `orc list` lists them.")
+    return 0

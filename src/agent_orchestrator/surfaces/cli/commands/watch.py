@@ -1,0 +1,76 @@
+"""`orc watch`: follows a run that another process drives."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument
+
+if TYPE_CHECKING:
+    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.surfaces.cli.follow import Follower
+    from agent_orchestrator.surfaces.cli.screen import Screen
+
+EXAMPLE = """
+orc watch
+orc watch f8c1 && echo done
+"""
+
+
+@make_command("watch", EXAMPLE)
+@run_argument()
+def command(run: str | None, repo: str | None, as_json: bool) -> int:
+    """Follow a run until it ends.
+
+    Works from any process; exits with the code of the run. Ctrl-C stops watching, not the run.
+    """
+    from agent_orchestrator.surfaces.cli.exits import exit_code
+    from agent_orchestrator.surfaces.cli.follow import Follower
+    from agent_orchestrator.surfaces.cli.overview import print_run
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+
+    with open_orchestrator(repo) as orchestrator:
+        found = pick(orchestrator, run)
+        screen = Screen(orchestrator.settings.environ, sys.stderr if as_json else sys.stdout)
+        follower = Follower(orchestrator, found)
+        print_run(orchestrator, screen, found, follower.folded)
+        _follow(orchestrator, follower, screen)
+        summary = follower.system.summary(follower.state)
+        code = exit_code(summary)
+        if as_json:
+            from agent_orchestrator.surfaces.cli.driving import result_facts
+
+            print_json(result_facts(orchestrator, found, summary, code))
+    return code
+
+
+def _follow(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
+    from agent_orchestrator.surfaces.cli.follow import pause
+    from agent_orchestrator.surfaces.cli.progress import event_lines
+    from agent_orchestrator.surfaces.cli.screen import warn
+
+    panel = None
+    if screen.terminal and not follower.is_over():
+        from agent_orchestrator.surfaces.cli.live import Panel
+
+        panel = Panel(screen)
+    driven = True
+    try:
+        while not follower.is_over():
+            for at_us, events in follower.read():
+                for line in event_lines(events, at_us, screen):
+                    (panel.tell if panel is not None else screen.line)(line)
+            if follower.is_over():
+                break
+            now = orchestrator.owner(follower.run) is not None
+            if driven and not now:
+                warn(f"nobody drives run {follower.run.id}; watching until `orc resume {follower.run.id}` goes on with it.")
+            driven = now
+            if panel is not None:
+                panel.draw(follower.state, follower.system.summary(follower.state), orchestrator.clock.now_us())
+            pause()
+    finally:
+        if panel is not None:
+            panel.close()

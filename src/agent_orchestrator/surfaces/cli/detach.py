@@ -1,0 +1,80 @@
+"""Lets another process of ours drive a run in the background, and makes sure that it really does before saying so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.errors import Unavailable
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.surfaces.cli.driving import Manner
+from agent_orchestrator.surfaces.cli.facts import run_facts
+from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+
+POLL_S = 0.05
+POLLS_MAX = 1_200
+LOG_SHOWN_CHARS = 2_000
+
+
+def resume_arguments(run: StoredRun, manner: Manner, limits: dict[str, int] | None = None) -> list[str]:
+    """`resume` with what this command was given."""
+    arguments = ["resume", run.id, "--repo", run.context.home]
+    arguments += ["--no-wait"] if manner.no_wait else []
+    for flag, value in (("--on-wait", manner.on_wait), ("--on-end", manner.on_end)):
+        arguments += [flag, value] if value is not None else []
+    for name, number in (limits or {}).items():
+        arguments += ["--" + name.replace("_", "-"), str(number)]
+    return arguments
+
+
+def again_arguments(run: StoredRun, arguments: Sequence[str]) -> list[str]:
+    """The same command line in the foreground, for this very run: the last --run-id counts."""
+    return [*(one for one in arguments if one not in ("--detach", "--json")), "--run-id", run.id]
+
+
+def detach(orchestrator: Orchestrator, run: StoredRun, arguments: Sequence[str], *, as_json: bool) -> int:
+    """Starts the driver in a session of its own and waits until it owns the run, or failed to."""
+    log = orchestrator.settings.folder / "runs" / f"{run.id}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    before = orchestrator.fold(run).seq
+    with log.open("ab") as out:
+        start = out.tell()
+        child = subprocess.Popen(
+            [sys.executable, "-m", "agent_orchestrator.cli", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    code = _wait_until_driven(orchestrator, run, child, before)
+    if code is not None:
+        with log.open("rb") as written:
+            written.seek(start)
+            said = written.read(LOG_SHOWN_CHARS).decode("utf-8", "replace").strip() or f"it exited with code {code}"
+        raise Unavailable(detail=f"Run {run.id} could not be driven in the background: {said}")
+    if as_json:
+        fresh = orchestrator.store.run(run.id) or run
+        print_json({**run_facts(fresh, orchestrator.owner(run)), "log": str(log), "pid": child.pid})
+        return 0
+    screen = Screen(orchestrator.settings.environ)
+    screen.line(f"run {run.id}")
+    screen.line(f"driven in the background by process {child.pid}; its log: {log}")
+    screen.line(f"watch: orc watch {run.id}   stop: orc pause {run.id}")
+    return 0
+
+
+def _wait_until_driven(orchestrator: Orchestrator, run: StoredRun, child: subprocess.Popen[bytes], before: int) -> int | None:
+    """None when the run is driven (or was, to its end); else the child's exit code."""
+    for _ in range(POLLS_MAX):
+        if orchestrator.owner(run) is not None and orchestrator.store.rows(run.id, before):
+            return None
+        try:
+            code = child.wait(POLL_S)
+        except subprocess.TimeoutExpired:
+            continue
+        # A short run may be over by now: the journal shows that it was driven.
+        return None if orchestrator.store.rows(run.id, before) else code
+    child.kill()
+    return child.wait()

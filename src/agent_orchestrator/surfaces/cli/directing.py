@@ -1,0 +1,101 @@
+"""Sends directives to runs that other processes drive, and waits a moment to see them taken."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.inputs import Answer, Directive
+from agent_orchestrator.engine.journal import decode_events
+from agent_orchestrator.errors import Refused
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.surfaces.cli.facts import run_facts
+from agent_orchestrator.surfaces.cli.follow import pause
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick
+from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+from agent_orchestrator.systems import find_system
+
+TAKEN_POLL_S = 0.02
+TAKEN_POLLS_MAX = 150
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a directive."""
+
+    directive: str
+    taken: bool
+    owner: str | None
+
+
+def new_id() -> str:
+    """An id for one directive."""
+    return uuid.uuid4().hex
+
+
+def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Directive) -> Sent:
+    """Puts the directive into the inbox; if somebody drives the run, waits until he took it. Raises Refused."""
+    last = orchestrator.fold(run).seq
+    orchestrator.send(run, directive)
+    owner = orchestrator.owner(run)
+    for _ in range(TAKEN_POLLS_MAX if owner is not None else 0):
+        if not any(waiting == directive.id for waiting, _ in orchestrator.store.inbox(run.id)):
+            _raise_if_refused(orchestrator, run, directive.id, last)
+            return Sent(directive=directive.id, taken=True, owner=owner)
+        pause(TAKEN_POLL_S)
+    return Sent(directive=directive.id, taken=False, owner=owner)
+
+
+def _raise_if_refused(orchestrator: Orchestrator, run: StoredRun, directive: str, after: int) -> None:
+    """Somebody else may have been quicker: what the driver refused is refused here."""
+    system = find_system(run.system)
+    for _, _, body in orchestrator.store.rows(run.id, after):
+        for event in decode_events(system, body):
+            if isinstance(event, DirectiveRefused) and event.directive == directive:
+                raise Refused(why=f"Run {run.id}: {event.why}.")
+
+
+def pending_answers(orchestrator: Orchestrator, run: StoredRun) -> list[Answer]:
+    """Answers that were recorded and that nobody took yet."""
+    found = [msgspec.json.decode(body, type=Directive) for _, body in orchestrator.store.inbox(run.id)]
+    return [directive for directive in found if isinstance(directive, Answer)]
+
+
+def report_sent(orchestrator: Orchestrator, run: StoredRun, sent: Sent, text: str, *, as_json: bool) -> int:
+    """Says that it was sent."""
+    if as_json:
+        fresh = orchestrator.store.run(run.id) or run
+        more: dict[str, Any] = {"directive": sent.directive, "taken": sent.taken, "message": text}
+        print_json({**run_facts(fresh, orchestrator.owner(run)), **more})
+    else:
+        Screen(orchestrator.settings.environ).line(text)
+    return 0
+
+
+def stop_here(orchestrator: Orchestrator, run: StoredRun, directive: Directive, *, as_json: bool) -> int:
+    """Takes up a run that nobody drives, just long enough for the directive to be carried out."""
+    from agent_orchestrator.surfaces.cli.driving import Manner, drive
+
+    orchestrator.send(run, directive)
+    drive(orchestrator, run, orchestrator.own(run.id), Manner(as_json=as_json, rest=True))
+    return 0
+
+
+def answer(repo: str | None, run: str | None, unit: str | None, *, approved: bool, comments: str, as_json: bool) -> int:
+    """Sends a person's judgement, for `approve` and `reject`."""
+    with open_orchestrator(repo) as orchestrator:
+        found = pick(orchestrator, run)
+        owner = orchestrator.owner(found)
+        if owner is None and any(one.unit in (None, unit) or unit is None for one in pending_answers(orchestrator, found)):
+            raise Refused(why=f"Run {found.id} has an answer already that waits to be taken; go on with `orc resume {found.id}`.")
+        sent = send_and_wait(orchestrator, found, Answer(id=new_id(), approved=approved, unit=unit, comments=comments))
+        said = "Approved" if approved else "Rejected"
+        text = f"{said} in run {found.id}."
+        if sent.owner is None:
+            text = f"{said} in run {found.id}: recorded. Nobody drives it now; go on with: orc resume {found.id}"
+        elif not sent.taken:
+            text = f"{said} in run {found.id}: recorded; {sent.owner} has not taken it yet."
+        return report_sent(orchestrator, found, sent, text, as_json=as_json)

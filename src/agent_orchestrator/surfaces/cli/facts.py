@@ -1,0 +1,37 @@
+"""A run as plain data for `--json`: the same names in every command, so that scripts can rely on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from agent_orchestrator.core.units import iso
+from agent_orchestrator.store.port import StoredRun
+
+
+def state_file(run: StoredRun) -> str:
+    """Where the run's state file is printed."""
+    return str(Path(run.context.home, ".agents", "runs", run.context.run, "run_state.json"))
+
+
+def run_facts(run: StoredRun, owner: str | None = None) -> dict[str, Any]:
+    """The line of one run."""
+    summary = run.summary
+    return {
+        "run_id": run.id,
+        "system": run.system,
+        "name": run.name,
+        "status": summary.status,
+        "stop": summary.stop.value if summary.stop is not None else None,
+        "detail": summary.detail,
+        "done": summary.done,
+        "total": summary.total,
+        "failed": summary.failed,
+        "doing": list(summary.doing),
+        "ended": summary.ended,
+        "driven_by": owner,
+        "created_at": iso(run.context.created_us),
+        "updated_at": iso(run.updated_us),
+        "repo_dir": run.context.workdir,
+        "state_file": state_file(run),
+    }

@@ -1,0 +1,152 @@
+"""The process edge of `orc`: which commands there are, and how every error becomes one sentence and an exit code.
+
+`orc --help` must stay instant: this module imports click and nothing else that costs; a command's file is imported
+when the command is used.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+from click.shell_completion import CompletionItem
+
+from agent_orchestrator.errors import InvalidSpec, OrcError
+from agent_orchestrator.surfaces.cli.exits import EXIT_CODES, FAILED, INTERRUPTED, USAGE
+from agent_orchestrator.version import __version__
+
+COMMANDS = {
+    "run": "Run a workflow.",
+    "list": "List the runs of a repository.",
+    "status": "Show what is going on, or how one run stands.",
+    "show": "Show everything known about a run or a step.",
+    "logs": "Print what a step's agent wrote.",
+    "watch": "Follow a run until it ends.",
+    "history": "Print a run's journal in words.",
+    "pause": "Let a run drain: nothing new starts.",
+    "resume": "Go on with a run.",
+    "abort": "Stop a run for good.",
+    "approve": "Approve the step that waits for a person.",
+    "reject": "Reject the step that waits for a person.",
+    "validate": "Check a workflow file or a state file.",
+    "init": "Write a starter workflow with its prompts.",
+    "doctor": "Check this machine and the repository's store.",
+    "schema": "Print a JSON Schema.",
+    "prune": "Delete ended runs.",
+    "version": "Print the version.",
+    "completion": "Print a shell's completion script.",
+}
+"""Every command with its one-line help; a test keeps these equal to the commands' own first sentences."""
+
+EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
+
+
+class Commands(click.Group):
+    """The group of all commands: names and one-line helps are known without loading any of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The order in which a person meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Loads one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"agent_orchestrator.surfaces.cli.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in `orc --help`."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Completes command names without loading the commands."""
+        return [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"orc {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=Commands, invoke_without_command=True, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Print the version.")
+@click.pass_context
+def orc(ctx: click.Context) -> None:
+    """Run AI coding agents durably: every fact is journaled before anything acts on it.
+
+    Start with `orc init`, then `orc run --workflow workflow.yaml …`; `orc COMMAND --help` has examples.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns its exit code; nothing escapes from here."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a name the terminal cannot show must not end a command
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough. What Python still holds back goes nowhere, quietly.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    wants_json = "--json" in arguments
+    try:
+        code = orc.main(arguments, prog_name="orc", standalone_mode=False, obj=arguments)
+    except OrcError as error:
+        problems = error.problems if isinstance(error, InvalidSpec) else []
+        found = [{"line": one.line, "column": one.column, "message": one.message} for one in problems]
+        return _fail(str(error), error.exit_code, type(error).__name__, wants_json, {"problems": found} if found else {})
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx is not None else "orc"
+        return _fail(f"{_sentence(error)} See `{path} --help`.", USAGE, "UsageError", wants_json)
+    except click.ClickException as error:
+        return _fail(_sentence(error), USAGE, "UsageError", wants_json)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", INTERRUPTED, "Interrupted", wants_json)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return _internal(error, wants_json)
+    return code if isinstance(code, int) else 0
+
+
+def _sentence(error: click.ClickException) -> str:
+    text = " ".join(error.format_message().split())
+    return text if text.endswith((".", "?", "!")) else text + "."
+
+
+def _internal(error: Exception, wants_json: bool) -> int:
+    """A bug of ours: one sentence, and the traceback for those who ask."""
+    from agent_orchestrator.config import is_debugging
+
+    if is_debugging():
+        raise error
+    said = " ".join(str(error).split()) or "no more is known"
+    text = f"internal error: {type(error).__name__}: {said}; run with ORC_DEBUG=1 for the traceback"
+    return _fail(text, FAILED, "InternalError", wants_json)
+
+
+def _fail(text: str, code: int, kind: str, wants_json: bool, more: dict[str, object] | None = None) -> int:
+    for line in text.splitlines():
+        sys.stderr.write(f"orc: {line}\n")
+    if wants_json:
+        import json
+
+        sys.stdout.write(
+            json.dumps({"error": {"kind": kind, "message": text, "exit_code": code, **(more or {})}}, indent=2) + "\n"
+        )
+    return code

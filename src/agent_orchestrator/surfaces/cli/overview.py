@@ -1,0 +1,120 @@
+"""Tables of runs and of a run's steps, for `list`, `status`, `show` and `watch`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.effects import AskHuman, AwaitGates, Wait
+from agent_orchestrator.core.units import US, from_iso, say_duration
+from agent_orchestrator.engine.journal import Folded
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.surfaces.cli.facts import state_file
+from agent_orchestrator.surfaces.cli.screen import Screen, plain
+
+STEPS_SHOWN = 200
+
+
+def say_age(then_us: int, now_us: int) -> str:
+    """How long ago, in the largest unit."""
+    seconds = max(0, now_us - then_us) / US
+    for size, name in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{name} ago"
+    return f"{int(seconds)}s ago"
+
+
+def print_runs(orchestrator: Orchestrator, screen: Screen, runs: Sequence[StoredRun]) -> None:
+    """One line per run."""
+    now_us = orchestrator.clock.now_us()
+    rows = []
+    for run in runs:
+        summary = run.summary
+        what = summary.detail
+        if not summary.ended and summary.status != "paused" and orchestrator.owner(run) is None:
+            what = f"nobody drives it: orc resume {run.id}"
+        elif not what and summary.doing:
+            what = ", ".join(summary.doing)
+        rows.append((run.id, run.name, summary.status, f"{summary.done}/{summary.total}", say_age(run.updated_us, now_us), what))
+    screen.table(("RUN", "NAME", "STATUS", "DONE", "UPDATED", "WHAT"), rows, status=2)
+
+
+def step_time_s(step: Any, now_us: int) -> float | None:
+    """How long the step's newest attempt took, or takes so far."""
+    if step.started_at is None:
+        return None
+    until_us = from_iso(step.ended_at) if step.ended_at is not None else now_us
+    return max(0, until_us - from_iso(step.started_at)) / US
+
+
+def waits_for(state: Any, unit: str) -> str:
+    """What keeps the step, in a few words."""
+    effect = state.doing.of(unit)
+    if isinstance(effect, AskHuman):
+        return "a person"
+    if isinstance(effect, AwaitGates):
+        return f"gates {', '.join(effect.names)}"
+    if isinstance(effect, Wait):
+        return "its next attempt"
+    if effect is None and state.steps[unit].status == "PENDING":
+        open_needs = [need for need in state.specs[unit].needs if state.steps[need].status not in ("COMPLETED", "SKIPPED")]
+        return ", ".join(open_needs)
+    return ""
+
+
+def steps_of(folded: Folded, now_us: int) -> list[dict[str, Any]]:
+    """The steps as data."""
+    state = folded.state
+    return [
+        {
+            "id": unit,
+            "status": step.status.value,
+            "attempts": step.attempts,
+            "iteration_count": step.iteration_count,
+            "duration_s": step_time_s(step, now_us),
+            "last_error": step.last_error,
+            "waits_for": waits_for(state, unit) or None,
+        }
+        for unit, step in state.steps.items()
+    ]
+
+
+def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded: Folded) -> None:
+    """What the run is and who drives it."""
+    summary = folded.system.summary(folded.state)
+    owner = orchestrator.owner(run)
+    status = screen.paint_status(summary.status.replace("_", " "), summary.status)
+    screen.line(f"run {screen.paint(run.id, 'bold')}  {plain(run.name)}  {status}  {summary.done}/{summary.total} steps")
+    if summary.detail:
+        screen.line(f"  {plain(summary.detail)}")
+    if owner is not None:
+        screen.line(f"  driven by {plain(owner)}")
+    elif not summary.ended:
+        screen.line(f"  nobody drives it; go on with: orc resume {run.id}")
+    screen.line(f"  state: {state_file(run)}")
+
+
+def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded: Folded) -> None:
+    """The header and one line per step."""
+    print_header(orchestrator, screen, run, folded)
+    screen.line()
+    now_us = orchestrator.clock.now_us()
+    rows = []
+    for step in steps_of(folded, now_us)[:STEPS_SHOWN]:
+        took = say_duration(step["duration_s"]) if step["duration_s"] is not None else ""
+        why = step["last_error"] or (f"waits for {step['waits_for']}" if step["waits_for"] else "")
+        rows.append((step["id"], step["status"], step["attempts"], step["iteration_count"], took, why))
+    screen.table(("STEP", "STATUS", "TRIES", "ITER", "TIME", "WHY"), rows, status=1)
+    if len(folded.state.steps) > STEPS_SHOWN:
+        screen.line(f"… and {len(folded.state.steps) - STEPS_SHOWN} more steps; --json has all.")
+    for effect in folded.state.doing:
+        if isinstance(effect, AskHuman):
+            screen.line(f"{plain(effect.unit)} waits for a person: orc approve {run.id} {plain(effect.unit)}")
+
+
+def document_of(folded: Folded, now_us: int) -> Any:
+    """The run's state document as it would be printed now."""
+    return msgspec.to_builtins(next(iter(folded.system.documents(folded.state, now_us))).body)

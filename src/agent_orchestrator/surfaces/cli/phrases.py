@@ -1,0 +1,154 @@
+"""Events in words, for progress lines and `orc history`. An event without a phrase here is told by its name and fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from agent_orchestrator.core import events as common
+from agent_orchestrator.core.units import US, say_duration
+from agent_orchestrator.systems.workflow import events as workflow
+
+NAMES_SHOWN = 8
+
+
+class Phrase(NamedTuple):
+    """Who it is about ("" for the run), what happened, and whether only the history tells it."""
+
+    unit: str
+    words: str
+    quiet: bool = False
+
+
+def _local(at_us: int) -> datetime:
+    return datetime.fromtimestamp(at_us / US, UTC).astimezone()
+
+
+def clock_time(at_us: int) -> str:
+    """12:03:04, local time."""
+    return f"{_local(at_us):%H:%M:%S}"
+
+
+def date_time(at_us: int) -> str:
+    """2025-01-15 12:03:04, local time."""
+    return f"{_local(at_us):%Y-%m-%d %H:%M:%S}"
+
+
+def phrase(event: Any) -> Phrase:
+    """The event in words."""
+    say = _PHRASES.get(type(event))
+    if say is not None:
+        return say(event)
+    fields = msgspec.to_builtins(event)
+    name = str(fields.pop("event", type(event).__name__)).replace("_", " ")
+    unit = str(fields.pop("step", ""))
+    said = ", ".join(f"{key} {value}" for key, value in fields.items() if key != "effect")
+    return Phrase(unit, f"{name}: {said}" if said else name)
+
+
+def names(units: Sequence[str]) -> str:
+    """A few names and how many more."""
+    more = f" and {len(units) - NAMES_SHOWN} more" if len(units) > NAMES_SHOWN else ""
+    return ", ".join(units[:NAMES_SHOWN]) + more
+
+
+def _iteration(effect: str) -> int:
+    digits = effect.rsplit("/", 1)[-1].split(".", 1)[0].lstrip("i")
+    return int(digits) if digits.isdigit() else 0
+
+
+def _because(text: str) -> str:
+    return f": {text}" if text else ""
+
+
+def _taken_up(event: common.TakenUp) -> Phrase:
+    return Phrase("", f"taken up by process {event.pid} on {event.host}", quiet=True)
+
+
+def _paused(event: common.Paused) -> Phrase:
+    return Phrase("", f"paused, {'stopping what runs' if event.now else 'draining'} ({event.reason})")
+
+
+def _ended(event: common.Ended) -> Phrase:
+    return Phrase("", f"ended, {event.stop.value.replace('_', ' ')}{_because(event.detail)}")
+
+
+def _started(event: workflow.StepStarted) -> Phrase:
+    told = [f"attempt {event.attempt}"]
+    if iteration := _iteration(event.effect):
+        told.append(f"iteration {iteration}")
+    if event.item is not None:
+        told.append(f"item {event.item + 1}")
+    return Phrase(event.step, f"started ({', '.join(told)})")
+
+
+def _agent_finished(event: workflow.AgentFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    if event.failure is not None:
+        return Phrase(event.step, f"agent ended after {took}: {event.failure.message}", quiet=True)
+    return Phrase(event.step, f"agent ended after {took}", quiet=True)
+
+
+def _check_finished(event: workflow.CheckFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    if event.failure is not None:
+        return Phrase(event.step, f"check ended after {took}: {event.failure.message}")
+    if event.moved:
+        return Phrase(event.step, f"check is void, the working tree changed while it ran ({took})")
+    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
+    return Phrase(event.step, f"check {said} ({took})")
+
+
+def _judged(event: workflow.HumanJudged) -> Phrase:
+    return Phrase(event.step, f"{'approved' if event.approved else 'rejected'} by a person{_because(event.comments)}")
+
+
+def _options(event: workflow.OptionsChanged) -> Phrase:
+    given = {key: value for key in event.__struct_fields__ if (value := getattr(event, key)) is not None}
+    return Phrase("", "limits changed: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items()))
+
+
+def _spec(event: workflow.SpecReplaced) -> Phrase:
+    told = [f"new: {names(event.added)}"] if event.added else []
+    told += [f"dropped: {names(event.removed)}"] if event.removed else []
+    return Phrase("", "the workflow file was read again" + _because("; ".join(told)))
+
+
+_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+    common.TakenUp: _taken_up,
+    common.Paused: _paused,
+    common.Resumed: lambda event: Phrase("", "resumed"),
+    common.Aborted: lambda event: Phrase("", f"aborting ({event.reason})"),
+    common.Ended: _ended,
+    common.DirectiveRefused: lambda event: Phrase("", f"a directive was refused: {event.why}"),
+    common.CameLate: lambda event: Phrase(event.effect.split("/")[1], "an outcome came too late and changed nothing", quiet=True),
+    workflow.RunBegan: lambda event: Phrase("", f"workflow {event.workflow}, {event.steps} steps"),
+    workflow.StepStarted: _started,
+    workflow.AgentFinished: _agent_finished,
+    workflow.RetryScheduled: lambda event: Phrase(event.step, f"tries again at {clock_time(event.until_us)}: {event.error}"),
+    workflow.BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
+    workflow.StepInterrupted: lambda event: Phrase(event.step, event.error),
+    workflow.CheckQueued: lambda event: Phrase(event.step, f"check is next{' (again)' if event.again else ''}", quiet=True),
+    workflow.CheckStarted: lambda event: Phrase(event.step, "check started"),
+    workflow.CheckFinished: _check_finished,
+    workflow.HumanAsked: lambda event: Phrase(event.step, "waits for a person"),
+    workflow.HumanJudged: _judged,
+    workflow.GatesAwaited: lambda event: Phrase(event.step, "waits for its gates"),
+    workflow.GatesPassed: lambda event: Phrase(event.step, "gates are open"),
+    workflow.ItemsAsked: lambda event: Phrase(event.step, "reads its items", quiet=True),
+    workflow.ItemsListed: lambda event: Phrase(event.step, f"has {len(event.items)} items"),
+    workflow.ItemCompleted: lambda event: Phrase(event.step, f"item {event.item + 1} completed"),
+    workflow.StepCompleted: lambda event: Phrase(event.step, "completed"),
+    workflow.StepSkipped: lambda event: Phrase(event.step, "skipped (its condition is false)"),
+    workflow.StepFailed: lambda event: Phrase(event.step, f"failed: {event.error}"),
+    workflow.GateFailed: lambda event: Phrase(event.step, event.error),
+    workflow.LoopedBack: lambda event: Phrase(event.step, f"loops back to {event.target}"),
+    workflow.StepsReset: lambda event: Phrase("", f"to be done again: {names(event.steps)}"),
+    workflow.OptionsChanged: _options,
+    workflow.SpecReplaced: _spec,
+    workflow.StateEdited: lambda event: Phrase("", f"edits adopted: {names(list(event.changes))}"),
+    workflow.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
+}

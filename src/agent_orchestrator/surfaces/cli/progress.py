@@ -1,0 +1,158 @@
+"""Shows a run while this process drives it: one line per event, or a live table on a terminal.
+
+An observer must never stop the run it watches: when nobody reads any more, it goes quiet.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from agent_orchestrator.core.effects import AskHuman
+from agent_orchestrator.core.events import Event, TakenUp
+from agent_orchestrator.surfaces.cli.phrases import clock_time, phrase
+from agent_orchestrator.surfaces.cli.screen import Screen, plain, shorten
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+
+UNIT_WIDTH = 20
+
+
+class Watcher(Protocol):
+    """An observer that is told when the run rests."""
+
+    def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
+        """Some events are durable."""
+
+    def noticed(self, driver: Driver, text: str) -> None:
+        """Something a person should know."""
+
+    def finish(self) -> None:
+        """The run rests; nothing more will be told."""
+
+
+class Writer:
+    """Lines that stop quietly when the reader goes away: the run goes on."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._gone = False
+
+    def line(self, text: str) -> None:
+        """Writes one line at once."""
+        if self._gone:
+            return
+        try:
+            self._out.write(text + "\n")
+            self._out.flush()
+        except BrokenPipeError:
+            self._gone = True
+
+
+def event_lines(events: Sequence[Event], at_us: int, screen: Screen, *, all_of_them: bool = False) -> list[str]:
+    """The events as people read them: `12:03:04  coding  started (attempt 1)`."""
+    lines = []
+    for event in events:
+        told = phrase(event)
+        if told.quiet and not all_of_them:
+            continue
+        unit = shorten(told.unit or "run", UNIT_WIDTH)
+        words = plain(told.words)
+        if screen.terminal:
+            words = shorten(words, max(20, screen.width - 10 - max(8, len(unit)) - 2))
+        lines.append(f"{clock_time(at_us)}  {screen.paint(unit.ljust(8), 'bold')}  {words}")
+    return lines
+
+
+def how_to_answer(run: str, home: str, effect: AskHuman) -> list[str]:
+    """What a person types, or writes, to answer."""
+    file = shlex.quote(str(Path(home, effect.answer_file)))
+    return [
+        f"{'':10}approve:  orc approve {run} {effect.unit}",
+        f"{'':10}reject:   orc reject {run} {effect.unit} --comments 'what to change'",
+        f"{'':10}or:       echo '{{\"approved\": true}}' > {file}",
+    ]
+
+
+def new_questions(state: Any, events: Sequence[Event]) -> list[AskHuman]:
+    """What the run began to ask people with these events; all it asks, when it was just taken up."""
+    if any(isinstance(event, TakenUp) for event in events):
+        asked = list(state.doing)
+    else:
+        units = dict.fromkeys(unit for event in events if (unit := getattr(event, "step", None)) is not None)
+        asked = [state.doing.of(unit) for unit in units]
+    return [effect for effect in asked if isinstance(effect, AskHuman)]
+
+
+class Lines:
+    """One line per event."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen = screen
+        self.writer = Writer(screen.out)
+
+    def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
+        """Tells the events, and how to answer what the run asks."""
+        for line in event_lines(events, at_us, self.screen):
+            self.tell(line)
+        old = any(isinstance(event, TakenUp) for event in events)
+        for effect in new_questions(driver.state, events):
+            if old:
+                self.tell(f"{clock_time(at_us)}  {shorten(effect.unit, UNIT_WIDTH):8}  waits for a person")
+            for line in how_to_answer(driver.run.id, driver.run.context.home, effect):
+                self.tell(line)
+
+    def tell(self, line: str) -> None:
+        """Writes one line."""
+        self.writer.line(line)
+
+    def noticed(self, driver: Driver, text: str) -> None:
+        """Tells what is no fact of the run."""
+        self.tell(f"{clock_time(driver.engine.clock.now_us())}  {self.screen.paint('note', 'yellow')}      {plain(text)}")
+
+    def finish(self) -> None:
+        """Nothing is held back."""
+
+
+class Several:
+    """Observers side by side."""
+
+    def __init__(self, *watchers: Watcher) -> None:
+        self._watchers = watchers
+
+    def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
+        """Tells each."""
+        for watcher in self._watchers:
+            watcher.happened(driver, events, at_us)
+
+    def noticed(self, driver: Driver, text: str) -> None:
+        """Tells each."""
+        for watcher in self._watchers:
+            watcher.noticed(driver, text)
+
+    def finish(self) -> None:
+        """Finishes each."""
+        for watcher in self._watchers:
+            watcher.finish()
+
+
+class Quiet(Lines):
+    """Only what a person must act upon."""
+
+    def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
+        """Facts are for those who ask."""
+
+
+def make_watcher(screen: Screen, *, quiet: bool) -> Watcher:
+    """The way of showing that fits where we write."""
+    if quiet:
+        return Quiet(Screen({}, sys.stderr))
+    if screen.terminal:
+        from agent_orchestrator.surfaces.cli.live import LiveTable
+
+        return LiveTable(screen)
+    return Lines(screen)

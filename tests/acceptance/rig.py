@@ -1,0 +1,195 @@
+"""Runs `orc` as a user does: as a program, with real agents that are small programs and log each of their launches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+ORC = [sys.executable, "-m", "agent_orchestrator.cli"]
+WAIT_S = 30.0
+
+WRAPPER = '''
+import argparse, json, os, sys, time
+here = os.path.dirname(os.path.abspath(__file__))
+parser = argparse.ArgumentParser()
+for name in ("run-id", "step-id", "agent", "prompt", "repo", "report"):
+    parser.add_argument("--" + name, required=True)
+given, _ = parser.parse_known_args()
+step, iteration = given.step_id, os.environ["ITERATION"]
+with open(os.path.join(here, "launches.log"), "a") as log:
+    log.write(f"{given.run_id} {step} {iteration} {os.environ['STEP_ATTEMPT']}\\n")
+with open(os.path.join(here, "parts.json")) as file:
+    parts = json.load(file)
+part = parts.get(f"{step}@{iteration}", parts.get(step, {}))
+print(f"{step} at work", flush=True)
+print(f"{step} complains", file=sys.stderr, flush=True)
+while "until" in part and not os.path.exists(os.path.join(here, part["until"])):
+    time.sleep(0.01)
+if "raw" in part:
+    open(given.report, "w").write(part["raw"])
+elif "report" not in part or part["report"] is not None:
+    report = {"schema": "run_report@v0", "run_id": given.run_id, "step_id": step, "agent": given.agent,
+              "status": "COMPLETED", "started_at": "2025-01-15T14:30:00Z", "ended_at": "2025-01-15T14:30:01Z"}
+    report.update(part.get("report") or {})
+    json.dump(report, open(given.report, "w"))
+sys.exit(part.get("exit", 0))
+'''
+
+LINE = """
+name: line
+steps:
+  - {id: planning, agent: planner, prompt: prompt.md}
+  - {id: coding, agent: coder, prompt: prompt.md, needs: [planning]}
+  - {id: code_review, agent: reviewer, prompt: prompt.md, needs: [coding], loop_back_to: coding}
+"""
+
+HUMAN = """
+name: human
+steps:
+  - {id: coding, agent: coder, prompt: prompt.md}
+  - {id: approval, agent: asker, prompt: prompt.md, needs: [coding], human_in_the_loop: true}
+"""
+
+
+class Result:
+    """What one command did."""
+
+    def __init__(self, arguments: tuple[str, ...], code: int, out: str, err: str) -> None:
+        self.arguments, self.code, self.out, self.err = arguments, code, out, err
+
+    @property
+    def json(self) -> Any:
+        """The one object on standard output."""
+        return json.loads(self.out)
+
+    @property
+    def run(self) -> str:
+        """The run id that the first line names."""
+        word, run = self.out.splitlines()[0].split()
+        assert word == "run", self
+        return run
+
+    def __repr__(self) -> str:
+        return f"orc {' '.join(self.arguments)}\nexit code {self.code}\n--- out\n{self.out}\n--- err\n{self.err}"
+
+
+class Rig:
+    """A repository with a wrapper, beside each other, and `orc` on it."""
+
+    def __init__(self, repo: Path) -> None:
+        self.repo = repo
+        self.side = repo.parent / "side"
+        self.side.mkdir(exist_ok=True)
+        (self.side / "wrapper.py").write_text(WRAPPER)
+        self.play({})
+        (repo / "prompt.md").write_text("Do {run_id}.\n")
+        self.workflow(LINE)
+
+    def workflow(self, text: str, name: str = "workflow.yaml") -> None:
+        """Writes the workflow file."""
+        (self.repo / name).write_text(text)
+
+    def play(self, parts: Mapping[str, Any]) -> None:
+        """What the wrapper does, by step or step@iteration."""
+        (self.side / "parts.json").write_text(json.dumps(parts))
+
+    def open(self, name: str) -> None:
+        """Lets agents go on that wait `until` this."""
+        (self.side / name).touch()
+
+    def launches(self, step: str | None = None) -> list[str]:
+        """What agents logged about themselves: run, step, iteration, attempt."""
+        log = self.side / "launches.log"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [line for line in lines if step is None or line.split()[1] == step]
+
+    def orc(self, *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, **more: Any) -> Result:
+        """Runs one command to its end."""
+        done = subprocess.run(
+            [*ORC, *arguments],
+            cwd=cwd or self.repo,
+            env=self.environment(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S * 2,
+            check=False,
+            **more,
+        )
+        return Result(arguments, done.returncode, done.stdout, done.stderr)
+
+    def run(self, *arguments: str, **more: Any) -> Result:
+        """`orc run` with the wrapper."""
+        return self.orc("run", "--workflow", "workflow.yaml", "--wrapper", str(self.side / "wrapper.py"), *arguments, **more)
+
+    def start(self, *arguments: str) -> Running:
+        """Starts a command and returns at once."""
+        return Running(self, arguments)
+
+    def start_run(self, *arguments: str) -> Running:
+        """Starts `orc run` with the wrapper."""
+        return self.start("run", "--workflow", "workflow.yaml", "--wrapper", str(self.side / "wrapper.py"), *arguments)
+
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Ours, plus where the package is."""
+        return {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "80", **(more or {})}
+
+    def state(self, run: str) -> Any:
+        """The run's state file."""
+        return json.loads((self.repo / ".agents" / "runs" / run / "run_state.json").read_text())
+
+
+class Running:
+    """A command that is still going on."""
+
+    def __init__(self, rig: Rig, arguments: tuple[str, ...]) -> None:
+        self.arguments = arguments
+        self._out = rig.side / f"out-{len(list(rig.side.glob('out-*')))}"
+        self._err = self._out.with_name(self._out.name.replace("out", "err"))
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [*ORC, *arguments], cwd=rig.repo, env=rig.environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            )
+
+    def said(self) -> str:
+        """What it wrote so far."""
+        return self._out.read_text()
+
+    def wait_for(self, text: str) -> str:
+        """Waits until it has written this."""
+        wait_until(lambda: text in self.said() or self.process.poll() is not None)
+        assert text in self.said(), (self.said(), self._err.read_text())
+        return self.said()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends it a signal."""
+        self.process.send_signal(number)
+
+    def end(self) -> Result:
+        """Waits for its end."""
+        code = self.process.wait(WAIT_S)
+        return Result(self.arguments, code, self.said(), self._err.read_text())
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Polls until the condition holds."""
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,170 @@
+"""pause, resume, abort, approve and reject, sent from another process than the one that drives."""
+
+from __future__ import annotations
+
+import json
+
+from tests.acceptance.rig import HUMAN, Rig, is_alive, wait_until
+
+LOOPING = HUMAN.replace("human_in_the_loop: true", "human_in_the_loop: true, loop_back_to: coding")
+
+
+def _agent_pid(rig: Rig, run: str) -> int:
+    (pid,) = (rig.repo / ".git" / "orc" / "launches" / run).glob("*/*/pid")
+    return int(pid.read_text())
+
+
+def test_approve_moves_a_run_that_another_process_drives(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    running = rig.start_run()
+    running.wait_for("orc approve")
+    approved = rig.orc("approve", "--comments", "fine", "--json")
+    assert approved.code == 0, approved
+    assert approved.json["taken"] is True
+    assert running.end().code == 0
+    twice = rig.orc("approve", approved.json["run_id"])
+    assert (twice.code, "no step waits" in twice.err) == (2, True), twice
+
+
+def test_a_rejection_loops_back_with_its_comments_and_never_approves(rig: Rig) -> None:
+    rig.workflow(LOOPING)
+    running = rig.start_run()
+    running.wait_for("orc approve")
+    assert rig.orc("reject", "--comments", "not yet").code == 0
+    wait_until(lambda: len(rig.launches("coding")) == 2)
+    wait_until(lambda: running.said().count("orc approve") == 2)
+    rejected = rig.orc("reject")
+    assert (rejected.code, "--comments" in rejected.err) == (2, True), rejected
+    assert rig.orc("approve").code == 0
+    done = running.end()
+    assert done.code == 0, done
+    (feedback,) = (rig.repo / ".git" / "orc" / "launches" / done.run / "coding").glob("i1.*/feedback.json")
+    assert "not yet" in feedback.read_text()
+
+
+def test_an_answer_is_recorded_when_nobody_drives_and_used_by_resume(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    run = rig.run("--no-wait").run
+    approved = rig.orc("approve")
+    assert approved.code == 0, approved
+    assert f"orc resume {run}" in approved.out
+    twice = rig.orc("approve", run, "approval")
+    assert (twice.code, "has an answer already" in twice.err) == (2, True), twice
+    assert rig.orc("resume").code == 0
+    assert rig.state(run)["steps"]["approval"]["status"] == "COMPLETED"
+
+
+def test_a_pause_drains_and_resume_tells_the_driver_to_go_on(rig: Rig) -> None:
+    rig.play({"planning": {"until": "go"}})
+    running = rig.start_run()
+    running.wait_for("planning  started")
+    paused = rig.orc("pause", "--reason", "lunch")
+    assert paused.code == 0, paused
+    again = rig.orc("pause")
+    assert (again.code, "paused already" in again.err) == (2, True), again
+    resumed = rig.orc("resume")
+    assert resumed.code == 0, resumed
+    assert "goes on" in resumed.out
+    rig.open("go")
+    assert running.end().code == 0
+    assert len(rig.launches()) == 3
+
+
+def test_a_drained_run_ends_its_driver_and_starts_nothing(rig: Rig) -> None:
+    rig.play({"planning": {"until": "go"}})
+    running = rig.start_run()
+    running.wait_for("planning  started")
+    assert rig.orc("pause").code == 0
+    rig.open("go")
+    done = running.end()
+    assert done.code == 130, done
+    assert [line.split()[1] for line in rig.launches()] == ["planning"]
+    assert rig.state(done.run)["steps"]["planning"]["status"] == "COMPLETED"
+    idle = rig.orc("pause")
+    assert (idle.code, "Nobody drives run" in idle.out) == (0, True), idle
+    assert rig.orc("resume").code == 0
+
+
+def test_pause_now_stops_the_agent_also_when_nobody_drives(rig: Rig) -> None:
+    rig.play({"planning": {"until": "never"}})
+    running = rig.start_run()
+    run = running.wait_for("planning  started").split()[1]
+    wait_until(lambda: rig.launches("planning"))
+    pid = _agent_pid(rig, run)
+    running.process.kill()
+    running.process.wait()
+    assert is_alive(pid)
+    doctor = rig.orc("doctor")
+    assert "1 agents live without a driver (planning)" in doctor.out, doctor
+    paused = rig.orc("pause", "--now")
+    assert paused.code == 0, paused
+    assert not is_alive(pid)
+    assert rig.state(run)["steps"]["planning"]["status"] == "PENDING"
+
+
+def test_abort_stops_everything_also_when_nobody_drives(rig: Rig) -> None:
+    rig.play({"planning": {"until": "never"}})
+    running = rig.start_run()
+    run = running.wait_for("planning  started").split()[1]
+    wait_until(lambda: rig.launches("planning"))
+    pid = _agent_pid(rig, run)
+    running.process.kill()
+    running.process.wait()
+    aborted = rig.orc("abort", run, "--reason", "wrong branch", "--json")
+    assert aborted.code == 0, aborted
+    assert (aborted.json["status"], aborted.json["detail"]) == ("aborted", "wrong branch")
+    assert not is_alive(pid)
+    for command in (["abort", run], ["pause", run], ["resume", run], ["approve", run]):
+        refused = rig.orc(*command)
+        assert (refused.code, run in refused.err) == (2, True), refused
+
+
+def test_abort_of_a_driven_run_ends_its_driver_with_1(rig: Rig) -> None:
+    rig.play({"planning": {"until": "never"}})
+    running = rig.start_run()
+    running.wait_for("planning  started")
+    aborted = rig.orc("abort")
+    assert aborted.code == 0, aborted
+    done = running.end()
+    assert done.code == 1, done
+    assert "was aborted" in done.out
+
+
+def test_resume_tries_failed_steps_again_and_takes_new_limits(rig: Rig) -> None:
+    rig.play({"coding": {"exit": 1, "report": None}})
+    run = rig.run("--max-attempts", "1").run
+    again = rig.orc("resume", run, "--max-attempts", "2", "--json")
+    assert again.code == 1, again
+    assert len(rig.launches("coding")) == 3
+    rig.play({})
+    assert rig.orc("resume", run).code == 0
+    over = rig.orc("resume", run)
+    assert (over.code, "completed" in over.err) == (2, True), over
+
+
+def test_an_edited_state_file_is_adopted_by_resume_and_nonsense_is_put_aside(rig: Rig) -> None:
+    rig.play({"coding": {"exit": 1, "report": None}})
+    run = rig.run("--max-attempts", "1").run
+    file = rig.repo / ".agents" / "runs" / run / "run_state.json"
+    document = json.loads(file.read_text())
+    document["steps"]["coding"]["status"] = "BROKEN"
+    file.write_text(json.dumps(document))
+    refused = rig.orc("resume", run)
+    assert refused.code == 2, refused
+    assert "steps.coding.status" in refused.err
+    assert list(file.parent.glob("run_state.json.edited-*"))
+    document["steps"]["coding"]["status"] = "COMPLETED"
+    file.write_text(json.dumps(document))
+    adopted = rig.orc("resume", run)
+    assert adopted.code == 0, adopted
+    assert "was edited by hand" in adopted.err
+    assert len(rig.launches("coding")) == 1
+
+
+def test_with_several_unfinished_runs_one_must_be_named(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    runs = [rig.run("--no-wait").run for _ in range(2)]
+    refused = rig.orc("approve")
+    assert refused.code == 2, refused
+    assert all(run in refused.err for run in runs)
+    assert rig.orc("approve", runs[0]).code == 0

@@ -1,0 +1,226 @@
+"""`orc run` as a person uses it: what is printed, what it exits with, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.rig import HUMAN, ORC, Rig, wait_until
+
+
+def test_the_run_id_is_the_first_line_and_the_result_the_last(rig: Rig) -> None:
+    done = rig.run()
+    assert done.code == 0, done
+    assert re.fullmatch(r"run [0-9a-f]{8}", done.out.splitlines()[0])
+    assert re.search(r"^\d\d:\d\d:\d\d  coding    started \(attempt 1\)$", done.out, re.M), done
+    assert f"run {done.run} completed: 3/3 steps" in done.out
+    assert done.err == ""
+    assert [line.split()[1] for line in rig.launches()] == ["planning", "coding", "code_review"]
+    assert {step["status"] for step in rig.state(done.run)["steps"].values()} == {"COMPLETED"}
+
+
+def test_with_json_the_output_is_one_object_and_progress_goes_to_stderr(rig: Rig) -> None:
+    done = rig.run("--json", "--run-id", "given-1")
+    assert done.code == 0, done
+    assert (done.json["run_id"], done.json["status"], done.json["stop"], done.json["exit_code"]) == (
+        "given-1",
+        "completed",
+        "completed",
+        0,
+    )
+    assert json.loads(Path(done.json["state_file"]).read_text())["run_id"] == "given-1"
+    assert done.err.splitlines()[0] == "run given-1"
+    assert "coding" in done.err
+
+
+def test_quiet_prints_the_id_and_the_result_only(rig: Rig) -> None:
+    done = rig.run("--quiet")
+    assert [line.split()[0] for line in done.out.splitlines()] == ["run", "run", "state:"], done
+
+
+def test_a_failed_run_exits_with_1_and_says_where_to_look(rig: Rig) -> None:
+    rig.play({"coding": {"exit": 3, "report": None}})
+    done = rig.run("--max-attempts", "1")
+    assert done.code == 1, done
+    assert "coding    failed: Agent process exited with code 3: coding complains" in done.out
+    assert f"why: orc show {done.run}" in done.out
+    assert rig.state(done.run)["steps"]["coding"]["status"] == "FAILED"
+
+
+def test_a_reached_iteration_limit_exits_with_5(rig: Rig) -> None:
+    rig.play({"code_review": {"report": {"gate_failure": True}}})
+    done = rig.run("--max-iterations", "2")
+    assert done.code == 5, done
+    assert len(rig.launches("coding")) == 2
+
+
+def test_a_run_that_timed_out_exits_with_124(rig: Rig) -> None:
+    rig.play({"planning": {"until": "never"}})
+    done = rig.run("--timeout", "0.3", "--max-attempts", "1")
+    assert done.code == 124, done
+
+
+def test_a_gate_failure_loops_back_and_then_passes(rig: Rig) -> None:
+    rig.play({"code_review@0": {"report": {"gate_failure": "found P0 issues"}}})
+    done = rig.run()
+    assert done.code == 0, done
+    assert "code_review  loops back to coding" in done.out
+    assert rig.state(done.run)["steps"]["coding"]["iteration_count"] == 1
+
+
+def test_without_waiting_a_run_that_needs_a_person_exits_with_4(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    done = rig.run("--no-wait")
+    assert done.code == 4, done
+    assert f"orc approve {done.run} approval" in done.out
+    answer = f".agents/runs/{done.run}/manual_inputs/{done.run}__approval.json"
+    assert f"{rig.repo}/{answer}" in done.out
+    (rig.repo / answer).write_text('{"approved": true}')
+    resumed = rig.orc("resume", done.run)
+    assert resumed.code == 0, resumed
+
+
+def test_a_plan_prints_levels_prompts_and_gates_and_creates_nothing(rig: Rig) -> None:
+    before = sorted(rig.repo.rglob("*"))
+    done = rig.run("--plan")
+    assert done.code == 0, done
+    for said in ("level 3", "coding", "wrapper as coder", f"{rig.repo}/prompt.md", "back to coding"):
+        assert said in done.out, done
+    facts = rig.run("--plan", "--json").json
+    assert [[step["id"] for step in level] for level in facts["levels"]] == [["planning"], ["coding"], ["code_review"]]
+    assert sorted(rig.repo.rglob("*")) == before
+
+
+def test_start_at_step_takes_the_newest_run_up_with_the_file_as_it_is_now(rig: Rig) -> None:
+    rig.play({"coding": {"exit": 1, "report": None}})
+    first = rig.run("--max-attempts", "1")
+    assert first.code == 1, first
+    rig.play({})
+    again = rig.run("--start-at-step", "coding")
+    assert again.code == 0, again
+    assert again.run == first.run
+    assert len(rig.launches("planning")) == 1
+    refused = rig.run("--start-at-step", "nowhere")
+    assert (refused.code, "nowhere" in refused.err) == (2, True), refused
+
+
+def test_a_detached_run_goes_on_by_itself_and_can_be_watched(rig: Rig) -> None:
+    rig.play({"planning": {"until": "go"}})
+    started = rig.run("--detach", "--json")
+    assert started.code == 0, started
+    run = started.json["run_id"]
+    assert started.json["driven_by"], started
+    busy = rig.orc("resume", run)
+    assert (busy.code, "driven by another process" in busy.err) == (3, True), busy
+    watching = rig.start("watch", run)
+    watching.wait_for("RUNNING")
+    rig.open("go")
+    watched = watching.end()
+    assert watched.code == 0, watched
+    assert "code_review  completed" in watched.out
+    assert "completed" in Path(started.json["log"]).read_text()
+
+
+def test_ctrl_c_drains_and_a_second_one_stops(rig: Rig) -> None:
+    rig.play({"planning": {"until": "go"}})
+    running = rig.start_run()
+    running.wait_for("planning  started")
+    wait_until(lambda: rig.launches("planning"))
+    running.signal(signal.SIGINT)
+    running.wait_for("Draining")
+    running.signal(signal.SIGINT)
+    done = running.end()
+    assert done.code == 130, done
+    assert f"orc resume {done.run}" in done.out.splitlines()[-1]
+    assert rig.state(done.run)["steps"]["planning"]["status"] == "PENDING"
+    rig.open("go")
+    resumed = rig.orc("resume", done.run)
+    assert resumed.code == 0, resumed
+    assert {line.split()[3] for line in rig.launches("planning")} == {"1"}, "the same attempt went on"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_agents_live_on_when_the_orchestrator_goes(rig: Rig, number: signal.Signals) -> None:
+    rig.play({"planning": {"until": "go"}})
+    running = rig.start_run()
+    running.wait_for("planning  started")
+    wait_until(lambda: rig.launches("planning"))
+    running.signal(number)
+    left = running.end()
+    if number is not signal.SIGKILL:
+        assert left.code == 130, left
+        assert "live on" in left.out
+        assert f"orc resume {left.run}" in left.out
+    rig.open("go")
+    resumed = rig.orc("resume")
+    assert resumed.code == 0, resumed
+    assert len(rig.launches("planning")) == 1
+
+
+def test_hooks_get_the_facts_of_the_run_and_their_failure_is_a_warning(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    told = rig.side / "told"
+    say = f'echo "$RUN_ID $RUN_STATUS $WORKFLOW_NAME [$WAITING_STEPS] $STATE_FILE" >> {told}'
+    waiting = rig.run("--no-wait", "--on-wait", say)
+    state = f"{rig.repo}/.agents/runs/{waiting.run}/run_state.json"
+    assert told.read_text() == f"{waiting.run} waiting human [approval] {state}\n"
+    assert rig.orc("approve").code == 0
+    ended = rig.orc("resume", "--on-end", f"{say}; exit 7")
+    assert ended.code == 0, ended
+    assert told.read_text().splitlines()[-1] == f"{waiting.run} completed human [] {state}"
+    assert "--on-end command ended with exit code 7" in ended.err
+
+
+def test_a_reader_that_goes_away_does_not_stop_the_run(rig: Rig) -> None:
+    rig.play({"planning": {"until": "go"}})
+    command = [*ORC, "run", "--workflow", "workflow.yaml", "--wrapper", str(rig.side / "wrapper.py")]
+    with subprocess.Popen(
+        command, cwd=rig.repo, env=rig.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        run = process.stdout.readline().split()[1]
+        process.stdout.close()
+        rig.open("go")
+        assert (process.wait(30), process.stderr.read()) == (0, "")
+    assert rig.state(run)["steps"]["code_review"]["status"] == "COMPLETED"
+
+
+def test_variables_environment_and_wrapper_arguments_reach_the_agent(rig: Rig) -> None:
+    agent = rig.side / "agent.sh"
+    agent.write_text(f'#!/bin/sh\n{{ cat; echo "$COLOUR $SECRET_WORD $HIDDEN"; }} > {rig.side}/seen\n')
+    agent.chmod(0o755)
+    rig.workflow("steps: [{id: one, agent: coder, prompt: prompt.md}]")
+    (rig.repo / "prompt.md").write_text("Paint it {SHADE}.\n")
+    done = rig.orc(
+        *("run", "--workflow", "workflow.yaml", "--agent-command", str(agent), "--var", "SHADE=dark", "--env", "COLOUR=red"),
+        *("--pass-env", "SECRET_WORD"),
+        env={"SECRET_WORD": "abc", "HIDDEN": "not for agents"},
+    )
+    assert done.code == 0, done
+    assert (rig.side / "seen").read_text() == "Paint it dark.\nred abc \n"
+
+
+def test_a_worktree_run_leaves_the_tree_alone(rig: Rig) -> None:
+    subprocess.run(["git", "add", "--all"], cwd=rig.repo, check=True)
+    subprocess.run(["git", "commit", "--quiet", "--message", "workflow"], cwd=rig.repo, check=True)
+    done = rig.run("--git-worktree", "--run-id", "apart")
+    assert done.code == 0, done
+    assert rig.state("apart")["repo_dir"] == f"{rig.repo}/.agents/worktrees/apart"
+    assert os.listdir(rig.repo / ".agents" / "worktrees") == ["apart"]
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=rig.repo, check=True, capture_output=True, text=True)
+    assert status.stdout == ""
+
+
+def test_a_rehearsal_needs_no_agent(rig: Rig) -> None:
+    (rig.repo / "script.yaml").write_text('- {step: coding, write: {made.txt: "yes\\n"}}\n')
+    done = rig.orc("run", "--workflow", "workflow.yaml", "--rehearse", "script.yaml")
+    assert done.code == 0, done
+    assert (rig.repo / "made.txt").read_text() == "yes\n"
+    assert rig.launches() == []

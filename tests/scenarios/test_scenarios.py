@@ -1,0 +1,193 @@
+"""Golden transcripts: each `*.txt` here is a script of inputs and, below each, the facts and steps that followed.
+
+`ORC_REWRITE=1 pytest tests/scenarios` writes them anew; the diff is what to review. The format is in README.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent_orchestrator.core.effects import AskHuman, Effect, Wait
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import (
+    Abort,
+    Answer,
+    Edited,
+    FileRead,
+    GatesOpened,
+    HumanAnswered,
+    Pause,
+    Resume,
+    TimerFired,
+)
+from agent_orchestrator.core.units import US, iso
+from agent_orchestrator.systems.workflow.events import WorkflowEvent
+from agent_orchestrator.systems.workflow.parse import parse
+from agent_orchestrator.systems.workflow.state import StepRuntime
+from tests.scenarios.world import RUN, START_US, World
+
+HERE = Path(__file__).parent
+SCENARIOS = sorted(HERE.glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_the_transcript_is_what_happens(path: Path) -> None:
+    written = path.read_text("utf-8")
+    played = play(written)
+    if os.environ.get("ORC_REWRITE"):
+        path.write_text(played, "utf-8")
+    assert played == path.read_text("utf-8")
+
+
+def test_there_are_transcripts_for_every_rule() -> None:
+    assert len(SCENARIOS) >= 18
+
+
+def play(text: str) -> str:
+    """The transcript with its answers as they are now: blocks of `input`, `----`, answer, and an empty line."""
+    stage = Stage()
+    blocks = []
+    for block in text.split("\n\n\n"):
+        head, _, _ = block.partition("\n----")
+        blocks.append("\n".join([head.strip("\n"), "----", *stage.perform(head.strip("\n"))]))
+    return "\n\n\n".join(blocks) + "\n"
+
+
+class Stage:
+    """Reads one block after the other and says what changed."""
+
+    def __init__(self) -> None:
+        self.world: World | None = None
+        self.shown: dict[str, str] = {}
+        self.file = ""
+
+    def perform(self, head: str) -> list[str]:
+        lines = [line for line in head.splitlines() if not line.startswith("#")]
+        command, *words = shlex.split(lines[0])
+        body = "\n".join(lines[1:])
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        names = [word for word in words if "=" not in word]
+        if command == "run":
+            self.file = body
+            given: dict[str, Any] = {key: int(value) if value.isdigit() else value for key, value in options.items()}
+            self.world = World(body, **given)
+            events = [event for event, _ in self.world.journal]
+        else:
+            assert self.world is not None
+            events = getattr(self, f"_{command}")(self.world, names, options, body)
+        return [*(self._event(event) for event in events), *self._changes(), self._doing()]
+
+    def _agent(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        failure = _failure(options)
+        return world.agent(names[0], json.loads(body) if body else None, failure=failure, tail=options.get("tail", ""))
+
+    def _check(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        failure = _failure(options)
+        return world.check_end(
+            names[0],
+            exit_code=int(options["exit"]) if "exit" in options else None,
+            failure=failure,
+            tail=options.get("tail", ""),
+            tree_before=options.get("before"),
+            tree_after=options.get("after"),
+        )
+
+    def _timer(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        effect = world.doing(names[0])
+        assert isinstance(effect, Wait)
+        return world.tell(TimerFired(effect=effect.id), after_s=(effect.until_us - world.now_us) / US)
+
+    def _gates(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        return world.tell(GatesOpened(effect=world.doing(names[0]).id))
+
+    def _file(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        return world.tell(FileRead(effect=world.doing(names[0]).id, text=body, failure=_failure(options)))
+
+    def _answer(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        effect = world.doing(names[0])
+        assert isinstance(effect, AskHuman)
+        approved = options["approved"] == "true"
+        return world.tell(HumanAnswered(effect=effect.id, approved=approved, comments=options.get("comments", "")))
+
+    def _approve(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        return world.tell(Answer(id=world.directive(), approved=True, unit=names[0] if names else None))
+
+    def _reject(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        unit = names[0] if names else None
+        return world.tell(Answer(id=world.directive(), approved=False, unit=unit, comments=options.get("comments", "")))
+
+    def _pause(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        return world.tell(Pause(id=world.directive(), now="now" in names))
+
+    def _abort(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        return world.tell(Abort(id=world.directive(), reason=options.get("reason", "aborted by a person")))
+
+    def _resume(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        changes: dict[str, Any] = {key: int(value) if value.isdigit() else value for key, value in options.items()}
+        if body:
+            changes["spec"] = msgspec.to_builtins(parse(body, "workflow.yaml").spec)
+        return world.tell(Resume(id=world.directive(), changes=changes))
+
+    def _edit(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+        document = world.document()
+        for step, fields in json.loads(body).items():
+            document["steps"].setdefault(step, {}).update(fields)
+        return world.tell(Edited(path=f".agents/runs/{RUN}/run_state.json", document=document))
+
+    def _event(self, event: WorkflowEvent) -> str:
+        fields = msgspec.to_builtins(event)
+        name = fields.pop("event")
+        if name == "spec_replaced":
+            fields.pop("spec")
+        return " ".join([f"  {name}", *(f"{key}={_short(key, value)}" for key, value in fields.items())])
+
+    def _changes(self) -> list[str]:
+        assert self.world is not None
+        said = {name: _line(name, step) for name, step in self.world.state.steps.items()}
+        changed = [line for name, line in said.items() if self.shown.get(name) != line]
+        gone = [f"- {name}" for name in self.shown if name not in said]
+        self.shown = said
+        return [*changed, *gone]
+
+    def _doing(self) -> str:
+        assert self.world is not None
+        state = self.world.state
+        doing = ", ".join(_effect(effect) for effect in state.doing) or "nothing"
+        return f"{state.lifecycle.stop or state.lifecycle.phase} · {doing}"
+
+
+def _failure(options: dict[str, str]) -> Failure | None:
+    if "failure" not in options:
+        return None
+    kind, _, message = options["failure"].partition(":")
+    return Failure(kind=FailureKind(kind), message=message or kind)
+
+
+def _short(key: str, value: object) -> str:
+    if key == "effect" or key == "after":
+        return str(value).split("/", 2)[2]
+    if key.endswith("_us") and isinstance(value, int):
+        return f"+{(value - START_US) / US:.3f}s"
+    return value if isinstance(value, str) and " " not in value else msgspec.json.encode(value).decode()
+
+
+def _line(name: str, step: StepRuntime) -> str:
+    parts = [f"= {name} {step.status.value} attempts={step.attempts} iteration={step.iteration_count}"]
+    parts += [f"{key}={value}" for key in ("artifacts", "metrics", "logs") if (value := getattr(step, key))]
+    parts += [f"blocked_by={step.blocked_by_loop}"] if step.blocked_by_loop else []
+    parts += [f"error={step.last_error!r}"] if step.last_error else []
+    for key in ("started_at", "ended_at"):
+        if (at := getattr(step, key)) is not None:
+            parts.append(f"{key[:-3]}={at[14:23] if at.startswith(iso(START_US)[:13]) else at}")
+    return " ".join(parts)
+
+
+def _effect(effect: Effect) -> str:
+    return f"{effect.unit}/{effect.id.split('/', 2)[2]}"

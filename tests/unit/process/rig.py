@@ -1,0 +1,108 @@
+"""What the tests of real processes share: launches in a scratch folder, and waits with a bound."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.engine.clock import SystemClock, boot_id
+from agent_orchestrator.engine.launches import Order, Watch
+from agent_orchestrator.engine.process import ProcessLaunches
+
+PATIENCE_S = 30.0
+STOPPED = Failure(kind=FailureKind.STOPPED, message="asked to stop")
+ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+
+
+def make_launches(tmp_path: Path, *, pidfds: bool = True) -> ProcessLaunches:
+    return ProcessLaunches(tmp_path / "launches", SystemClock(), boot_id(), pidfds=pidfds)
+
+
+def name(launch: int = 1, *, run: str = "run1", unit: str = "build") -> str:
+    return effect_id(run, unit, 0, 1, launch, "agent")
+
+
+def order(
+    cwd: Path, *argv: str, effect: str | None = None, stdin: Path | None = None, env: dict[str, str] | None = None
+) -> Order:
+    return Order(effect=effect or name(), argv=argv, env={**ENV, **(env or {})}, cwd=cwd, stdin=stdin)
+
+
+def sh(cwd: Path, script: str, *, effect: str | None = None) -> Order:
+    return order(cwd, "sh", "-c", script, effect=effect)
+
+
+def ending_of(launches: ProcessLaunches, effect: str, limits: Watch | None = None) -> asyncio.Future[Ending]:
+    future: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+    launches.watch(effect, limits or Watch(), future.set_result)
+    return future
+
+
+async def over(future: asyncio.Future[Ending]) -> Ending:
+    return await asyncio.wait_for(future, PATIENCE_S)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Waits for something that another process does."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 - another process has no asyncio.Event to set
+            await asyncio.sleep(0.005)
+
+
+def run_to_end(tmp_path: Path, start: Order, limits: Watch | None = None, *, pidfds: bool = True) -> Ending:
+    async def play() -> Ending:
+        launches = make_launches(tmp_path, pidfds=pidfds)
+        launches.start(start)
+        ending = await over(ending_of(launches, start.effect, limits))
+        launches.close()
+        return ending
+
+    return asyncio.run(play())
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs; a zombie is dead."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
+
+
+def number_in(path: Path) -> int | None:
+    try:
+        text = path.read_text().strip()
+    except FileNotFoundError:
+        return None
+    return int(text) if text else None
+
+
+DRIVER = """
+import asyncio, sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from tests.unit.process.rig import ending_of, make_launches, sh, until
+async def main():
+    launches = make_launches(Path({scratch!r}))
+    launches.start(sh(Path({cwd!r}), {script!r}))
+    future = ending_of(launches, {effect!r})
+    Path({cwd!r}, "driving").touch()
+    await asyncio.wait_for(future, 60)
+asyncio.run(main())
+"""
+
+
+async def killed_driver(tmp_path: Path, script: str) -> None:
+    """Another engine starts the script, watches it, and is killed with -9."""
+    text = DRIVER.format(path=sys.path, scratch=str(tmp_path), cwd=str(tmp_path), script=script, effect=name())
+    driver = await asyncio.create_subprocess_exec(sys.executable, "-c", text)
+    await until(lambda: (tmp_path / "driving").exists() and (tmp_path / "at_work").exists())
+    driver.send_signal(signal.SIGKILL)
+    await driver.wait()

@@ -1,0 +1,201 @@
+"""What SQLite must do beyond the port: survive cleaning, refuse the future, let directives in, name its failures."""
+
+from __future__ import annotations
+
+import fcntl
+import multiprocessing
+import os
+import re
+import resource
+import shutil
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import apsw
+import pytest
+
+from agent_orchestrator.errors import (
+    DiskFull,
+    StoreCorrupt,
+    StoreLocked,
+    StoreNewer,
+    StoreUnwritable,
+    StoreVanished,
+    Unavailable,
+    UnsupportedFilesystem,
+)
+from agent_orchestrator.store import sqlite as sqlite_module
+from agent_orchestrator.store.failures import translated
+from agent_orchestrator.store.filesystem import refuse_network_filesystem
+from agent_orchestrator.store.port import Append
+from agent_orchestrator.store.queries import migrations, queries
+from agent_orchestrator.store.sqlite import SqliteStore
+from agent_orchestrator.testing.store import new_run
+
+
+def part(seq: int, body: bytes = b"[]") -> Append:
+    return Append(run="one", expected_seq=seq, at_us=seq, body=body)
+
+
+def test_what_was_appended_is_there_after_the_process_is_gone(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.create(*new_run("one"))
+    store.append([part(1, b"[2]")])
+    again = SqliteStore(tmp_path)
+    assert [body for _, _, body in again.rows("one")] == [b"[1]", b"[2]"]
+
+
+def test_the_journal_is_synced_on_every_commit(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    assert store._db.pragma("journal_mode") == "wal"
+    assert store._db.pragma("synchronous") == 2
+
+
+def test_a_store_deleted_under_us_stops_acknowledging_and_is_rescued(tmp_path: Path) -> None:
+    folder = tmp_path / "repo" / "orc"
+    store = SqliteStore(folder)
+    store.create(*new_run("one"))
+    store.append([part(1, b"[2]")])
+    shutil.rmtree(folder)
+    with pytest.raises(StoreVanished) as raised:
+        store.append([part(2, b"[3]")])
+    rescued = apsw.Connection(str(raised.value.values["rescue"]))
+    assert rescued.execute("SELECT count(*) FROM events").fetchall() == [(3,)]
+
+
+def test_a_newer_schema_stops_driving(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.create(*new_run("one"))
+    other = apsw.Connection(str(tmp_path / "orc.db"))
+    other.pragma("user_version", 99)
+    with pytest.raises(StoreNewer, match="99"):
+        store.append([part(1)])
+    with pytest.raises(StoreNewer, match="upgrade"):
+        SqliteStore(tmp_path)
+
+
+def test_the_schema_is_not_changed_while_somebody_drives(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    driving = store.driving()
+    store._db.pragma("user_version", 0)
+    with pytest.raises(Unavailable, match="another orc drives runs"):
+        SqliteStore(tmp_path)
+    os.close(driving)
+
+
+def test_migrations_make_the_schema_that_the_queries_need(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    for statement in queries().values():
+        store._db.execute("EXPLAIN " + statement, (None,) * statement_parameters(statement)).fetchall()
+    assert store._db.pragma("user_version") == len(migrations())
+
+
+def statement_parameters(statement: str) -> int:
+    return max((int(word) for word in re.findall(r"\?(\d+)", statement)), default=0)
+
+
+def _write_without_pause(folder: Path, ready: Event, stop: Event) -> None:
+    store = SqliteStore(folder)
+    store.create(*new_run("one"))
+    ready.set()
+    seq = 1
+    while not stop.is_set():
+        store.append([part(seq)])
+        seq += 1
+
+
+def test_a_directive_gets_in_while_another_process_writes_without_pause(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    ready, stop = context.Event(), context.Event()
+    writer = context.Process(target=_write_without_pause, args=(tmp_path, ready, stop))
+    writer.start()
+    try:
+        assert ready.wait(30)
+        store = SqliteStore(tmp_path)
+        # Without the turnstile some of these wait for the whole busy time-out; here it is shorter than that needs.
+        store._db.set_busy_timeout(100)
+        for number in range(100):
+            assert store.post("one", f"d{number}", b"x", number)
+        assert len(store.inbox("one")) == 100
+    finally:
+        stop.set()
+        writer.join(30)
+
+
+def test_a_frozen_poster_does_not_stop_the_engine(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.create(*new_run("one"))
+    frozen = os.open(tmp_path / "turnstile", os.O_RDWR)
+    fcntl.flock(frozen, fcntl.LOCK_EX)
+    assert store.append([part(1)]) == [None]
+    os.close(frozen)
+
+
+def test_another_process_is_noticed(tmp_path: Path) -> None:
+    store, other = SqliteStore(tmp_path), SqliteStore(tmp_path)
+    store.create(*new_run("one"))
+    store.moved()
+    assert not store.moved()
+    other.post("one", "d1", b"x", 1)
+    assert store.moved()
+    assert not store.moved()
+
+
+def test_a_damaged_store_is_named(tmp_path: Path) -> None:
+    (tmp_path / "orc.db").write_bytes(b"this is not a database, it is a sentence of prose" * 100)
+    with pytest.raises(StoreCorrupt, match=r"orc\.db is damaged"):
+        SqliteStore(tmp_path)
+
+
+def test_a_locked_store_is_named(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.create(*new_run("one"))
+    other = apsw.Connection(str(tmp_path / "orc.db"))
+    other.execute("BEGIN IMMEDIATE")
+    store._db.set_busy_timeout(1)
+    with pytest.raises(StoreLocked):
+        store.append([part(1)])
+    other.execute("ROLLBACK")
+    assert store.append([part(1)]) == [None]
+
+
+def test_a_full_disk_changes_nothing_and_is_named(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.create(*new_run("one"))
+    store._db.pragma("max_page_count", store._db.pragma("page_count"))
+    with pytest.raises(DiskFull, match="nothing was lost"):
+        store.append([part(1, b"x" * 100_000)])
+    store._db.pragma("max_page_count", 100_000)
+    assert len(store.rows("one")) == 1
+    assert store.append([part(1)]) == [None]
+
+
+def test_the_systems_own_words_for_a_full_disk_are_mapped(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    assert soft == hard or soft > 0
+    with pytest.raises(DiskFull), translated(tmp_path):
+        raise OSError(28, "No space left on device")
+    with pytest.raises(StoreUnwritable, match="Permission denied"), translated(tmp_path):
+        raise PermissionError(13, "Permission denied")
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "9p", "virtiofs", "drvfs"])
+def test_network_file_systems_are_refused(kind: str, tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda / ext4 rw 0 0\nserver:/x {tmp_path} {kind} rw 0 0\n")
+    with pytest.raises(UnsupportedFilesystem, match=kind):
+        refuse_network_filesystem(tmp_path / "repo", mounts)
+
+
+def test_a_local_disk_below_a_network_mount_is_fine(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"server:/x / nfs rw 0 0\n/dev/sda {tmp_path} ext4 rw 0 0\n")
+    assert refuse_network_filesystem(tmp_path, mounts) is None
+
+
+def test_the_reserve_is_kept_and_given_up(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.reserve(release=False)
+    assert (tmp_path / "reserve").stat().st_size == sqlite_module.RESERVE_BYTES
+    store.reserve(release=True)
+    assert not (tmp_path / "reserve").exists()
