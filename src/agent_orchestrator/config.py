@@ -15,9 +15,12 @@ from agent_orchestrator.errors import MissingPath, UsageError
 from agent_orchestrator.git.locate import store_folder, top_level
 
 PASSED_ON = frozenset(
-    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM COLORTERM SSH_AUTH_SOCK VIRTUAL_ENV "
-    "XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_RUNTIME_DIR HTTP_PROXY HTTPS_PROXY NO_PROXY "
-    "http_proxy https_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE".split()
+    (
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM", "COLORTERM"),
+        *("SSH_AUTH_SOCK", "VIRTUAL_ENV", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+    )
 )
 """What a program needs to find its tools and its home. Keys and tokens are passed only when asked for."""
 
@@ -37,9 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def child_env(self, names: tuple[str, ...] = ()) -> dict[str, str]:
         """The environment children start from: a short list, locale settings, and the names asked for."""
         return {
-            name: value
-            for name, value in self.environ.items()
-            if name in PASSED_ON or name.startswith("LC_") or name in names
+            name: value for name, value in self.environ.items() if name in PASSED_ON or name.startswith("LC_") or name in names
         }
 
     def secrets(self, extra: Mapping[str, str] | None = None) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ORC = [sys.executable, "-m", "agent_orchestrator.cli"]
 WAIT_S = 30.0
 
-WRAPPER = '''
+WRAPPER = """
 import argparse, json, os, sys, time
 here = os.path.dirname(os.path.abspath(__file__))
 parser = argparse.ArgumentParser()
@@ -41,7 +41,7 @@ elif "report" not in part or part["report"] is not None:
     report.update(part.get("report") or {})
     json.dump(report, open(given.report, "w"))
 sys.exit(part.get("exit", 0))
-'''
+"""
 
 LINE = """
 name: line

@@ -119,11 +119,12 @@ def each_agent_succeeded_once(simulation: Simulation) -> None:
     done: dict[tuple[str, str], str] = {}
     for process in simulation.machine.processes.values():
         _, unit, launch = process.effect.split("/")
-        if launch.endswith(".agent") and process.exit_code == 0 and process.part.report is not None:
-            if process.part.report["status"] == "COMPLETED":
-                key = unit, launch.split(".")[0]
-                assert key not in done, f"{process.effect} repeated what {done[key]} had done"
-                done[key] = process.effect
+        report = process.part.report
+        ended_well = process.exit_code == 0 and report is not None and report["status"] == "COMPLETED"
+        if launch.endswith(".agent") and ended_well:
+            key = unit, launch.split(".")[0]
+            assert key not in done, f"{process.effect} repeated what {done[key]} had done"
+            done[key] = process.effect
 
 
 def play_small(folder: Path, *crash_at: int) -> Simulation:

@@ -18,21 +18,40 @@ from agent_orchestrator.core.report import Report
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """One launch of an agent, with every path made absolute. The prompt and feedback files are written already."""
+    """One launch of an agent. The prompt and feedback files are written before an adapter sees it."""
 
     effect: RunAgent
     run: str
     home: Path
     workdir: Path
     launch_dir: Path
-    prompt: Path
-    """The prompt as this launch gets it: variables filled in, feedback appended."""
-    report: Path
-    artifacts_dir: Path
-    feedback: Path | None
-    answer: Path | None
     inherited_env: dict[str, str]
     """The explicit environment children start from; nothing else of ours reaches them."""
+
+    @property
+    def prompt(self) -> Path:
+        """The prompt as this launch gets it: variables filled in, feedback appended."""
+        return self.launch_dir / "prompt.md"
+
+    @property
+    def report(self) -> Path:
+        """Where the agent writes its report."""
+        return self.launch_dir / "report.json"
+
+    @property
+    def artifacts_dir(self) -> Path:
+        """A folder for files that are not part of the tree."""
+        return self.home / self.effect.artifacts_dir
+
+    @property
+    def feedback(self) -> Path | None:
+        """What earlier attempts and iterations ran into, if there were any."""
+        return self.launch_dir / "feedback.json" if self.effect.feedback else None
+
+    @property
+    def answer(self) -> Path | None:
+        """Where a person's answer about this step will be looked for."""
+        return self.home / self.effect.answer_file if self.effect.answer_file else None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

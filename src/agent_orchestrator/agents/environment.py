@@ -84,9 +84,7 @@ def _as_variable(unit: str) -> str:
 
 
 def _told(entry: Mapping[str, Any]) -> str:
-    title = ", ".join(
-        f"{key} {entry[key]}" for key in ("step", "iteration", "attempt") if isinstance(entry.get(key), (str, int))
-    )
+    title = ", ".join(f"{key} {entry[key]}" for key in ("step", "iteration", "attempt") if isinstance(entry.get(key), (str, int)))
     lines = [f"### {title or 'Earlier'}", ""]
     for key, value in entry.items():
         if key not in {"step", "iteration", "attempt"} and value not in (None, "", [], {}):

@@ -74,9 +74,7 @@ class ScriptedAgent:
             return Verdict(failure=Failure(kind=FailureKind.SPEC, message=f"The script cannot be played: {error}"))
         except OSError as error:
             return Verdict(failure=Failure(kind=FailureKind.EXIT, message=f"The script could not be played: {error}"))
-        verdict = verdict_of(
-            played.exit_code, played.report, task.effect.report, where="its report", last_line=played.error
-        )
+        verdict = verdict_of(played.exit_code, played.report, task.effect.report, where="its report", last_line=played.error)
         return msgspec.structs.replace(verdict, usage=rule.usage)
 
 

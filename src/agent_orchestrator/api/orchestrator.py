@@ -25,7 +25,6 @@ from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.store.port import Append, NewRun, StoredRun
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems import find_system
-
 from agent_orchestrator.version import __version__
 
 if TYPE_CHECKING:
@@ -88,9 +87,7 @@ class Orchestrator:
         """Who drives the run now, or None."""
         return owner_of(self.settings.folder, run.id)
 
-    def create(
-        self, system: System, spec: object, name: str, context: Context, also: Sequence[Event] = ()
-    ) -> StoredRun:
+    def create(self, system: System, spec: object, name: str, context: Context, also: Sequence[Event] = ()) -> StoredRun:
         """Makes a run durable before anything happens; raises RunExists. `also` are first facts of an imported run."""
         checked_id(context.run, "The run id")
         state = system.fresh(spec, context)

@@ -92,7 +92,9 @@ def find_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | N
     if newest is not None and (not journaled or newest[0].stat().st_mtime_ns // 1000 > journaled[0].updated_us):
         return _import(orchestrator, spec, newest)
     if not journaled:
-        raise Refused(why=f"There is no earlier run of workflow {spec.name!r} in {orchestrator.settings.home} to start at a step of.")
+        raise Refused(
+            why=f"There is no earlier run of workflow {spec.name!r} in {orchestrator.settings.home} to start at a step of."
+        )
     return journaled[0]
 
 
@@ -127,4 +129,3 @@ def _import(orchestrator: Orchestrator, spec: WorkflowSpec, found: tuple[Path, d
     created_us = orchestrator.clock.now_us() if imported.created_us is None else imported.created_us
     context = Context(run=run, home=home, workdir=home, created_us=created_us)
     return orchestrator.create(WORKFLOW, spec, spec.name, context, also=imported.facts)
-

@@ -61,9 +61,7 @@ def _anything_alive(orchestrator: Orchestrator, folded: Folded) -> bool:
     )
 
 
-def _edits(
-    orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: int
-) -> list[tuple[Edited, str]]:
+def _edits(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: int) -> list[tuple[Edited, str]]:
     known = orchestrator.store.printed(run.id)
     edits = []
     for document in folded.system.documents(folded.state, now_us):

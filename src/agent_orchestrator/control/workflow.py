@@ -94,11 +94,7 @@ def read_workflow(file: Path) -> str:
 
 
 def _agents(options: WorkflowOptions) -> dict[str, AgentChoice]:
-    ways = [
-        name
-        for name in ("wrapper", "agent", "agent_command", "rehearse")
-        if getattr(options, name) is not None
-    ]
+    ways = [name for name in ("wrapper", "agent", "agent_command", "rehearse") if getattr(options, name) is not None]
     if len(ways) > 1:
         raise UsageError(detail=f"{_flag(ways[0])} and {_flag(ways[1])} exclude each other; give one.")
     chosen: dict[str, AgentChoice] = {}
@@ -187,9 +183,8 @@ def _check_named(choice: AgentChoice, role: str) -> None:
     try:
         find_agent(choice.name)
     except UsageError as error:
-        raise UsageError(
-            detail=f"Nobody performs the role {role!r}: give --wrapper, --agent, --agent-command, --rehearse or --role {role}=NAME."
-        ) from error
+        ways = f"--wrapper, --agent, --agent-command, --rehearse or --role {role}=NAME"
+        raise UsageError(detail=f"Nobody performs the role {role!r}: give {ways}.") from error
 
 
 def _flag(name: str) -> str:

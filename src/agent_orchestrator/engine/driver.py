@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.effects import AskHuman
@@ -42,6 +43,7 @@ class Driver:
         self.durable = True
         """False while the state is ahead of the journal: then nobody may show it."""
         self._error: BaseException | None = None
+        self.home, self.workdir = Path(run.context.home), Path(run.context.workdir)
         self.child_env = engine.world.child_env(run.context.pass_env)
         self._summary: Summary | None = None
         self._summary_us = 0
@@ -206,4 +208,3 @@ class Driver:
         """Whether nothing but a person can move the run."""
         doing = self.state.doing
         return len(doing) > 0 and all(isinstance(effect, AskHuman) for effect in doing)
-

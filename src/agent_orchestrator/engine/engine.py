@@ -135,15 +135,11 @@ class Engine:
         future.add_done_callback(lambda done: then(done.result()))
 
     def keep_report(self, driver: Driver, effect: RunAgent, outcome: AgentEnded) -> None:
-        """Puts a copy of the newest report where people look for it."""
+        """Puts a copy of the newest report where people and later agents look for it."""
         if effect.report_copy is None or outcome.report is None:
             return
-        source = self.launches.directory(effect.id) / "report.json"
         try:
-            content = source.read_bytes()
-        except FileNotFoundError:
-            content = msgspec.json.format(msgspec.json.encode(outcome.report)) + b"\n"
-        try:
+            content = (self.launches.directory(effect.id) / "report.json").read_bytes()
             write_whole(Path(driver.run.context.home, effect.report_copy), content)
         except OSError as error:
             self.notify(driver, f"The report of {effect.unit} could not be copied to {effect.report_copy}: {error}.")

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.core.limits import SHORTAGE_BASE_S
+from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.units import iso
-from agent_orchestrator.engine.files import move_aside
+from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.errors import OrcError
 from agent_orchestrator.projections.intake import Finding, inspect
 from agent_orchestrator.projections.writer import Draft, encode_document, put_in_place, sweep_drafts, write_draft
-from agent_orchestrator.store.port import Append, Identity
+from agent_orchestrator.store.port import Append
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -35,6 +36,7 @@ class _Printer:
     def __init__(self, known: dict[str, list[Identity]]) -> None:
         self.known = known
         self.shown: dict[str, str] = {}
+        self.copies: dict[str, bytes] = {}
         self.busy: asyncio.Future[None] | None = None
         self.again = False
 
@@ -63,6 +65,12 @@ class Publisher:
             self._print_next(now_s)
         elif self._timer is None:
             self._timer = self._engine.loop.call_later(self._next_s - now_s, self._on_timer)
+
+    def copy_later(self, driver: Driver, path: str, content: bytes) -> None:
+        """Writes a copy that no program waits for, with the run's next print-out."""
+        printer = self._printers.get(driver.run.id)
+        if printer is not None:
+            printer.copies[path] = content
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -119,6 +127,9 @@ class Publisher:
 
     def _drafts(self, driver: Driver, home: Path, printer: _Printer) -> list[Draft]:
         drafts = []
+        while printer.copies:
+            path, content = printer.copies.popitem()
+            write_whole(home / path, content)
         for document in driver.system.documents(driver.state, self._engine.clock.now_us()):
             content = encode_document(document)
             digest = hashlib.sha256(content).hexdigest()
@@ -131,9 +142,7 @@ class Publisher:
                 printer.shown[document.path] = digest
         return drafts
 
-    def _recorded(
-        self, driver: Driver, printer: _Printer, drafts: list[Draft], done: asyncio.Future[None]
-    ) -> None:
+    def _recorded(self, driver: Driver, printer: _Printer, drafts: list[Draft], done: asyncio.Future[None]) -> None:
         error = done.exception()
         if error is None:
             for draft in drafts:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.store.port import Identity
+from agent_orchestrator.core.printed import Identity
 
 EDIT_LIMIT_BYTES = 256 * 1024 * 1024
 
@@ -44,9 +44,7 @@ def is_ours(path: Path, known: Sequence[Identity]) -> bool:
         status = os.stat(path, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
         return True
-    return any(
-        (status.st_ino, status.st_mtime_ns, status.st_size) == (one.inode, one.mtime_ns, one.size) for one in known
-    )
+    return any((status.st_ino, status.st_mtime_ns, status.st_size) == (one.inode, one.mtime_ns, one.size) for one in known)
 
 
 def inspect(path: Path, known: Sequence[Identity]) -> Found:

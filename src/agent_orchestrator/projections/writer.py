@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.store.port import Identity, Printed
 
 SUFFIX = ".orc-tmp"
 

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.errors import Conflict, RunExists
-from agent_orchestrator.store.port import (
-    Append,
-    Identity,
-    NewRun,
-    Row,
-    StoredRun,
-    StoredUsage,
-)
+from agent_orchestrator.store.port import Append, NewRun, Row, StoredRun, StoredUsage
 
 PRINTED_KEPT = 16
 
@@ -129,9 +123,7 @@ class MemoryStore:
     def rename(self, run: str, to: str) -> None:
         """Gives a run another id."""
         self._runs[to] = self._runs.pop(run)
-        self._inbox = {
-            name: (to if owner == run else owner, body, taken) for name, (owner, body, taken) in self._inbox.items()
-        }
+        self._inbox = {name: (to if owner == run else owner, body, taken) for name, (owner, body, taken) in self._inbox.items()}
 
     def delete(self, run: str) -> None:
         """Forgets a run."""

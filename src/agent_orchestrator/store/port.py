@@ -12,25 +12,10 @@ from typing import Protocol
 import msgspec
 
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict
-
-
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes a file on disk ours: a copy or an edit has another inode, time or size."""
-
-    inode: int
-    mtime_ns: int
-    size: int
-    sha256: str
-
-
-class Printed(msgspec.Struct, frozen=True, kw_only=True):
-    """A print-out that is about to be renamed into place."""
-
-    path: str
-    identity: Identity
 
 
 class UsageRow(msgspec.Struct, frozen=True, kw_only=True):

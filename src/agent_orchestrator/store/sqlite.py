@@ -18,19 +18,13 @@ import apsw
 import msgspec
 
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists, StoreNewer, StoreVanished, Unavailable
 from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.filesystem import refuse_network_filesystem
-from agent_orchestrator.store.port import (
-    Append,
-    Identity,
-    NewRun,
-    Row,
-    StoredRun,
-    StoredUsage,
-)
+from agent_orchestrator.store.port import Append, NewRun, Row, StoredRun, StoredUsage
 from agent_orchestrator.store.queries import migrations, queries
 
 BUSY_TIMEOUT_MS = 10_000

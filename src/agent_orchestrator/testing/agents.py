@@ -41,8 +41,6 @@ def make_task(folder: Path, choice: AgentChoice, *, required: bool = False) -> T
     workdir = folder / "tree"
     for made in (launch, workdir, folder / "artifacts"):
         made.mkdir(parents=True, exist_ok=True)
-    prompt = launch / "prompt.md"
-    prompt.write_text("Do it.\n", "utf-8")
     effect = RunAgent(
         id=effect_id("run1", "build", 2, 3, 4, "agent"),
         unit="build",
@@ -56,12 +54,18 @@ def make_task(folder: Path, choice: AgentChoice, *, required: bool = False) -> T
         prompt_text="Do it.\n",
         env={"GIVEN": "by the step"},
         inputs={"plan-1": ("docs/plan.md",)},
+        artifacts_dir="artifacts",
     )
-    return Task(
-        effect=effect, run="run1", home=folder, workdir=workdir, launch_dir=launch, prompt=prompt,
-        report=launch / "report.json", artifacts_dir=folder / "artifacts", feedback=None, answer=None,
+    task = Task(
+        effect=effect,
+        run="run1",
+        home=folder,
+        workdir=workdir,
+        launch_dir=launch,
         inherited_env={"INHERITED": "yes"},
-    )  # fmt: skip
+    )
+    task.prompt.write_text("Do it.\n", "utf-8")
+    return task
 
 
 def make_ending(task: Task, exit_code: int | None = 0, cause: Failure | None = None) -> Ending:

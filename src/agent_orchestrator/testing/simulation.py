@@ -240,4 +240,3 @@ class Simulation:
         for _, at_us, _ in self.machine.store.rows(RUN):
             assert at_us >= last, "time goes back in the journal"
             last = at_us
-

@@ -10,10 +10,11 @@ from collections.abc import Callable
 import msgspec
 
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists
-from agent_orchestrator.store.port import Append, Identity, NewRun, Printed, Store, UsageRow
+from agent_orchestrator.store.port import Append, NewRun, Store, UsageRow
 
 
 def check_store(make: Callable[[], Store]) -> None:
@@ -53,8 +54,11 @@ def _a_run_is_there_with_its_first_events(store: Store) -> None:
     store.create(*new_run("one", 5))
     store.create(*new_run("two", 6))
     found = store.run("one")
-    assert found is not None and found.context.created_us == 5 and found.summary.total == 1
-    assert store.rows("one") == [(1, 5, b"[1]")] and store.spec("one") == b"{}"
+    assert found is not None
+    assert found.context.created_us == 5
+    assert found.summary.total == 1
+    assert store.rows("one") == [(1, 5, b"[1]")]
+    assert store.spec("one") == b"{}"
     assert store.run("three") is None
     assert [run.id for run in store.runs()] == ["two", "one"], "runs are listed newest first"
 
@@ -78,7 +82,8 @@ def _appends_are_ordered_and_fenced(store: Store) -> None:
     assert store.rows("one", after=1) == [(2, 1, b"[2]")]
     assert _append(store, "one", 2, None, summary=Summary(status="paused")) is None
     found = store.run("one")
-    assert found is not None and found.summary.status == "paused"
+    assert found is not None
+    assert found.summary.status == "paused"
     assert len(store.rows("one")) == 2, "an append without events takes no sequence number"
 
 
@@ -93,7 +98,8 @@ def _a_conflict_answers_its_own_run_only(store: Store) -> None:
 
 def _directives_count_once_and_are_taken_with_the_append(store: Store) -> None:
     store.create(*new_run("one"))
-    assert store.post("one", "d1", b"a", 1) and store.post("one", "d2", b"b", 2)
+    assert store.post("one", "d1", b"a", 1)
+    assert store.post("one", "d2", b"b", 2)
     assert not store.post("one", "d1", b"again", 3), "a repeated id must not count"
     assert store.inbox("one") == [("d1", b"a"), ("d2", b"b")]
     assert isinstance(_append(store, "one", 7, taken=("d1",)), Conflict)
@@ -109,7 +115,8 @@ def _usage_counts_once(store: Store) -> None:
     assert _append(store, "one", 1, usage=(row,)) is None
     assert _append(store, "one", 2, usage=(row,)) is None
     assert [line.usage for line in store.usage("one")] == [row.usage]
-    assert [line.run for line in store.usage()] == ["one"] and store.usage("two") == []
+    assert [line.run for line in store.usage()] == ["one"]
+    assert store.usage("two") == []
 
 
 def _identities_are_kept_newest_last(store: Store) -> None:
@@ -126,7 +133,8 @@ def _a_renamed_run_keeps_everything(store: Store) -> None:
     store.post("one", "d1", b"a", 1)
     store.rename("one", "one~1")
     assert store.run("one") is None
-    assert len(store.rows("one~1")) == 1 and store.inbox("one~1") == [("d1", b"a")]
+    assert len(store.rows("one~1")) == 1
+    assert store.inbox("one~1") == [("d1", b"a")]
     store.create(*new_run("one"))
     assert store.inbox("one") == []
 
@@ -135,6 +143,8 @@ def _a_deleted_run_leaves_nothing(store: Store) -> None:
     store.create(*new_run("one"))
     store.post("one", "d1", b"a", 1)
     store.delete("one")
-    assert store.run("one") is None and store.runs() == []
+    assert store.run("one") is None
+    assert store.runs() == []
     store.create(*new_run("one"))
-    assert len(store.rows("one")) == 1 and store.inbox("one") == []
+    assert len(store.rows("one")) == 1
+    assert store.inbox("one") == []

@@ -33,10 +33,11 @@ def test_the_environment_says_who_and_where(tmp_path: Path) -> None:
 
 def test_what_is_optional_is_there_when_it_is_known(tmp_path: Path) -> None:
     task = task_with(tmp_path, agent=AgentChoice(name="command", model="big"))
-    task = msgspec.structs.replace(task, feedback=tmp_path / "f.json", answer=tmp_path / "a.json")
+    effect = msgspec.structs.replace(task.effect, feedback=({"error": "it broke"},), answer_file="a.json")
+    task = msgspec.structs.replace(task, effect=effect)
     env = build_environment(task)
     assert env["STEP_MODEL"] == "big"
-    assert env["FEEDBACK_PATH"] == str(tmp_path / "f.json")
+    assert env["FEEDBACK_PATH"] == str(task.launch_dir / "feedback.json")
     assert env["MANUAL_RESULT_PATH"] == str(tmp_path / "a.json")
 
 
@@ -87,5 +88,5 @@ def test_feedback_is_told_below_the_prompt() -> None:
     assert told == (
         f"Write it.\n\n{FEEDBACK_TITLE}\n\nOldest first; deal with the last one.\n\n"
         "### step review, iteration 0\n\n- error: Gate failure: P0\n- logs:\n  - one\n  - two\n\n"
-        "### attempt 2\n\n- tail:\n\n````\nline\n```\nmore\n````\n\n- metrics: {\"score\": 3}\n"
+        '### attempt 2\n\n- tail:\n\n````\nline\n```\nmore\n````\n\n- metrics: {"score": 3}\n'
     )

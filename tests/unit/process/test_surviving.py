@@ -264,3 +264,39 @@ def test_an_unreaped_shim_is_dead_although_its_pid_answers(tmp_path: Path) -> No
             os.kill(shim, 0)
 
     asyncio.run(play())
+
+
+def test_the_living_launches_of_a_run_are_found_by_their_locks(tmp_path: Path) -> None:
+    async def play() -> None:
+        launches = make_launches(tmp_path)
+        assert launches.living("run1") == []
+        launches.start(sh(tmp_path, "exit 0"))
+        launches.start(sh(tmp_path, WAIT, effect=name(2)))
+        launches.start(sh(tmp_path, WAIT, effect=name(3, run="run2")))
+        await over(ending_of(launches, name()))
+        (tmp_path / "launches" / "run1" / "build" / "stray-file").touch()
+        assert launches.living("run1") == [name(2)]
+        futures = [ending_of(launches, name(2)), ending_of(launches, name(3, run="run2"))]
+        (tmp_path / "go").touch()
+        for future in futures:
+            await over(future)
+        assert launches.living("run1") == []
+
+    asyncio.run(play())
+
+
+def test_a_voided_launch_never_starts_and_a_started_one_is_not_voided(tmp_path: Path) -> None:
+    async def play() -> None:
+        launches = make_launches(tmp_path)
+        launches.void(name())
+        launches.start(sh(tmp_path, "touch started"))
+        assert launches.standing(name(), same_boot=True) is Standing.OVER
+        launches.start(sh(tmp_path, WAIT + "exit 2", effect=name(2)))
+        launches.void(name(2))
+        (tmp_path / "go").touch()
+        assert (await over(ending_of(launches, name(2)))).exit_code == 2
+        launches.void(name(2))
+        assert not (launches.directory(name(2)) / "void").exists()
+
+    asyncio.run(play())
+    assert not (tmp_path / "started").exists()

@@ -190,7 +190,9 @@ def test_network_file_systems_are_refused(kind: str, tmp_path: Path) -> None:
 def test_a_local_disk_below_a_network_mount_is_fine(tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"server:/x / nfs rw 0 0\n/dev/sda {tmp_path} ext4 rw 0 0\n")
-    assert refuse_network_filesystem(tmp_path, mounts) is None
+    refuse_network_filesystem(tmp_path, mounts)
+    with pytest.raises(UnsupportedFilesystem):
+        refuse_network_filesystem(tmp_path.parent, mounts)
 
 
 def test_the_reserve_is_kept_and_given_up(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Agent, Ending
@@ -38,7 +39,7 @@ class AgentWork(Launched):
 
     def order(self) -> Order:
         """Writes prompt and feedback and asks the adapter how to start."""
-        write_task(self._task)
+        write_task(self._task, appends_feedback=self._agent.appends_feedback)
         plan = self._agent.plan(self._task)
         return Order(effect=self.effect.id, argv=plan.argv, env=plan.env, cwd=self._task.workdir, stdin=plan.stdin)
 
@@ -52,10 +53,14 @@ class AgentWork(Launched):
             grace_s=self.engine.stop_grace_s,
         )
 
+    def read_when_judging(self, ending: Ending) -> tuple[Path, ...]:
+        """The report is read too, and may be as large as an agent likes."""
+        return (ending.out, ending.err, self._task.report)
+
     def judge(self, ending: Ending) -> AgentEnded:
         """Secrets are taken out of the stored output first, so that nothing quoted from it carries one."""
         redactor = self.engine.redactor
-        for file in (ending.out, ending.err, self._task.report):
+        for file in self.read_when_judging(ending):
             with contextlib.suppress(FileNotFoundError):
                 redactor.redact_file(file)
         verdict = self._agent.judge(self._task, ending)

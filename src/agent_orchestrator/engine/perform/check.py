@@ -25,9 +25,7 @@ TREE = "tree"
 class CheckWork(Launched):
     """One check."""
 
-    def __init__(
-        self, driver: Driver, effect: RunCheck, finished: Finished, *, inherited: bool, same_boot: bool
-    ) -> None:
+    def __init__(self, driver: Driver, effect: RunCheck, finished: Finished, *, inherited: bool, same_boot: bool) -> None:
         super().__init__(driver, effect, finished, inherited=inherited, same_boot=same_boot)
         self.effect = effect
         self._workdir = Path(driver.run.context.workdir)

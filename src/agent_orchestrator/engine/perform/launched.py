@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Ending
@@ -156,12 +157,16 @@ class Launched:
     def weight(self, ending: Ending) -> int | None:
         """How many bytes judging will read; None when it may take long for other reasons."""
         total = 0
-        for file in (ending.out, ending.err):
+        for file in self.read_when_judging(ending):
             try:
                 total += file.stat().st_size
             except OSError:
                 continue
         return total
+
+    def read_when_judging(self, ending: Ending) -> tuple[Path, ...]:
+        """The files whose size decides whether judging goes into a thread."""
+        return (ending.out, ending.err)
 
     def order(self) -> Order:
         """How to start; raises CannotStart."""

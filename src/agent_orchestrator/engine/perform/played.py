@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agent_orchestrator.agents.adapter import InProcessAgent, Task
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
@@ -24,9 +26,7 @@ STOPPED = Failure(kind=FailureKind.STOPPED, message="stopped")
 class PlayedWork:
     """One part played inside the engine."""
 
-    def __init__(
-        self, driver: Driver, effect: RunAgent, finished: Finished, agent: InProcessAgent, *, inherited: bool
-    ) -> None:
+    def __init__(self, driver: Driver, effect: RunAgent, finished: Finished, agent: InProcessAgent, *, inherited: bool) -> None:
         self.driver, self.effect = driver, effect
         self._finished, self._agent, self._inherited = finished, agent, inherited
         self._started_us = driver.engine.clock.now_us()
@@ -71,7 +71,9 @@ class PlayedWork:
         self._end(AgentEnded(effect=self.effect.id, started_us=self._started_us, ended_us=now_us, failure=failure))
 
     def _end(self, outcome: AgentEnded) -> None:
-        self.driver.engine.keep_report(self.driver, self.effect, outcome)
+        if self.effect.report_copy is not None and outcome.report is not None:
+            content = msgspec.json.format(msgspec.json.encode(outcome.report)) + b"\n"
+            self.driver.engine.publisher.copy_later(self.driver, self.effect.report_copy, content)
         self._finished(outcome)
 
     def stop(self) -> None:

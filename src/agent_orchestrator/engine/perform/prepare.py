@@ -20,31 +20,25 @@ if TYPE_CHECKING:
 
 
 def make_task(driver: Driver, effect: RunAgent, launch_dir: Path) -> Task:
-    """The paths of a launch; nothing is read or written."""
-    context = driver.run.context
-    home = Path(context.home)
+    """Who does what where; nothing is read or written."""
     return Task(
         effect=effect,
-        run=context.run,
-        home=home,
-        workdir=Path(context.workdir),
+        run=driver.run.id,
+        home=driver.home,
+        workdir=driver.workdir,
         launch_dir=launch_dir,
-        prompt=launch_dir / "prompt.md",
-        report=launch_dir / "report.json",
-        artifacts_dir=home / effect.artifacts_dir,
-        feedback=launch_dir / "feedback.json" if effect.feedback else None,
-        answer=home / effect.answer_file if effect.answer_file else None,
         inherited_env=driver.child_env,
     )
 
 
-def write_task(task: Task) -> None:
+def write_task(task: Task, *, appends_feedback: bool) -> None:
     """Writes what the agent will read. Raises CannotStart when its prompt cannot be had."""
     effect = task.effect
     task.launch_dir.mkdir(parents=True, exist_ok=True)
     task.artifacts_dir.mkdir(parents=True, exist_ok=True)
     text = effect.prompt_text if effect.prompt_text is not None else _read_prompt(effect.prompt_file)
-    task.prompt.write_text(render_prompt(text, effect.variables, effect.feedback), "utf-8")
+    prompt = render_prompt(text, effect.variables, effect.feedback if appends_feedback else ())
+    task.prompt.write_text(prompt, "utf-8")
     if task.feedback is not None:
         task.feedback.write_bytes(msgspec.json.format(msgspec.json.encode({"entries": effect.feedback})) + b"\n")
     if task.answer is not None:

@@ -60,7 +60,7 @@ def is_locked(folder: Path) -> bool:
     """Whether anything of the launch lives."""
     try:
         lock = take_lock(folder)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     if lock is None:
         return True

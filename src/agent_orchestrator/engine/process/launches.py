@@ -77,11 +77,8 @@ class ProcessLaunches:
 
     def living(self, run: str) -> list[str]:
         """Launches of a run whose lock is held, in order."""
-        alive = []
-        for folder in sorted((self._root / run).glob("*/*")):
-            if folders.is_locked(folder):
-                alive.append("/".join(folder.parts[-3:]))
-        return alive
+        launches = sorted((self._root / run).glob("*/*"))
+        return ["/".join(folder.parts[-3:]) for folder in launches if folders.is_locked(folder)]
 
     def void(self, effect: str) -> None:
         """Marks a launch that never started, so that it never will; one that somebody holds is left to him."""

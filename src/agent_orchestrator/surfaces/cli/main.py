@@ -131,9 +131,13 @@ def _sentence(error: click.ClickException) -> str:
 
 def _internal(error: Exception, wants_json: bool) -> int:
     """A bug of ours: one sentence, and the traceback for those who ask."""
-    from agent_orchestrator.config import is_debugging
+    try:
+        from agent_orchestrator.config import is_debugging
 
-    if is_debugging():
+        debugging = is_debugging()
+    except Exception:  # an installation so broken that even this cannot be read
+        debugging = False
+    if debugging:
         raise error
     said = " ".join(str(error).split()) or "no more is known"
     text = f"internal error: {type(error).__name__}: {said}; run with ORC_DEBUG=1 for the traceback"

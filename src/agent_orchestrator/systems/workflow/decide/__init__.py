@@ -20,7 +20,7 @@ from agent_orchestrator.core.inputs import (
 )
 from agent_orchestrator.systems.workflow.decide.directives import answered, resumed
 from agent_orchestrator.systems.workflow.decide.edits import edited
-from agent_orchestrator.systems.workflow.decide.outcomes import agent_ended, check_ended, file_read, human_answered
+from agent_orchestrator.systems.workflow.decide.outcomes import agent_ended, check_ended, file_read, human_answered, unit_of
 from agent_orchestrator.systems.workflow.events import BackoffEnded, GatesPassed, WorkflowEvent
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
@@ -48,8 +48,3 @@ def decide(state: WorkflowState, what: Input, now_us: int) -> Sequence[WorkflowE
             return state.lifecycle.decide(what)
         case Edited():
             return edited(state, what)
-
-
-def unit_of(effect: str) -> str:
-    """The step an effect belongs to."""
-    return effect.split("/", 2)[1]

@@ -40,9 +40,14 @@ CHECK_RERUNS_MAX = 1
 _TIMEOUTS = {FailureKind.TIMEOUT, FailureKind.IDLE}
 
 
+def unit_of(effect: str) -> str:
+    """The step an effect belongs to."""
+    return effect.split("/", 2)[1]
+
+
 def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[WorkflowEvent]:
     """The step's agent is over."""
-    unit = outcome.effect.split("/", 2)[1]
+    unit = unit_of(outcome.effect)
     failure = outcome.failure or _misreported(outcome)
     finished = _finished(state, unit, outcome, failure)
     if failure is None or failure.kind is FailureKind.REPORTED:
@@ -58,7 +63,7 @@ def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[
 
 def check_ended(state: WorkflowState, outcome: CheckEnded) -> list[WorkflowEvent]:
     """The step's check is over."""
-    unit = outcome.effect.split("/", 2)[1]
+    unit = unit_of(outcome.effect)
     command, failure = state.specs[unit].check or "", outcome.failure
     before, after = outcome.tree_before, outcome.tree_after
     moved = before is not None and after is not None and before != after
@@ -96,7 +101,7 @@ def human_answered(state: WorkflowState, unit: str, yes: bool, comments: str) ->
 
 def file_read(state: WorkflowState, outcome: FileRead) -> list[WorkflowEvent]:
     """The file with the items of the step's loop was read, or could not be."""
-    unit = outcome.effect.split("/", 2)[1]
+    unit = unit_of(outcome.effect)
     if outcome.failure is not None:
         return [StepFailed(step=unit, error=f"the loop's items could not be read: {outcome.failure.message}", cause="spec")]
     return listed(state, unit, items_in_text(outcome.text))
