@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -12,13 +14,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agent_orchestrator.surfaces.cli.main import main
+
 ROOT = Path(__file__).resolve().parents[2]
 ORC = [sys.executable, "-m", "agent_orchestrator.cli"]
 WAIT_S = 30.0
 
 WRAPPER = """
 import argparse, json, os, sys, time
-here = os.path.dirname(os.path.abspath(__file__))
+here = os.path.dirname(os.path.realpath(__file__))
 parser = argparse.ArgumentParser()
 for name in ("run-id", "step-id", "agent", "prompt", "repo", "report"):
     parser.add_argument("--" + name, required=True)
@@ -125,6 +129,18 @@ class Rig:
             **more,
         )
         return Result(arguments, done.returncode, done.stdout, done.stderr)
+
+    def ask(self, *arguments: str) -> Result:
+        """Runs a command that drives nothing inside this process: the same program without the start of an interpreter."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with contextlib.chdir(self.repo), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(arguments)
+        texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+        return Result(arguments, code, *texts)
+
+    def ask_run(self, *arguments: str) -> Result:
+        """`orc run` with the wrapper, for a command line that is refused before anything is driven."""
+        return self.ask("run", "--workflow", "workflow.yaml", "--wrapper", str(self.side / "wrapper.py"), *arguments)
 
     def run(self, *arguments: str, **more: Any) -> Result:
         """`orc run` with the wrapper."""

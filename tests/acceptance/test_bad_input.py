@@ -59,7 +59,7 @@ def check_refused(result: Result, code: int, *names: str) -> None:
     ],
 )
 def test_a_wrong_flag_or_file_is_refused_before_anything_is_created(rig: Rig, arguments: list[str], names: list[str]) -> None:
-    check_refused(rig.run(*arguments), 2, *names)
+    check_refused(rig.ask_run(*arguments), 2, *names)
     assert rig.launches() == []
     assert not list((rig.repo / ".agents").glob("runs/*"))
 
@@ -84,13 +84,13 @@ def test_a_wrong_flag_or_file_is_refused_before_anything_is_created(rig: Rig, ar
 )
 def test_a_wrong_workflow_is_refused_with_its_place(rig: Rig, text: str, names: list[str]) -> None:
     rig.workflow(text)
-    check_refused(rig.run(), 2, *names)
+    check_refused(rig.ask_run(), 2, *names)
     assert not (rig.repo / ".agents").exists()
 
 
 def test_every_fault_of_a_workflow_is_told_at_once(rig: Rig) -> None:
     rig.workflow("steps:\n" + STEP % ("a", ", x: 1") + STEP % ("b", ", y: 1"))
-    refused = rig.run("--json")
+    refused = rig.ask_run("--json")
     assert [problem["line"] for problem in refused.json["error"]["problems"]] == [2, 3], refused
     assert len(refused.err.splitlines()) == 2
 
@@ -102,10 +102,10 @@ def test_a_wrapper_that_is_not_executable_is_refused(rig: Rig) -> None:
 
 def test_an_existing_run_id_is_refused_unless_its_directory_was_deleted(rig: Rig) -> None:
     assert rig.run("--run-id", "mine").code == 0
-    check_refused(rig.run("--run-id", "mine"), 2, "mine", "orc resume mine")
+    check_refused(rig.ask_run("--run-id", "mine"), 2, "mine", "orc resume mine")
     shutil.rmtree(rig.repo / ".agents" / "runs" / "mine")
     assert rig.run("--run-id", "mine").code == 0
-    assert {run["run_id"] for run in rig.orc("list", "--json").json["runs"]} == {"mine", "mine~1"}
+    assert {run["run_id"] for run in rig.ask("list", "--json").json["runs"]} == {"mine", "mine~1"}
 
 
 # What agents leave
@@ -161,9 +161,9 @@ def test_a_state_file_without_a_journal_is_refused_when_it_is_nonsense(rig: Rig)
     folder = rig.repo / ".agents" / "runs" / "old"
     folder.mkdir(parents=True)
     (folder / "run_state.json").write_text('{"run_id": "old", "steps": ')
-    check_refused(rig.run("--start-at-step", "coding", "--run-id", "old"), 2, "run_state.json", "state file")
+    check_refused(rig.ask_run("--start-at-step", "coding", "--run-id", "old"), 2, "run_state.json", "state file")
     (folder / "run_state.json").write_text('{"run_id": "old", "steps": {"coding": {"status": "DONE"}}}')
-    check_refused(rig.run("--start-at-step", "coding", "--run-id", "old"), 2, "run_state.json", "workflow_name: is missing")
+    check_refused(rig.ask_run("--start-at-step", "coding", "--run-id", "old"), 2, "run_state.json", "workflow_name: is missing")
 
 
 def test_a_half_written_state_file_is_never_read_as_truth(rig: Rig) -> None:
@@ -236,12 +236,12 @@ def test_a_read_only_database_is_named(rig: Rig) -> None:
         for path in folder.iterdir():
             path.chmod(0o755 if path.is_dir() else 0o644)
     check_refused(refused, 3, str(_store(rig)), "cannot be written")
-    assert rig.orc("list", "--json").json["total"] == 1
+    assert rig.ask("list", "--json").json["total"] == 1
 
 
 def test_a_store_that_cannot_be_a_folder_is_named(rig: Rig) -> None:
     _store(rig).parent.write_text("in the way")
-    check_refused(rig.run(), 3, str(_store(rig)), "cannot be written")
+    check_refused(rig.ask_run(), 3, str(_store(rig)), "cannot be written")
 
 
 def _full_disk() -> None:
@@ -298,7 +298,7 @@ def test_a_second_orchestrator_is_refused_and_told_who_drives(rig: Rig) -> None:
     ],
 )
 def test_a_directive_or_a_look_at_an_unknown_run_is_refused(shared: Rig, command: str, run: str) -> None:
-    check_refused(shared.orc(command, run), 2, repr(run))
+    check_refused(shared.ask(command, run), 2, repr(run))
 
 
 @pytest.mark.parametrize(
@@ -306,22 +306,22 @@ def test_a_directive_or_a_look_at_an_unknown_run_is_refused(shared: Rig, command
     [["pause", "over"], ["abort", "over"], ["resume", "over"], ["approve", "over"], ["reject", "over", "--comments", "x"]],
 )
 def test_a_directive_for_a_finished_run_is_refused(shared: Rig, command: list[str]) -> None:
-    check_refused(shared.orc(*command), 2, "over")
+    check_refused(shared.ask(*command), 2, "over")
 
 
 def test_an_unknown_step_is_named_with_those_there_are(shared: Rig) -> None:
     for command in (["show", "over", "../x"], ["logs", "over", "../x"]):
-        check_refused(shared.orc(*command), 2, "'../x'", "planning")
+        check_refused(shared.ask(*command), 2, "'../x'", "planning")
 
 
 # The edge of the process
 
 
 def test_with_json_an_error_is_an_object_too(shared: Rig) -> None:
-    refused = shared.orc("show", "nope", "--json")
+    refused = shared.ask("show", "nope", "--json")
     assert refused.json["error"]["kind"] == "UnknownRun"
     assert refused.json["error"]["exit_code"] == refused.code == 2
-    usage = shared.orc("show", "--json")
+    usage = shared.ask("show", "--json")
     assert (usage.code, usage.json["error"]["kind"]) == (2, "UsageError")
 
 

@@ -18,11 +18,11 @@ def test_approve_moves_a_run_that_another_process_drives(rig: Rig) -> None:
     rig.workflow(HUMAN)
     running = rig.start_run()
     running.wait_for("orc approve")
-    approved = rig.orc("approve", "--comments", "fine", "--json")
+    approved = rig.ask("approve", "--comments", "fine", "--json")
     assert approved.code == 0, approved
     assert approved.json["taken"] is True
     assert running.end().code == 0
-    twice = rig.orc("approve", approved.json["run_id"])
+    twice = rig.ask("approve", approved.json["run_id"])
     assert (twice.code, "no step waits" in twice.err) == (2, True), twice
 
 
@@ -30,12 +30,12 @@ def test_a_rejection_loops_back_with_its_comments_and_never_approves(rig: Rig) -
     rig.workflow(LOOPING)
     running = rig.start_run()
     running.wait_for("orc approve")
-    assert rig.orc("reject", "--comments", "not yet").code == 0
+    assert rig.ask("reject", "--comments", "not yet").code == 0
     wait_until(lambda: len(rig.launches("coding")) == 2)
     wait_until(lambda: running.said().count("orc approve") == 2)
-    rejected = rig.orc("reject")
+    rejected = rig.ask("reject")
     assert (rejected.code, "--comments" in rejected.err) == (2, True), rejected
-    assert rig.orc("approve").code == 0
+    assert rig.ask("approve").code == 0
     done = running.end()
     assert done.code == 0, done
     (feedback,) = (rig.repo / ".git" / "orc" / "launches" / done.run / "coding").glob("i1.*/feedback.json")
@@ -45,10 +45,10 @@ def test_a_rejection_loops_back_with_its_comments_and_never_approves(rig: Rig) -
 def test_an_answer_is_recorded_when_nobody_drives_and_used_by_resume(rig: Rig) -> None:
     rig.workflow(HUMAN)
     run = rig.run("--no-wait").run
-    approved = rig.orc("approve")
+    approved = rig.ask("approve")
     assert approved.code == 0, approved
     assert f"orc resume {run}" in approved.out
-    twice = rig.orc("approve", run, "approval")
+    twice = rig.ask("approve", run, "approval")
     assert (twice.code, "has an answer already" in twice.err) == (2, True), twice
     assert rig.orc("resume").code == 0
     assert rig.state(run)["steps"]["approval"]["status"] == "COMPLETED"
@@ -164,7 +164,7 @@ def test_an_edited_state_file_is_adopted_by_resume_and_nonsense_is_put_aside(rig
 def test_with_several_unfinished_runs_one_must_be_named(rig: Rig) -> None:
     rig.workflow(HUMAN)
     runs = [rig.run("--no-wait").run for _ in range(2)]
-    refused = rig.orc("approve")
+    refused = rig.ask("approve")
     assert refused.code == 2, refused
     assert all(run in refused.err for run in runs)
-    assert rig.orc("approve", runs[0]).code == 0
+    assert rig.ask("approve", runs[0]).code == 0

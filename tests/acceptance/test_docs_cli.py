@@ -15,16 +15,18 @@ HEAD = """# Command line
 
 This page is made from the help texts (`ORC_REWRITE=1 pytest tests/acceptance/test_docs_cli.py`); change those, not this.
 
-`orc`, `agent-orchestrator` and `python -m agent_orchestrator.cli` are the same program. Every command takes `--repo DIR` (without
-it, the repository around the current directory) and `--json` (one object on standard output, everything else on standard error).
-Run ids may be shortened to any unambiguous start; most commands find the run themselves when only one is unfinished.
+`orc`, `agent-orchestrator` and `python -m agent_orchestrator.cli` are the same program. Every command takes `--repo DIR`
+(without it, the repository around the current directory) and `--json` (one object on standard output, everything else on
+standard error). Run ids may be shortened to any unambiguous start; most commands find the run themselves when only one is
+unfinished.
 
-Errors are one sentence on standard error, beginning with `orc:`; with `--json` also `{"error": {"kind", "message", "exit_code"}}` on
-standard output. Colour appears on terminals only, and never when `NO_COLOR` is set. `ORC_DEBUG=1` shows the traceback of an internal error.
+Errors are one sentence on standard error, beginning with `orc:`; with `--json` also an object
+`{"error": {"kind", "message", "exit_code"}}` on standard output. Colour appears on terminals only, and never when `NO_COLOR`
+is set. `ORC_DEBUG=1` shows the traceback of an internal error.
 
-`--on-wait` and `--on-end` start a shell command beside the run, with RUN_ID, RUN_STATUS, RUN_REASON, WORKFLOW_NAME, STATE_FILE and
-WAITING_STEPS in its environment. They are notifications: the run never waits for them, one that takes longer than 60 s is stopped,
-and a failure is a warning.
+`--on-wait` and `--on-end` start a shell command beside the run, with RUN_ID, RUN_STATUS, RUN_REASON, WORKFLOW_NAME,
+STATE_FILE and WAITING_STEPS in its environment. They are notifications: the run never waits for them, one that takes longer
+than 60 s is stopped, and a failure is a warning.
 
 | exit code | meaning |
 |---|---|

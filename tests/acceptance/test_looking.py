@@ -29,14 +29,14 @@ def test_list_and_status_are_tables_that_fit_80_columns(rig: Rig, ended: str) ->
     rig.workflow(f"name: {'long' * 30}\nsteps: [{{id: {'step' * 20}, agent: coder, prompt: prompt.md}}]")
     assert rig.run().code == 0
     for command in (["list"], ["status"], ["status", ended], ["show", ended]):
-        shown = rig.orc(*command)
+        shown = rig.ask(*command)
         assert shown.code == 0, shown
         assert ended in shown.out
         assert max(len(line) for line in shown.out.splitlines() if "state:" not in line) <= 80, shown
-    newest, oldest = rig.orc("list", "--json").json["runs"]
+    newest, oldest = rig.ask("list", "--json").json["runs"]
     assert (oldest["run_id"], oldest["status"], oldest["done"], oldest["total"], oldest["failed"]) == (ended, "failed", 2, 3, 1)
     assert newest["status"] == "completed"
-    assert len(rig.orc("list", "--limit", "1", "--json").json["runs"]) == 1
+    assert len(rig.ask("list", "--limit", "1", "--json").json["runs"]) == 1
 
 
 def test_status_puts_unfinished_runs_first_and_says_who_drives_them(rig: Rig) -> None:
@@ -44,38 +44,38 @@ def test_status_puts_unfinished_runs_first_and_says_who_drives_them(rig: Rig) ->
     waiting = rig.run("--no-wait").run
     rig.workflow("name: later\nsteps: [{id: one, agent: coder, prompt: prompt.md}]")
     later = rig.run().run
-    status = rig.orc("status")
+    status = rig.ask("status")
     assert [line.split()[0] for line in status.out.splitlines()] == ["RUN", waiting, later], status
     assert f"nobody drives it: orc resume {waiting}" in status.out
-    one = rig.orc("status", waiting[:4])
+    one = rig.ask("status", waiting[:4])
     assert f"approval waits for a person: orc approve {waiting} approval" in one.out
-    steps = {step["id"]: step for step in rig.orc("status", waiting, "--json").json["steps"]}
+    steps = {step["id"]: step for step in rig.ask("status", waiting, "--json").json["steps"]}
     assert (steps["approval"]["status"], steps["approval"]["waits_for"]) == ("WAITING_ON_HUMAN", "a person")
 
 
 def test_show_has_the_state_document_and_what_it_does_not_carry(rig: Rig, ended: str) -> None:
-    shown = rig.orc("show", ended, "--json").json
+    shown = rig.ask("show", ended, "--json").json
     assert shown["state"] == rig.state(ended)
     assert shown["details"]["steps"]["code_review"]["feedback"][0]["error"] == "Gate failure: found P0 issues"
     assert [launch["exit_code"] for launch in shown["details"]["steps"]["coding"]["launches"]] == [0, 0]
     assert shown["usage"] == []
-    step = rig.orc("show", ended, "planning")
+    step = rig.ask("show", ended, "planning")
     for said in ("COMPLETED", "PLAN.md", "points = 3", "Created the plan", "i0.a1.l1.agent", "exit code 0"):
         assert said in step.out, step
-    assert rig.orc("show", ended, "planning", "--json").json["state"]["artifacts"] == ["PLAN.md"]
-    assert rig.orc("show", ended, "nowhere").code == 2
+    assert rig.ask("show", ended, "planning", "--json").json["state"]["artifacts"] == ["PLAN.md"]
+    assert rig.ask("show", ended, "nowhere").code == 2
 
 
 def test_logs_print_what_the_agents_wrote(rig: Rig, ended: str) -> None:
-    assert rig.orc("logs", ended, "coding").out == "coding at work\n"
-    assert rig.orc("logs", ended, "coding", "--err").out == "coding complains\n"
-    every = rig.orc("logs", ended).out
+    assert rig.ask("logs", ended, "coding").out == "coding at work\n"
+    assert rig.ask("logs", ended, "coding", "--err").out == "coding complains\n"
+    every = rig.ask("logs", ended).out
     assert re.findall(r"^==> (\w+)", every, re.M) == ["planning", "coding", "code_review"]
-    facts = rig.orc("logs", ended, "code_review", "--json").json["launches"]
+    facts = rig.ask("logs", ended, "code_review", "--json").json["launches"]
     assert [(one["step"], one["iteration"], one["kind"], one["out"]) for one in facts] == [
         ("code_review", 1, "agent", "code_review at work\n")
     ]
-    missing = rig.orc("logs", ended, "coding", "--attempt", "7")
+    missing = rig.ask("logs", ended, "coding", "--attempt", "7")
     assert (missing.code, "no output" in missing.err) == (2, True), missing
 
 
@@ -99,7 +99,7 @@ def test_watch_exits_with_the_code_of_the_run_and_says_when_nobody_drives_it(rig
     waiting = rig.run("--no-wait").run
     watching = rig.start("watch")
     watching.wait_for("approval")
-    assert rig.orc("approve", waiting).code == 0
+    assert rig.ask("approve", waiting).code == 0
     assert rig.orc("resume", waiting).code == 0
     done = watching.end()
     assert done.code == 0, done
@@ -108,11 +108,11 @@ def test_watch_exits_with_the_code_of_the_run_and_says_when_nobody_drives_it(rig
 
 
 def test_history_tells_every_fact_in_words_or_as_json_lines(rig: Rig, ended: str) -> None:
-    told = rig.orc("history", ended)
+    told = rig.ask("history", ended)
     assert told.code == 0, told
     for said in ("workflow line, 3 steps", "taken up by process", "loops back to coding", "ended, failed: failed: code_review"):
         assert said in told.out, told
-    lines = [json.loads(line) for line in rig.orc("history", ended, "--json").out.splitlines()]
+    lines = [json.loads(line) for line in rig.ask("history", ended, "--json").out.splitlines()]
     assert lines[0]["event"] == {"event": "run_began", "workflow": "line", "steps": 3}
     assert lines[-1]["event"]["event"] == "ended"
     assert [line["seq"] for line in lines] == sorted(line["seq"] for line in lines)
@@ -122,7 +122,7 @@ def test_history_tells_every_fact_in_words_or_as_json_lines(rig: Rig, ended: str
 def test_colour_and_control_characters_do_not_reach_a_pipe(rig: Rig) -> None:
     rig.play({"planning": {"report": {"status": "FAILED", "summary": "\x1b[31mred\x07"}}})
     failed = rig.run("--max-attempts", "1")
-    for shown in (failed, rig.orc("status", failed.run), rig.orc("show", failed.run, "planning"), rig.orc("history", failed.run)):
+    for shown in (failed, rig.ask("status", failed.run), rig.ask("show", failed.run, "planning"), rig.ask("history", failed.run)):
         assert "\x1b" not in shown.out, shown
         assert "\x07" not in shown.out, shown
 
@@ -130,8 +130,8 @@ def test_colour_and_control_characters_do_not_reach_a_pipe(rig: Rig) -> None:
 def test_looking_creates_nothing_where_there_are_no_runs(rig: Rig) -> None:
     before = sorted(rig.repo.rglob("*"))
     for command in (["list"], ["status"], ["list", "--json"]):
-        assert rig.orc(*command).code == 0
-    assert rig.orc("show", "abc").code == 2
+        assert rig.ask(*command).code == 0
+    assert rig.ask("show", "abc").code == 2
     assert sorted(rig.repo.rglob("*")) == before
 
 
@@ -139,6 +139,6 @@ def test_a_run_may_be_named_by_the_start_of_its_id(rig: Rig) -> None:
     for run in ("abc-1", "abc-2"):
         assert rig.run("--run-id", run).code == 0
     wait_until(lambda: len(rig.launches()) == 6)
-    assert rig.orc("show", "abc-2", "--json").json["run_id"] == "abc-2"
-    both = rig.orc("show", "abc")
+    assert rig.ask("show", "abc-2", "--json").json["run_id"] == "abc-2"
+    both = rig.ask("show", "abc")
     assert (both.code, "abc-2, abc-1" in both.err) == (2, True), both

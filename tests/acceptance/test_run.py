@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -170,7 +172,7 @@ def test_hooks_get_the_facts_of_the_run_and_their_failure_is_a_warning(rig: Rig)
     waiting = rig.run("--no-wait", "--on-wait", say)
     state = f"{rig.repo}/.agents/runs/{waiting.run}/run_state.json"
     assert told.read_text() == f"{waiting.run} waiting human [approval] {state}\n"
-    assert rig.orc("approve").code == 0
+    assert rig.ask("approve").code == 0
     ended = rig.orc("resume", "--on-end", f"{say}; exit 7")
     assert ended.code == 0, ended
     assert told.read_text().splitlines()[-1] == f"{waiting.run} completed human [] {state}"
@@ -190,6 +192,25 @@ def test_a_reader_that_goes_away_does_not_stop_the_run(rig: Rig) -> None:
         rig.open("go")
         assert (process.wait(30), process.stderr.read()) == (0, "")
     assert rig.state(run)["steps"]["code_review"]["status"] == "COMPLETED"
+
+
+@pytest.mark.parametrize("no_colour", [False, True])
+def test_on_a_terminal_the_table_is_live_and_colour_can_be_refused(rig: Rig, no_colour: bool) -> None:
+    (rig.repo / "script.yaml").write_text('- {step: "*", takes: 0.05s}\n')
+    ours, theirs = pty.openpty()
+    environ = rig.environment({"TERM": "xterm-256color"} | ({"NO_COLOR": "1"} if no_colour else {}))
+    command = [*ORC, "run", "--workflow", "workflow.yaml", "--rehearse", "script.yaml"]
+    with subprocess.Popen(command, cwd=rig.repo, env=environ, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # how Linux says that the other end is closed
+            while block := os.read(ours, 4096):
+                shown += block
+        os.close(ours)
+    assert process.returncode == 0, shown
+    assert b"planner at work (attempt 1)" in shown
+    assert b"completed: 3/3 steps" in shown
+    assert bool(re.search(rb"\x1b\[[0-9;]*[39]\dm", shown)) is not no_colour
 
 
 def test_variables_environment_and_wrapper_arguments_reach_the_agent(rig: Rig) -> None:
@@ -213,7 +234,7 @@ def test_a_worktree_run_leaves_the_tree_alone(rig: Rig) -> None:
     done = rig.run("--git-worktree", "--run-id", "apart")
     assert done.code == 0, done
     assert rig.state("apart")["repo_dir"] == f"{rig.repo}/.agents/worktrees/apart"
-    assert os.listdir(rig.repo / ".agents" / "worktrees") == ["apart"]
+    assert [path.name for path in (rig.repo / ".agents" / "worktrees").iterdir()] == ["apart"]
     status = subprocess.run(["git", "status", "--porcelain"], cwd=rig.repo, check=True, capture_output=True, text=True)
     assert status.stdout == ""
 

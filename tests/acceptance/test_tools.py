@@ -13,21 +13,21 @@ from tests.acceptance.rig import HUMAN, Rig
 
 
 def test_validate_says_every_fault_of_a_workflow_with_its_line(rig: Rig) -> None:
-    good = rig.orc("validate", "workflow.yaml", "--repo", ".")
+    good = rig.ask("validate", "workflow.yaml", "--repo", ".")
     assert (good.code, good.out) == (0, "workflow.yaml is valid: workflow line, 3 steps.\n"), good
     rig.workflow("steps:\n  - {id: a, agent: x, prompt: p.md, need: [b]}\n  - {id: b, agent: x, prompt: p.md, needs: [zz]}\n")
-    bad = rig.orc("validate", "workflow.yaml")
+    bad = rig.ask("validate", "workflow.yaml")
     assert bad.code == 2, bad
     assert "workflow.yaml:2:" in bad.err
     assert "workflow.yaml:3:" in bad.err
-    facts = rig.orc("validate", "workflow.yaml", "--json")
+    facts = rig.ask("validate", "workflow.yaml", "--json")
     assert (facts.code, facts.json["valid"], len(facts.json["problems"])) == (2, False, 2), facts
 
 
 def test_validate_looks_for_prompts_only_in_a_given_repository(rig: Rig) -> None:
     rig.workflow("steps:\n  - id: a\n    agent: x\n    prompt: nowhere.md\n")
-    assert rig.orc("validate", "workflow.yaml").code == 0
-    missing = rig.orc("validate", "workflow.yaml", "--repo", ".")
+    assert rig.ask("validate", "workflow.yaml").code == 0
+    missing = rig.ask("validate", "workflow.yaml", "--repo", ".")
     assert missing.code == 2, missing
     assert "workflow.yaml:4:13: step a: the prompt nowhere.md does not exist" in missing.err
 
@@ -35,33 +35,33 @@ def test_validate_looks_for_prompts_only_in_a_given_repository(rig: Rig) -> None
 def test_validate_says_every_fault_of_a_state_file_with_its_line(rig: Rig) -> None:
     run = rig.run().run
     file = rig.repo / ".agents" / "runs" / run / "run_state.json"
-    assert rig.orc("validate", str(file)).code == 0
+    assert rig.ask("validate", str(file)).code == 0
     text = file.read_text()
     copy = rig.side / "copy.json"
     copy.write_text(text.replace('"COMPLETED"', '"FINISHED"', 1).replace('"attempts": 1', '"attempts": -1', 1))
-    bad = rig.orc("validate", str(copy))
+    bad = rig.ask("validate", str(copy))
     assert bad.code == 2, bad
     lines = [number for number, line in enumerate(copy.read_text().splitlines(), 1) if "FINISHED" in line or ": -1" in line]
     for number, field in zip(lines, ("status", "attempts"), strict=True):
         assert f"copy.json:{number}:" in bad.err
         assert f"steps.planning.{field}: " in bad.err
     copy.write_text(text[:100])
-    torn = rig.orc("validate", str(copy))
+    torn = rig.ask("validate", str(copy))
     assert (torn.code, "is not JSON" in torn.err) == (2, True), torn
 
 
 def test_init_writes_a_workflow_that_runs_and_never_overwrites(rig: Rig) -> None:
     (rig.repo / "workflow.yaml").unlink()
-    made = rig.orc("init")
+    made = rig.ask("init")
     assert made.code == 0, made
-    assert rig.orc("validate", "workflow.yaml", "--repo", ".").code == 0
+    assert rig.ask("validate", "workflow.yaml", "--repo", ".").code == 0
     played = (rig.repo / "rehearsal.yaml").read_text().replace("takes: 1s", "takes: 0.01s")
     (rig.repo / "rehearsal.yaml").write_text(played)
     run = rig.orc("run", "--workflow", "workflow.yaml", "--rehearse", "rehearsal.yaml")
     assert run.code == 0, run
     assert "review    loops back to code" in run.out
     (rig.repo / "workflow.yaml").write_text("mine")
-    again = rig.orc("init", "--json")
+    again = rig.ask("init", "--json")
     assert (again.code, again.json["written"]) == (0, []), again
     assert (rig.repo / "workflow.yaml").read_text() == "mine"
     assert (rig.repo / ".gitignore").read_text().count(".agents/") == 1
@@ -88,30 +88,30 @@ def test_doctor_finds_the_tools_the_store_and_runs_that_nobody_drives(rig: Rig) 
 
 
 def test_schemas_are_listed_and_printed_and_accept_what_we_write(rig: Rig) -> None:
-    listed = rig.orc("schema", "--json").json["schemas"]
+    listed = rig.ask("schema", "--json").json["schemas"]
     assert list(listed) == ["run-state", "workflow", "report"]
     run = rig.run().run
     report = json.loads((rig.repo / ".agents" / "runs" / run / "reports" / f"{run}__coding.json").read_text())
     samples = {"run-state": rig.state(run), "report": report, "workflow": {"steps": [{"id": "a", "agent": "b", "prompt": "c"}]}}
     for name, sample in samples.items():
-        printed = rig.orc("schema", name)
+        printed = rig.ask("schema", name)
         assert printed.code == 0, printed
         validator = jsonschema_rs.validator_for(printed.json)
         assert list(validator.iter_errors(sample)) == []
         assert not validator.is_valid({})
-    assert rig.orc("schema", "nothing").code == 2
+    assert rig.ask("schema", "nothing").code == 2
 
 
 def test_prune_is_a_dry_run_until_told_and_forgets_everything_of_a_run(rig: Rig) -> None:
     runs = [rig.run("--run-id", name).run for name in ("one", "two")]
     rig.workflow(HUMAN)
     waiting = rig.run("--no-wait").run
-    dry = rig.orc("prune", "--older-than", "0", "--json")
+    dry = rig.ask("prune", "--older-than", "0", "--json")
     assert dry.json == {"deleted": [], "would_delete": ["two", "one"], "kept": {}}
-    assert rig.orc("prune", "--yes").out == "There is nothing to prune.\n"
-    done = rig.orc("prune", "--older-than", "0", "--keep", "1", "--yes", "--json")
+    assert rig.ask("prune", "--yes").out == "There is nothing to prune.\n"
+    done = rig.ask("prune", "--older-than", "0", "--keep", "1", "--yes", "--json")
     assert done.json["deleted"] == ["one"], done
-    assert {run["run_id"] for run in rig.orc("list", "--json").json["runs"]} == {"two", waiting}
+    assert {run["run_id"] for run in rig.ask("list", "--json").json["runs"]} == {"two", waiting}
     assert not (rig.repo / ".agents" / "runs" / "one").exists()
     assert not (rig.repo / ".git" / "orc" / "launches" / "one").exists()
     assert (rig.repo / ".agents" / "runs" / runs[1]).exists()
@@ -123,11 +123,11 @@ def test_prune_keeps_a_worktree_with_work_that_nobody_merged(rig: Rig) -> None:
     for run in ("clean", "dirty"):
         assert rig.run("--git-worktree", "--run-id", run).code == 0
     (rig.repo / ".agents" / "worktrees" / "dirty" / "new.txt").write_text("work")
-    pruned = rig.orc("prune", "--older-than", "0", "--yes", "--json")
+    pruned = rig.ask("prune", "--older-than", "0", "--yes", "--json")
     assert pruned.json["deleted"] == ["clean"], pruned
     assert "uncommitted changes" in pruned.json["kept"]["dirty"]
     assert (rig.repo / ".agents" / "worktrees" / "dirty" / "new.txt").exists()
-    assert rig.orc("show", "dirty").code == 0
+    assert rig.ask("show", "dirty").code == 0
 
 
 def test_version_is_printed_in_three_ways(rig: Rig) -> None:

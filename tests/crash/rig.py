@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jsonschema_rs
 import msgspec
@@ -125,6 +125,9 @@ class Rig:
 class Orc:
     """One `orc` process; what it says goes to a file, so that it never waits for a reader."""
 
+    started: ClassVar[list[Orc]] = []
+    """All of a test, so that none outlives it."""
+
     def __init__(self, repo: Path, said: Path, arguments: tuple[str, ...]) -> None:
         self.arguments, self._said = arguments, said
         with said.open("wb") as out:
@@ -136,6 +139,7 @@ class Orc:
                 stdout=out,
                 stderr=out,
             )
+        Orc.started.append(self)
 
     @property
     def said(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.core.events import Ended, StopReason, TakenUp
+from agent_orchestrator.core.events import Ended, StopReason
 from tests.crash.rig import Orc, Rig, Watcher, wait_until
 
 KILLS_PER_TEST = 11
@@ -94,19 +94,3 @@ def test_a_run_killed_at_random_moments_loses_nothing_and_starts_nothing_twice(s
         check_run(rig, run)
         (rig.side / "agents.log").unlink()
     assert kills == KILLS_PER_TEST
-
-
-def test_every_process_that_takes_a_run_up_says_so_in_the_journal(repo: Path) -> None:
-    rig = Rig(repo, TWELVE_STEPS)
-    rig.hold("plan")
-    for orc in (rig.run("taken"), rig.start("resume", "taken"), rig.start("resume", "taken")):
-        orc.wait_for("run taken")
-        wait_until(lambda: rig.log())
-        taken = rig.fold("taken")[1]
-        wait_until(lambda taken=taken: True)
-        orc.kill()
-    rig.let_go()
-    assert rig.start("resume", "taken").end() == 0
-    _, events = rig.fold("taken")
-    assert len([event for event in events if isinstance(event, TakenUp)]) >= 2
-    check_run(rig, "taken")

@@ -20,9 +20,7 @@ RESUME = """python -m agent_orchestrator.cli run \\
 
 VIEW = "cat .agents/runs/<run_id>/run_state.json | jq ."
 STEP = "cat .agents/runs/<run_id>/run_state.json | jq '.steps.coding'"
-FAILED = (
-    """cat .agents/runs/<run_id>/run_state.json | jq '.steps | to_entries | map(select(.value.status == "FAILED"))'"""
-)
+FAILED = """cat .agents/runs/<run_id>/run_state.json | jq '.steps | to_entries | map(select(.value.status == "FAILED"))'"""
 ITERATIONS = (
     "cat .agents/runs/<run_id>/run_state.json | jq '.steps | to_entries | map({key: .key, iterations: .value.iteration_count})'"
 )
@@ -47,9 +45,7 @@ def shell(rig: Rig, line: str, cwd: Path | None = None) -> Result:
         python.chmod(0o755)
     environ = rig.environment() | {"PATH": f"{rig.side / 'bin'}:{os.environ['PATH']}"}
     filled = line.replace("/path/to/repo", str(rig.repo))
-    done = subprocess.run(
-        ["sh", "-c", filled], cwd=cwd or rig.repo, env=environ, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["sh", "-c", filled], cwd=cwd or rig.repo, env=environ, capture_output=True, text=True, check=False)
     return Result((line,), done.returncode, done.stdout, done.stderr)
 
 

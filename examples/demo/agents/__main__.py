@@ -2,7 +2,7 @@
 
     python3 agents        the orchestrator says in AGENT_ID which of them is wanted
 
-Each launch writes a line to LAUNCH_LOG first, so that everybody can count how often an agent was started.
+Each launch first writes a line to launches.log beside this folder, so that anybody can count the starts.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
+
+from tools import FOLDER
 
 ROLES = ("planner", "coder", "reviewer", "presenter")
 
 
 def main() -> int:
     role = os.environ["AGENT_ID"]
-    with Path(os.environ["LAUNCH_LOG"]).open("a", encoding="utf-8") as log:
+    with (FOLDER / "launches.log").open("a", encoding="utf-8") as log:
         log.write(f"{os.environ['STEP_ID']} iteration {os.environ['ITERATION']} process {os.getpid()}\n")
     if role not in ROLES:
         print(f"nobody here plays {role}", file=sys.stderr)

@@ -12,7 +12,7 @@ import re
 import time
 from pathlib import Path
 
-from work import failed_tests, report, run_tests, say
+from tools import FOLDER, failed_tests, report, run_tests, say
 
 FILE = Path("pages/__init__.py")
 REMEDIES = {
@@ -39,12 +39,13 @@ def work() -> None:
         edit(complaints)
         code, _ = run_tests()
         say(f"all tests {'pass' if code == 0 else 'do not pass'}")
-    report(status="COMPLETED" if code == 0 else "FAILED", artifacts=[str(FILE)], logs=[f"took care of {test}" for test in complaints])
+    status = "COMPLETED" if code == 0 else "FAILED"
+    report(status=status, artifacts=[str(FILE)], logs=[f"took care of {test}" for test in complaints])
 
 
 def think() -> None:
     """Works visibly until the demonstration has shown what it wants to show: no machine is too slow for it then."""
-    enough = Path(os.environ["ENOUGH_THOUGHT"])
+    enough = FOLDER / "enough-thought"
     started = time.monotonic()
     number = 0
     while not enough.exists() and time.monotonic() - started < THINKING_MAX_S:

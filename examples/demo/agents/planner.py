@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from work import failed_tests, report, run_tests, say
+from tools import failed_tests, report, run_tests, say
 
 
 def work() -> None:

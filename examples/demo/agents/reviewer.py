@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from work import report, run, say
+from tools import report, run, say
 
 
 def work() -> None:

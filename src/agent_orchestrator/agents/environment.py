@@ -93,6 +93,8 @@ def _told(entry: Mapping[str, Any]) -> str:
 
 
 def _lines(name: str, value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [line for key, inner in value.items() for line in _lines(f"{name} {key.replace('_', ' ')}", inner)]
     if isinstance(value, list | tuple) and all(isinstance(item, str) and "\n" not in item for item in value):
         return [f"- {name}:", *(f"  - {item}" for item in value)]
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -69,6 +69,8 @@ class ScriptedAgent:
         part = _part(task)
         try:
             rule = _rule_for(_rules(task.effect.agent), part)
+            if rule is UNSCRIPTED:
+                return Verdict()
             played = play(rule, part)
         except (OrcError, ValueError) as error:
             return Verdict(failure=Failure(kind=FailureKind.SPEC, message=f"The script cannot be played: {error}"))

@@ -17,6 +17,7 @@ from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import Edited, Input, Resume
 from agent_orchestrator.core.units import iso
+from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.engine.launches import Standing
@@ -47,9 +48,16 @@ def take_up(orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any] 
         resume = Resume(id=uuid.uuid4().hex, changes=changes or {})
         for event in folded.system.decide(folded.state, resume, now_us):
             if isinstance(event, DirectiveRefused):
+                _print_ended(orchestrator, run, folded)
                 raise Refused(why=f"Run {run.id} cannot go on: {event.why}.")
         inputs.append(resume)
     return TakeUp(inputs=tuple(inputs), notes=tuple(notes))
+
+
+def _print_ended(orchestrator: Orchestrator, run: StoredRun, folded: Folded) -> None:
+    """A process that died between the last fact and its print-out left an old file, or somebody deleted it."""
+    if folded.state.lifecycle.ended:
+        orchestrator.drive(run, Silent(), lambda driver: False)
 
 
 def _anything_alive(orchestrator: Orchestrator, folded: Folded) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import CameLate, Event, TakenUp
 from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Input
+from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.limits import SHORTAGE_BASE_S, SHORTAGE_CAP_S
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
@@ -47,6 +48,7 @@ class Driver:
         self.child_env = engine.world.child_env(run.context.pass_env)
         self._summary: Summary | None = None
         self._summary_us = 0
+        self._phase: Phase | None = None
         self._folded = fold(engine.store, system, run)
         self.slots = Slots(self)
 
@@ -158,21 +160,25 @@ class Driver:
         return events
 
     def _part(self, events: list[Event], taken: list[Input], now_us: int) -> Append:
-        summary = self.summary()
-        before = self._summary
-        news = before is None or (summary.status, summary.stop) != (before.status, before.stop)
-        news = news or (summary != before and now_us - self._summary_us >= SUMMARY_EVERY_US)
-        if news:
-            self._summary, self._summary_us = summary, now_us
         return Append(
             run=self.run.id,
             expected_seq=self._folded.seq,
             at_us=now_us,
             body=encode_events(events) if events else None,
-            summary=summary if news else None,
-            taken=tuple(what.id for what in taken if isinstance(what, DIRECTIVES)),
-            usage=tuple(row for what in taken if (row := self._usage(what))),
+            summary=self._news(now_us),
+            taken=tuple([what.id for what in taken if isinstance(what, DIRECTIVES)]),
+            usage=tuple([row for what in taken if (row := self._usage(what))]),
         )
+
+    def _news(self, now_us: int) -> Summary | None:
+        """The summary, when the list of runs should have it: a busy run's at most twice a second."""
+        state = self.state
+        if state.doing.active and state.lifecycle.phase is self._phase and now_us - self._summary_us < SUMMARY_EVERY_US:
+            return None
+        self._phase, self._summary_us = state.lifecycle.phase, now_us
+        summary, before = self.summary(), self._summary
+        self._summary = summary
+        return summary if summary != before else None
 
     def _usage(self, what: Input) -> UsageRow | None:
         if not isinstance(what, AgentEnded) or what.usage is None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
+
+# Not importlib.resources: its import costs as much as a bare interpreter.
+SQL = Path(__file__).parent / "sql"
 
 
 @cache
 def queries() -> dict[str, str]:
     """Statement text by name."""
-    text = resources.files(__package__).joinpath("sql/queries.sql").read_text("utf-8")
+    text = (SQL / "queries.sql").read_text("utf-8")
     parts = re.split(r"^-- name: (\w+)\n", text, flags=re.M)
     return {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -18,6 +21,4 @@ def queries() -> dict[str, str]:
 @cache
 def migrations() -> list[str]:
     """Migration scripts in order; the n-th brings the schema to version n."""
-    folder = resources.files(__package__).joinpath("sql/migrations")
-    files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
-    return [entry.read_text("utf-8") for entry in files]
+    return [file.read_text("utf-8") for file in sorted((SQL / "migrations").glob("*.sql"))]

@@ -11,7 +11,7 @@ import contextlib
 import fcntl
 import os
 import select
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import apsw
@@ -47,6 +47,8 @@ class SqliteStore:
         self._folder = folder
         self._sql = queries()
         self._keys: dict[str, int] = {}
+        self._seqs: dict[str, int] = {}
+        """The last sequence number this process wrote, by run; the unique index tells when another process wrote more."""
         with translated(self.path):
             if create:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +71,6 @@ class SqliteStore:
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", "full")
         db.pragma("fullfsync", True)
-        db.pragma("foreign_keys", True)
 
     def _pragma(self, name: str) -> int:
         value = self._db.pragma(name)
@@ -116,6 +117,7 @@ class SqliteStore:
             yield
             self._db.execute("COMMIT")
         except BaseException:
+            self._seqs.clear()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
@@ -161,11 +163,14 @@ class SqliteStore:
             return Conflict(run=part.run, expected=part.expected_seq, found=-1)
         execute, sql = self._db.execute, self._sql
         if part.body is not None:
-            # The insert is the run's savepoint: it is its first statement, and one that does not fit leaves no trace.
-            execute(sql["insert_event"], (key, part.expected_seq + 1, part.at_us, part.body))
-            if not self._db.changes():
-                found = execute(sql["last_seq"], (key,)).fetchone()
-                return Conflict(run=part.run, expected=part.expected_seq, found=found[0] if found else -1)
+            # A part that does not fit is answered before it wrote anything: that is its savepoint.
+            if self._seqs.get(part.run) != part.expected_seq and (found := self._last_seq(key)) != part.expected_seq:
+                return Conflict(run=part.run, expected=part.expected_seq, found=found)
+            try:
+                execute(sql["insert_event"], (key, part.expected_seq + 1, part.at_us, part.body))
+            except apsw.ConstraintError:
+                return Conflict(run=part.run, expected=part.expected_seq, found=self._last_seq(key))
+            self._seqs[part.run] = part.expected_seq + 1
         if part.summary is not None:
             execute(sql["update_summary"], (key, _encode(part.summary), part.at_us))
         for directive in part.taken:
@@ -179,6 +184,10 @@ class SqliteStore:
             execute(sql["insert_printed"], (key, printed.path, _encode(printed.identity)))
             execute(sql["forget_printed"], (key, printed.path, PRINTED_KEPT))
         return None
+
+    def _last_seq(self, key: int) -> int:
+        found = self._db.execute(self._sql["last_seq"], (key,)).get
+        return found if isinstance(found, int) else 0
 
     def _key(self, run: str) -> int | None:
         key = self._keys.get(run)
@@ -280,17 +289,20 @@ class SqliteStore:
 
     def rename(self, run: str, to: str) -> None:
         """Gives a run another id."""
-        self._write(lambda: self._db.execute(self._sql["rename_run"], (run, to)))
-        self._keys.pop(run, None)
+        with translated(self.path), self._writing():
+            self._db.execute(self._sql["rename_run"], (run, to))
+        self._forget(run)
 
     def delete(self, run: str) -> None:
         """Forgets a run and everything of it."""
-        self._write(lambda: self._db.execute(self._sql["delete_run"], (run,)))
-        self._keys.pop(run, None)
-
-    def _write(self, action: Callable[[], object]) -> None:
         with translated(self.path), self._writing():
-            action()
+            for name in ("delete_events", "delete_inbox", "delete_usage", "delete_printed", "delete_run"):
+                self._db.execute(self._sql[name], (self._key(run),))
+        self._forget(run)
+
+    def _forget(self, run: str) -> None:
+        self._keys.pop(run, None)
+        self._seqs.pop(run, None)
 
     def reserve(self, *, release: bool) -> None:
         """Keeps or gives up a file of a megabyte."""

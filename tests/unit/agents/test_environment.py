@@ -82,11 +82,11 @@ def test_feedback_is_told_below_the_prompt() -> None:
         {},
         [
             {"step": "review", "iteration": 0, "error": "Gate failure: P0", "logs": ["one", "two"], "empty": ""},
-            {"attempt": 2, "tail": "line\n```\nmore", "metrics": {"score": 3}},
+            {"attempt": 2, "tail": "line\n```\nmore", "check": {"exit_code": 3}},
         ],
     )
     assert told == (
         f"Write it.\n\n{FEEDBACK_TITLE}\n\nOldest first; deal with the last one.\n\n"
         "### step review, iteration 0\n\n- error: Gate failure: P0\n- logs:\n  - one\n  - two\n\n"
-        '### attempt 2\n\n- tail:\n\n````\nline\n```\nmore\n````\n\n- metrics: {"score": 3}\n'
+        '### attempt 2\n\n- tail:\n\n````\nline\n```\nmore\n````\n\n- check exit code: 3\n'
     )

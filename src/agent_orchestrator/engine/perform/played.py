@@ -43,7 +43,7 @@ class PlayedWork:
         delay_s = self._agent.delay_s(self._task)
         limit_s = self.effect.timeout_s if self.effect.timeout_s is not None else math.inf
         if delay_s == 0:
-            self._timer = loop.call_soon(self._act)
+            self._act()
         elif delay_s <= limit_s and delay_s != math.inf:
             self._timer = loop.call_later(delay_s, self._act)
         elif limit_s != math.inf:

@@ -8,11 +8,11 @@ INSERT INTO runs (id, system, name, context, spec, summary, created_us, updated_
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7);
 
 -- name: insert_event
-INSERT INTO events (run, seq, at_us, body)
-SELECT ?1, ?2, ?3, ?4 WHERE (SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1) = ?2 - 1;
+INSERT INTO events (run, seq, at_us, body) VALUES (?1, ?2, ?3, ?4);
 
+-- Ordered and limited: max(seq) inside an expression walks all rows of the run.
 -- name: last_seq
-SELECT coalesce(max(seq), 0) FROM events WHERE run = ?1;
+SELECT seq FROM events WHERE run = ?1 ORDER BY seq DESC LIMIT 1;
 
 -- name: update_summary
 UPDATE runs SET summary = ?2, updated_us = ?3 WHERE key = ?1;
@@ -59,5 +59,17 @@ WHERE ?1 IS NULL OR runs.id = ?1 ORDER BY at_us, effect, "offset";
 -- name: rename_run
 UPDATE runs SET id = ?2 WHERE id = ?1;
 
+-- name: delete_events
+DELETE FROM events WHERE run = ?1;
+
+-- name: delete_inbox
+DELETE FROM inbox WHERE run = ?1;
+
+-- name: delete_usage
+DELETE FROM usage WHERE run = ?1;
+
+-- name: delete_printed
+DELETE FROM printed WHERE run = ?1;
+
 -- name: delete_run
-DELETE FROM runs WHERE id = ?1;
+DELETE FROM runs WHERE key = ?1;

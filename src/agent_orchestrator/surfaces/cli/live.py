@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,8 @@ class Panel:
 
     def tell(self, line: str) -> None:
         """One line above the table."""
-        self._console.print(Text.from_ansi(line))
+        with contextlib.suppress(OSError):  # the terminal was hung up: the run goes on
+            self._console.print(Text.from_ansi(line))
 
     def draw(self, state: Any, summary: Summary, now_us: int) -> None:
         """The table as of now."""
@@ -55,11 +57,13 @@ class Panel:
             f"{summary.done}/{summary.total} done" + (f", {summary.failed} failed" if summary.failed else ""),
             summary.status,
         )
-        self._live.update(Group(table, bar), refresh=True)
+        with contextlib.suppress(OSError):
+            self._live.update(Group(table, bar), refresh=True)
 
     def close(self) -> None:
         """Takes the table away."""
-        self._live.stop()
+        with contextlib.suppress(OSError):
+            self._live.stop()
 
 
 def doing_words(effect: object) -> str:

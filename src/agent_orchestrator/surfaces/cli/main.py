@@ -6,6 +6,7 @@ when the command is used.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from agent_orchestrator.errors import InvalidSpec, OrcError
-from agent_orchestrator.surfaces.cli.exits import EXIT_CODES, FAILED, INTERRUPTED, USAGE
+from agent_orchestrator.surfaces.cli.exits import COMPLETED, EXIT_CODES, FAILED, INTERRUPTED, USAGE
 from agent_orchestrator.version import __version__
 
 COMMANDS = {
@@ -92,13 +93,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a name the terminal cannot show must not end a command
-    try:
-        code = _run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has seen enough. What Python still holds back goes nowhere, quietly.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
+    code = _run(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # The reader has seen enough. What Python still holds back goes nowhere, quietly.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return code
 
 
@@ -118,7 +119,7 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", INTERRUPTED, "Interrupted", wants_json)
     except BrokenPipeError:
-        raise
+        return COMPLETED
     except Exception as error:
         return _internal(error, wants_json)
     return code if isinstance(code, int) else 0
@@ -145,12 +146,12 @@ def _internal(error: Exception, wants_json: bool) -> int:
 
 
 def _fail(text: str, code: int, kind: str, wants_json: bool, more: dict[str, object] | None = None) -> int:
-    for line in text.splitlines():
-        sys.stderr.write(f"orc: {line}\n")
-    if wants_json:
-        import json
+    with contextlib.suppress(OSError):
+        for line in text.splitlines():
+            sys.stderr.write(f"orc: {line}\n")
+        if wants_json:
+            import json
 
-        sys.stdout.write(
-            json.dumps({"error": {"kind": kind, "message": text, "exit_code": code, **(more or {})}}, indent=2) + "\n"
-        )
+            error = {"kind": kind, "message": text, "exit_code": code, **(more or {})}
+            sys.stdout.write(json.dumps({"error": error}, indent=2) + "\n")
     return code

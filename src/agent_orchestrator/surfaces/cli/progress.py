@@ -49,7 +49,7 @@ class Writer:
         try:
             self._out.write(text + "\n")
             self._out.flush()
-        except BrokenPipeError:
+        except OSError:  # a closed pipe, or a terminal that was hung up
             self._gone = True
 
 

@@ -66,12 +66,13 @@ class Screen:
         """Rows under headers; the last column takes what is left and the widest of the others gives way."""
         cells = [[plain(cell) for cell in row] for row in rows]
         widths = self._fit([max(len(head), *(len(row[at]) for row in cells), 0) for at, head in enumerate(headers)])
-        self.line(self.paint(_row(headers, widths), "bold"))
+        lines = [self.paint(_row(headers, widths), "bold")]
         for row in cells:
             text = [shorten(cell, widths[at]).ljust(widths[at]) for at, cell in enumerate(row)]
             if status is not None:
                 text[status] = self.paint_status(text[status], row[status])
-            self.line(GAP.join(text).rstrip())
+            lines.append(GAP.join(text).rstrip())
+        self.line("\n".join(lines))
 
     def _fit(self, widths: list[int]) -> list[int]:
         room = self.width - len(GAP) * (len(widths) - 1)

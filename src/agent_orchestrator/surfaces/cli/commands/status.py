@@ -10,6 +10,7 @@ orc status
 orc status f8c1
 """
 
+UNFINISHED_SHOWN = 50
 ENDED_SHOWN = 5
 
 
@@ -41,7 +42,9 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
         elif not runs:
             screen.line(f"There are no runs in {orchestrator.settings.home}; `orc run` starts one.")
         else:
-            print_runs(orchestrator, screen, [*unfinished, *ended])
-            if (rest := len(runs) - len(unfinished) - len(ended)) > 0:
-                screen.line(f"… and {rest} more that ended; `orc list` lists them.")
+            shown = [*unfinished[:UNFINISHED_SHOWN], *ended]
+            print_runs(orchestrator, screen, shown)
+            if len(shown) < len(runs):
+                hidden = max(0, len(unfinished) - UNFINISHED_SHOWN)
+                screen.line(f"… and {len(runs) - len(shown)} more, {hidden} of them unfinished; `orc list --limit 0` lists all.")
     return 0

@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+FOLDER = Path(__file__).resolve().parent.parent
+"""The scratch folder of the demonstration."""
+
 _FAILED = re.compile(r"^FAILED (\S+)", re.M)
 
 

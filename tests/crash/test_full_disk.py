@@ -1,0 +1,100 @@
+"""A disk that is really full: a small file system is mounted as the repository, filled, and freed again."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_orchestrator.core.events import StopReason
+from tests.crash.rig import Rig, wait_until
+from tests.crash.test_interruptions import LINE
+
+SIZE = "12m"
+CHUNK_BYTES = 4096
+
+
+@pytest.fixture
+def small_repo(tmp_path: Path) -> Iterator[Path]:
+    """A repository on a file system of its own."""
+    home = tmp_path / "small"
+    home.mkdir()
+    mounted = os.getuid() == 0 and not subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(home)], capture_output=True, check=False
+    ).returncode
+    if not mounted:
+        pytest.skip("mounting a small file system needs root and the right to mount")
+    try:
+        for command in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "--message", "First"]):
+            subprocess.run(["git", *command], cwd=home, check=True)
+        yield home
+    finally:
+        subprocess.run(["umount", "--lazy", str(home)], check=True)
+
+
+def fill(repo: Path) -> Path:
+    """Writes until nothing more fits, to the last block."""
+    ballast = repo / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        while True:
+            try:
+                file.write(b"\0" * CHUNK_BYTES)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC  # noqa: PT017 - the loop ends here and nowhere else
+                return ballast
+
+
+def test_a_full_disk_is_said_and_loses_no_outcome(small_repo: Path, tmp_path: Path) -> None:
+    rig = Rig(small_repo, LINE, tmp_path / "side")
+    rig.hold("one")
+    orc = rig.run("full")
+    wait_until(lambda: rig.log("start", "one") and rig.state_file("full").exists())
+    ballast = fill(small_repo)
+    rig.let_go()
+    orc.wait_for("is full")
+    assert rig.starts() == {("one", "0"): 1}
+    orc.kill()
+    ballast.unlink()
+    resumed = rig.start("resume", "full")
+    assert resumed.end() == 0, resumed
+    state, _ = rig.fold("full")
+    assert state.lifecycle.stop is StopReason.COMPLETED
+    assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}
+    assert rig.steps("full")["one"]["attempts"] == 1
+    assert (small_repo / rig.steps("full")["one"]["report_path"]).is_file()
+
+
+def test_an_orchestrator_that_stays_goes_on_by_itself_when_there_is_space_again(small_repo: Path, tmp_path: Path) -> None:
+    rig = Rig(small_repo, LINE, tmp_path / "side")
+    rig.hold("one")
+    orc = rig.run("patient")
+    wait_until(lambda: rig.log("start", "one") and rig.state_file("patient").exists())
+    ballast = fill(small_repo)
+    rig.let_go()
+    orc.wait_for("is full")
+    ballast.unlink()
+    assert orc.end() == 0, orc
+    assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}
+    assert {step["status"] for step in rig.steps("patient").values()} == {"COMPLETED"}
+
+
+def test_taking_a_run_up_on_a_full_disk_fails_with_a_sentence_and_harms_nothing(small_repo: Path, tmp_path: Path) -> None:
+    rig = Rig(small_repo, LINE, tmp_path / "side")
+    rig.hold("one")
+    orc = rig.run("late")
+    wait_until(lambda: rig.log("start", "one"))
+    orc.kill()
+    ballast = fill(small_repo)
+    resumed = rig.start("resume", "late")
+    wait_until(lambda: "is full" in resumed.said or "No space left" in resumed.said or resumed.ended)
+    assert "Traceback" not in resumed.said, resumed
+    resumed.kill()
+    ballast.unlink()
+    rig.let_go()
+    again = rig.start("resume", "late")
+    assert again.end() == 0, again
+    assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}
