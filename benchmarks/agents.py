@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import resource
 import statistics
@@ -34,7 +35,7 @@ def handover(folder: Path) -> Iterator[Measure]:
         floor = statistics.median(bare.commits(100)) + statistics.median(bare_shim_s(folder) for _ in range(60))
         noting = rig.drive(rig.create(f"run{number}", chain(60, rig.prompt, agents=agents)))
         floor += statistics.median(bare.commits(100)) + statistics.median(bare_shim_s(folder) for _ in range(60))
-        gaps = [after - before for before, after in zip(noting.at_s, noting.at_s[1:], strict=False)]
+        gaps = [after - before for before, after in itertools.pairwise(noting.at_s)]
         ratios.append(2 * statistics.median(gaps[5:]) / floor)
     rig.close()
     bare.close()
@@ -60,14 +61,14 @@ async def _watch(rig: Rig, spec: WorkflowSpec) -> dict[str, float]:
     engine = Engine(rig.orchestrator.world(run), Noting())
     stalls = asyncio.create_task(_longest_stall())
     driven = asyncio.create_task(engine.drive(run, WORKFLOW, lambda driver: True))
-    while not driven.done() and _alive(rig) < LIVE:
+    while not driven.done() and _alive(rig) < LIVE:  # noqa: ASYNC110 - the directories fill without telling anybody
         await asyncio.sleep(0.2)
     start_stall_s = await _stop(stalls)
     await asyncio.sleep(2)
     before = resource.getrusage(resource.RUSAGE_SELF)
     await asyncio.sleep(QUIET_S)
     after = resource.getrusage(resource.RUSAGE_SELF)
-    memory = int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES / 1e6
+    memory = _memory_mb()
     stalls = asyncio.create_task(_longest_stall())
     summary = await driven
     assert summary.status == "completed", summary
@@ -78,6 +79,10 @@ async def _watch(rig: Rig, spec: WorkflowSpec) -> dict[str, float]:
         "start_stall_ms": 1000 * start_stall_s,
         "end_stall_ms": 1000 * await _stop(stalls),
     }
+
+
+def _memory_mb() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES / 1e6
 
 
 def _alive(rig: Rig) -> int:

@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from agent_orchestrator.engine.journal import fold
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.events import WorkflowEvent
 from benchmarks.measure import Measure, of_rounds
 from benchmarks.rig import Rig, chain
 
@@ -44,8 +46,9 @@ def cold_load(folder: Path) -> Iterator[Measure]:
 def _bare(database: Path) -> float:
     began = time.perf_counter()
     db = apsw.Connection(str(database))
-    decode = msgspec.json.Decoder(list[WORKFLOW.event_type]).decode
-    rows = db.execute("SELECT seq, at_us, body FROM events ORDER BY run, seq").fetchall()
+    event_type: Any = list[WorkflowEvent]
+    decode = msgspec.json.Decoder(event_type).decode
+    rows: Any = db.execute("SELECT seq, at_us, body FROM events ORDER BY run, seq").fetchall()
     decoded = [decode(body) for _, _, body in rows]
     db.close()
     took = time.perf_counter() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import statistics
 import subprocess
@@ -18,7 +19,7 @@ ROUNDS = 11
 
 
 def _gaps(at_s: list[float]) -> list[float]:
-    return [after - before for before, after in zip(at_s, at_s[1:], strict=False)]
+    return [after - before for before, after in itertools.pairwise(at_s)]
 
 
 def step_cost(folder: Path) -> Iterator[Measure]:

@@ -26,14 +26,14 @@ here = os.path.dirname(os.path.realpath(__file__))
 parser = argparse.ArgumentParser()
 for name in ("run-id", "step-id", "agent", "prompt", "repo", "report"):
     parser.add_argument("--" + name, required=True)
-given, _ = parser.parse_known_args()
+given, extra = parser.parse_known_args()
 step, iteration = given.step_id, os.environ["ITERATION"]
 with open(os.path.join(here, "launches.log"), "a") as log:
     log.write(f"{given.run_id} {step} {iteration} {os.environ['STEP_ATTEMPT']}\\n")
 with open(os.path.join(here, "parts.json")) as file:
     parts = json.load(file)
 part = parts.get(f"{step}@{iteration}", parts.get(step, {}))
-print(f"{step} at work", flush=True)
+print(f"{step} at work", *extra, flush=True)
 print(f"{step} complains", file=sys.stderr, flush=True)
 while "until" in part and not os.path.exists(os.path.join(here, part["until"])):
     time.sleep(0.01)
@@ -135,7 +135,7 @@ class Rig:
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
         with contextlib.chdir(self.repo), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main(arguments)
-        texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+        texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
         return Result(arguments, code, *texts)
 
     def ask_run(self, *arguments: str) -> Result:

@@ -35,7 +35,7 @@ than 60 s is stopped, and a failure is a warning.
 
 def _rendered() -> str:
     parts = [HEAD + "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()) + "\n"]
-    root = click.Context(orc, info_name="orc", terminal_width=100)
+    root = click.Context(orc, info_name="orc", terminal_width=100, **orc.context_settings)
     for name in COMMANDS:
         command = orc.get_command(root, name)
         assert command is not None

@@ -213,7 +213,13 @@ def test_on_a_terminal_the_table_is_live_and_colour_can_be_refused(rig: Rig, no_
     assert bool(re.search(rb"\x1b\[[0-9;]*[39]\dm", shown)) is not no_colour
 
 
-def test_variables_environment_and_wrapper_arguments_reach_the_agent(rig: Rig) -> None:
+def test_wrapper_arguments_are_passed_on_as_they_are(rig: Rig) -> None:
+    done = rig.run("--wrapper-arg", "--fast", "--wrapper-arg", "$HOME x")
+    assert done.code == 0, done
+    assert rig.ask("logs", done.run, "coding").out == "coding at work --fast $HOME x\n"
+
+
+def test_variables_and_environment_reach_the_agent(rig: Rig) -> None:
     agent = rig.side / "agent.sh"
     agent.write_text(f'#!/bin/sh\n{{ cat; echo "$COLOUR $SECRET_WORD $HIDDEN"; }} > {rig.side}/seen\n')
     agent.chmod(0o755)

@@ -13,7 +13,7 @@ from agent_orchestrator.errors import DiskFull, StoreCorrupt, StoreLocked, Store
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
-class translated:  # noqa: N801 - reads as what it does: `with translated(path):`
+class translated:
     """Maps what goes wrong inside to one of our errors; constraint errors are the caller's own business.
 
     A class, not a generator: it stands on the path of every commit.

@@ -88,5 +88,5 @@ def test_feedback_is_told_below_the_prompt() -> None:
     assert told == (
         f"Write it.\n\n{FEEDBACK_TITLE}\n\nOldest first; deal with the last one.\n\n"
         "### step review, iteration 0\n\n- error: Gate failure: P0\n- logs:\n  - one\n  - two\n\n"
-        '### attempt 2\n\n- tail:\n\n````\nline\n```\nmore\n````\n\n- check exit code: 3\n'
+        "### attempt 2\n\n- tail:\n\n````\nline\n```\nmore\n````\n\n- check exit code: 3\n"
     )

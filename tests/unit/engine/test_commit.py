@@ -1,0 +1,98 @@
+"""Group commit: one transaction per turn of the loop, whoever appends."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.engine.commit import Committer
+from agent_orchestrator.errors import Conflict, DiskFull
+from agent_orchestrator.store.port import Append
+from agent_orchestrator.testing.clock import FakeClock, run_jumping
+from agent_orchestrator.testing.store import new_run
+from tests.unit.engine.rig import Recorder, Rig, agent
+
+RUNS = ("one", "two", "three")
+
+
+def part(run: str, seq: int = 1) -> Append:
+    return Append(run=run, expected_seq=seq, at_us=5, body=b"[]")
+
+
+def filled() -> Recorder:
+    store = Recorder()
+    for run in RUNS:
+        store.create(*new_run(run))
+    store.batches.clear()
+    return store
+
+
+def test_everything_appended_in_one_turn_shares_one_transaction() -> None:
+    store = filled()
+
+    async def main() -> None:
+        committer = Committer(store, asyncio.get_running_loop())
+        for seq in (1, 2):
+            await asyncio.gather(*(committer.append(part(run, seq)) for run in RUNS))
+
+    run_jumping(main(), FakeClock())
+    assert [[one.run for one in batch] for batch in store.batches] == [list(RUNS), list(RUNS)]
+
+
+def test_nothing_is_durable_before_its_future_is_done() -> None:
+    store = filled()
+
+    async def main() -> None:
+        done = Committer(store, asyncio.get_running_loop()).append(part("one"))
+        assert not done.done()
+        assert len(store.rows("one")) == 1
+        await done
+        assert len(store.rows("one")) == 2
+
+    run_jumping(main(), FakeClock())
+    assert len(store.batches) == 1
+
+
+def test_a_conflict_answers_one_part_and_any_other_error_all() -> None:
+    store = filled()
+
+    async def main() -> list[list[object]]:
+        committer = Committer(store, asyncio.get_running_loop())
+        first = await asyncio.gather(
+            *(committer.append(part(run, seq)) for run, seq in (("one", 1), ("two", 7))), return_exceptions=True
+        )
+        store.refuse(DiskFull(path="orc.db"))
+        second = await asyncio.gather(*(committer.append(part(run, 2)) for run in ("one", "three")), return_exceptions=True)
+        return [list(first), list(second)]
+
+    first, second = run_jumping(main(), FakeClock())
+    assert [type(answer) for answer in first] == [type(None), Conflict]
+    assert [type(answer) for answer in second] == [DiskFull, DiskFull]
+
+
+def test_somebody_who_no_longer_waits_does_not_stop_the_others() -> None:
+    store = filled()
+
+    async def main() -> None:
+        committer = Committer(store, asyncio.get_running_loop())
+        gone, kept = committer.append(part("one")), committer.append(part("two"))
+        gone.cancel()
+        await kept
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+
+    run_jumping(main(), FakeClock())
+    assert [len(store.rows(run)) for run in ("one", "two")] == [2, 2], "what was appended is appended"
+
+
+def test_runs_that_are_ready_together_are_committed_together(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    names = [f"run{number}" for number in range(50)]
+    runs = [rig.toys(agent("a", name, agent=AgentChoice(name="scripted")), run=name) for name in names]
+    assert {summary.status for summary in rig.drive_all(runs)} == {"completed"}
+    facts = [[part.run for part in batch if part.body is not None] for batch in rig.store.batches]
+    assert sum(len(batch) for batch in facts) == 100, "taken up, done"
+    assert len([batch for batch in facts if batch]) <= 4

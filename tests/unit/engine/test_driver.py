@@ -1,0 +1,257 @@
+"""The driver's rules: durable before anything acts, one tick for all inputs, and a refused append changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.events import CameLate, DirectiveRefused, Ended, Paused, StopReason, TakenUp
+from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.inputs import Abort, AgentEnded, Answer, Directive, Pause, Resume, Usage
+from agent_orchestrator.engine.engine import Engine
+from agent_orchestrator.errors import Conflict, DiskFull, StoreCorrupt, StoreLocked
+from agent_orchestrator.store.port import Append
+from agent_orchestrator.testing.world import Part
+from tests.unit.engine.rig import Rig, agent, named
+from tests.unit.engine.toy import Did, ToyState, Wanted
+
+FULL = DiskFull(path="orc.db")
+BUSY = StoreLocked(path="orc.db", seconds=10)
+
+
+def post(rig: Rig, directive: Directive, run: str = "one") -> bool:
+    return rig.store.post(run, directive.id, msgspec.json.encode(directive), rig.clock.now_us())
+
+
+def test_nothing_starts_before_its_fact_is_durable(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    started: list[int] = []
+    rig.store.on_append = lambda batch: started.append(len(rig.machine.starts))
+    rig.store.refuse(FULL, BUSY, FULL)
+    assert rig.drive(run).status == "completed"
+    assert started[:4] == [0, 0, 0, 0], "the first tick was refused three times and nothing ran meanwhile"
+    assert rig.machine.starts == [named("a")]
+
+
+def test_a_refused_append_throws_the_state_away_keeps_the_inputs_and_goes_on(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"), agent("b"))
+
+    def refuse_outcomes(batch: Sequence[Append]) -> None:
+        if any(b'"did"' in (part.body or b"") for part in batch) and not rig.notes.notices:
+            rig.store.refuse(FULL, FULL)
+
+    rig.store.on_append = refuse_outcomes
+    assert rig.drive(run).status == "completed"
+    assert sorted(rig.machine.starts) == [named("a"), named("b")], "the slots stay occupied until the outcomes are durable"
+    assert sorted(event.outcome.effect for event in rig.of_kind(run, Did)) == [named("a"), named("b")]
+    assert [notice for notice in rig.notes.notices if "is full" in notice], "it is said"
+
+
+def test_a_store_error_that_no_patience_mends_ends_the_drive(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.store.refuse(StoreCorrupt(path="orc.db", detail="input/output error"))
+    with pytest.raises(StoreCorrupt):
+        rig.drive(run)
+    assert rig.machine.starts == []
+
+
+def test_a_conflict_answers_its_own_run_only(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    runs = [rig.toys(agent("a", run), run=run) for run in ("one", "two")]
+
+    async def steal(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        rig.journal(runs[0], Paused(reason="another process wrote"))
+
+    first, second = rig.drive_each(runs, steal)
+    assert isinstance(first, Conflict)
+    assert getattr(second, "status", second) == "completed"
+    assert rig.of_kind(runs[0], Did) == []
+
+
+def test_an_outcome_that_nobody_wants_is_journaled_late_and_its_usage_counts(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    stale = AgentEnded(effect=named("a", launch=9), started_us=1, ended_us=2, usage=Usage(cost_usd=1.5))
+    assert rig.drive(run, inputs=[stale]).status == "completed"
+    assert rig.of_kind(run, CameLate) == [CameLate(effect=named("a", launch=9))]
+    assert [event.outcome.effect for event in rig.of_kind(run, Did)] == [named("a")]
+    assert [(row.effect, row.usage.cost_usd) for row in rig.store.usage("one")] == [(named("a", launch=9), 1.5)]
+
+
+def test_all_inputs_that_are_ready_share_one_tick(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    stale = [AgentEnded(effect=named("a", launch=number), started_us=1, ended_us=2) for number in (7, 8, 9)]
+    rig.drive(run, inputs=stale)
+    first = rig.store.rows("one")[1][2]
+    assert first.count(b"came_late") == 3
+    assert b"taken_up" in first
+
+
+def test_a_pause_drains_and_the_driver_leaves_when_nothing_runs(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+
+    async def pause(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        post(rig, Pause(id="d1", reason="lunch"))
+
+    assert rig.drive(run, pause).status == "paused"
+    (done,) = rig.of_kind(run, Did)
+    assert done.outcome.failure is None
+    assert rig.state(run).lifecycle.stop is StopReason.INTERRUPTED
+
+
+def test_pause_now_stops_what_runs(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    run = rig.toys(agent("a"))
+
+    async def pause(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        post(rig, Pause(id="d1", now=True))
+
+    assert rig.drive(run, pause).status == "paused"
+    (done,) = rig.of_kind(run, Did)
+    assert done.outcome.failure.kind is FailureKind.STOPPED
+    assert rig.machine.processes[named("a")].exit_code == 143
+
+
+def test_an_abort_ends_the_run_only_when_everything_is_stopped(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(500.0, ignores_term_s=8.0))
+    run = rig.toys(agent("a"), agent("b"))
+
+    async def abort(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        post(rig, Abort(id="d1", reason="wrong branch"))
+        await asyncio.sleep(3)
+        assert not engine.drivers["one"].state.lifecycle.ended
+        assert all(process.alive for process in rig.machine.processes.values())
+
+    assert rig.drive(run, abort).status == "aborted"
+    assert not any(process.alive for process in rig.machine.processes.values())
+    assert rig.events(run)[-1] == Ended(stop=StopReason.ABORTED, detail="wrong branch")
+
+
+def test_a_directive_is_taken_in_the_append_that_holds_its_fact(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+
+    async def pause(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        post(rig, Pause(id="d1"))
+
+    rig.drive(run, pause)
+    (part,) = [part for batch in rig.store.batches for part in batch if part.taken]
+    assert part.taken == ("d1",)
+    assert b'"paused"' in (part.body or b"")
+    assert rig.store.inbox("one") == []
+
+
+def test_a_directive_sent_twice_or_read_twice_counts_once(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+
+    async def pause(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        assert post(rig, Pause(id="d1"))
+        assert not post(rig, Pause(id="d1"))
+        for _ in range(3):
+            engine.drivers["one"].take_directive(Pause(id="d1"))
+
+    rig.drive(run, pause)
+    assert len(rig.of_kind(run, Paused)) == 1
+    assert rig.of_kind(run, DirectiveRefused) == []
+
+
+def test_a_refused_directive_is_taken_with_its_reason(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    post(rig, Answer(id="d1", approved=True))
+    rig.drive(run)
+    assert rig.of_kind(run, DirectiveRefused) == [DirectiveRefused(directive="d1", why="nobody asked")]
+    assert rig.store.inbox("one") == []
+
+
+def test_the_inbox_of_an_ended_run_is_emptied_with_reasons(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.drive(run)
+    post(rig, Pause(id="d1"))
+    assert rig.drive(run).status == "completed"
+    assert [event.directive for event in rig.of_kind(run, DirectiveRefused)] == ["d1"]
+
+
+def test_event_times_never_go_back(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+
+    async def set_clock_back(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        rig.clock.set_wall(-86_400)
+
+    rig.drive(run, set_clock_back)
+    times = [at_us for _, at_us, _ in rig.store.rows("one")]
+    assert times == sorted(times)
+    assert rig.clock.now_us() < times[0]
+
+
+class Forgetful:
+    """A system that wants nothing though it runs: broken on purpose."""
+
+    def __init__(self, system: Any) -> None:
+        self._system = system
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+    def advance(self, state: ToyState, now_us: int) -> Sequence[Any]:
+        return ()
+
+
+def test_a_run_that_runs_and_does_nothing_is_a_hang_and_raised(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.system = Forgetful(rig.toy)
+    with pytest.raises(AssertionError, match="run one is running but nothing is going on"):
+        rig.drive(run)
+
+
+def test_leaving_lets_agents_live_and_journals_nothing(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    run = rig.toys(agent("a"))
+
+    async def leave(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        engine.leave()
+
+    assert rig.drive(run, leave).status == "running"
+    assert rig.machine.processes[named("a")].alive
+    assert [type(event).__name__ for event in rig.events(run)] == ["Began", "TakenUp", "Wanted"]
+
+
+def test_a_resume_is_a_tick_without_inputs(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.journal(run, Paused(reason="lunch"))
+    assert rig.drive(run).status == "paused"
+    assert rig.drive(run, inputs=[Resume(id="d1")]).status == "completed"
+
+
+def test_a_played_agent_ends_with_its_process_and_is_lost_afterwards(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    effect = agent("a", agent=AgentChoice(name="scripted"))
+    run = rig.toys(effect)
+    rig.journal(run, TakenUp(boot="1", host="here", pid=1, version=""), Wanted(effect=effect))
+    rig.drive(run)
+    (done,) = rig.of_kind(run, Did)
+    assert done.outcome.failure.kind is FailureKind.LOST

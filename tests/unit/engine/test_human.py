@@ -1,0 +1,124 @@
+"""Answers of people: consumed, strict, and never taken from the agent whose work is judged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from agent_orchestrator.core.effects import AskHuman
+from agent_orchestrator.core.inputs import HumanAnswered
+from agent_orchestrator.engine.engine import Engine
+from tests.unit.engine.rig import Rig, agent, named
+from tests.unit.engine.toy import Did
+
+ANSWER = "manual/one__a.json"
+YES = json.dumps({"approved": True, "comments": "fine"})
+ASK = AskHuman(id=named("a", "human", launch=2), unit="a", question="Good?", answer_file=ANSWER, after=named("a"))
+
+
+def answer_after(rig: Rig, text: str, other: Path) -> None:
+    """Writes the answer so that its change time lies after the other file's, as a person's always does."""
+    file = rig.home / ANSWER
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    while file.stat().st_ctime_ns <= other.stat().st_ctime_ns:
+        file.write_text(text)
+
+
+def ended(rig: Rig, effect: str) -> Path:
+    """The mark of an agent that ended."""
+    mark = rig.machine.directory(effect) / "exit.0"
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    return mark
+
+
+def outcome(rig: Rig, run: Any) -> Any:
+    (done,) = rig.of_kind(run, Did)
+    return done.outcome
+
+
+def test_an_answer_is_consumed_into_the_directory_of_the_question(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(ASK)
+    mark = ended(rig, ASK.after)
+
+    async def answer(engine: Engine) -> None:
+        await asyncio.sleep(5)
+        answer_after(rig, YES, mark)
+
+    rig.drive(run, answer)
+    assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
+    assert not (rig.home / ANSWER).exists()
+    assert (rig.machine.directory(ASK.id) / "answer.json").read_text() == YES
+
+
+def test_an_invalid_answer_is_renamed_and_said_and_the_question_stays(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(ASK)
+    mark = ended(rig, ASK.after)
+
+    async def answer(engine: Engine) -> None:
+        for text in ("yes", '{"approved": "true"}', '{"approved": true, "by": "me"}', '{"approved": false}'):
+            answer_after(rig, text, mark)
+            await asyncio.sleep(5)
+
+    rig.drive(run, answer)
+    assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=False)
+    kept = sorted(file.name for file in (rig.home / "manual").iterdir())
+    assert kept == ["one__a.json.invalid", "one__a.json.invalid-2", "one__a.json.invalid-3"]
+    assert len([notice for notice in rig.notes.notices if "is not an answer" in notice]) == 3
+
+
+def test_an_answer_written_while_the_steps_own_agent_ran_is_not_consent(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(ASK)
+    file = rig.home / ANSWER
+    file.parent.mkdir(parents=True)
+    file.write_text(YES)
+    mark = ended(rig, ASK.after)
+    while mark.stat().st_ctime_ns <= file.stat().st_ctime_ns:
+        mark.touch()
+
+    async def answer(engine: Engine) -> None:
+        await asyncio.sleep(5)
+        assert not engine.drivers["one"].state.outcomes
+        answer_after(rig, json.dumps({"approved": False, "comments": "no"}), mark)
+
+    rig.drive(run, answer)
+    assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=False, comments="no")
+    assert (rig.home / f"{ANSWER}.unasked").read_text() == YES
+    assert [notice for notice in rig.notes.notices if "not consent" in notice]
+
+
+def test_an_answer_that_lay_there_before_the_agent_started_is_kept_out_of_its_reach_and_counts(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a", answer_file=ANSWER), run="one")
+    (rig.home / "manual").mkdir()
+    (rig.home / ANSWER).write_text(YES)
+
+    async def look(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        assert not (rig.home / ANSWER).exists(), "the agent cannot change it"
+
+    rig.drive(run, look)
+    asked = Rig(tmp_path / "again") if (tmp_path / "again").mkdir() is None else rig
+    kept = rig.machine.directory(named("a")) / "answer.json"
+    place = asked.machine.directory(ASK.after) / "answer.json"
+    place.parent.mkdir(parents=True)
+    kept.rename(place)
+    second = asked.toys(ASK)
+    asked.drive(second)
+    assert outcome(asked, second) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
+
+
+def test_an_answer_that_was_taken_before_a_crash_is_still_there_afterwards(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(ASK)
+    taken = rig.machine.directory(ASK.id) / "answer.json"
+    taken.parent.mkdir(parents=True)
+    taken.write_text(YES)
+    rig.drive(run)
+    assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")

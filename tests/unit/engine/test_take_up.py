@@ -1,0 +1,148 @@
+"""After a crash the same code runs over everything that was wanted: adopt, collect, give up as lost, or start."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from agent_orchestrator.core.events import CameLate, Paused, TakenUp
+from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.inputs import Resume
+from agent_orchestrator.engine.engine import Engine
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.testing.world import Part
+from tests.unit.engine.rig import Rig, agent, named
+from tests.unit.engine.toy import Did, Wanted
+
+TAKEN = TakenUp(boot="1", host="here", pid=1, version="")
+
+
+async def leave_soon(engine: Engine) -> None:
+    await asyncio.sleep(1)
+    engine.leave()
+
+
+def outcome(rig: Rig, run: StoredRun) -> FailureKind | None:
+    (done,) = rig.of_kind(run, Did)
+    return done.outcome.failure.kind if done.outcome.failure else None
+
+
+def intended(rig: Rig, run: StoredRun, *units: str) -> None:
+    """An earlier process journaled what it was about to start, and died."""
+    rig.journal(run, TAKEN, *(Wanted(effect=agent(unit)) for unit in units))
+
+
+def test_an_agent_that_lives_is_adopted(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(60.0))
+    run = rig.toys(agent("a"))
+    rig.drive(run, leave_soon)
+    assert rig.drive(run).status == "completed"
+    assert rig.machine.starts == [named("a")]
+    assert outcome(rig, run) is None
+
+
+def test_an_agent_that_ended_meanwhile_is_collected_with_its_report(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(60.0, 0, {"status": "COMPLETED", "summary": "while you were away"}))
+    run = rig.toys(agent("a"))
+    rig.drive(run, leave_soon)
+    rig.clock.advance(100)
+    rig.machine.pass_time()
+    assert rig.drive(run).status == "completed"
+    assert rig.machine.starts == [named("a")]
+    (done,) = rig.of_kind(run, Did)
+    assert done.outcome.report.summary == "while you were away"
+    assert done.outcome.ended_us == rig.machine.processes[named("a")].ended_us
+
+
+def test_an_agent_that_vanished_is_lost(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(60.0))
+    run = rig.toys(agent("a"))
+    rig.drive(run, leave_soon)
+    rig.machine.processes[named("a")].alive = False
+    rig.drive(run)
+    assert outcome(rig, run) is FailureKind.LOST
+
+
+def test_an_intent_without_marks_is_started_in_the_same_boot(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    intended(rig, run, "a")
+    rig.drive(run)
+    assert rig.machine.starts == [named("a")]
+    assert outcome(rig, run) is None
+
+
+def test_an_intent_without_marks_from_an_earlier_boot_is_lost_and_never_started(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    intended(rig, run, "a")
+    rig.machine.boot = 2
+    rig.drive(run)
+    assert rig.machine.starts == []
+    assert outcome(rig, run) is FailureKind.LOST
+
+
+def test_an_intent_that_a_halted_run_never_started_is_voided(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    intended(rig, run, "a")
+    rig.journal(run, Paused(reason="stop", now=True))
+    assert rig.drive(run).status == "paused"
+    assert rig.machine.starts == []
+    assert named("a") in rig.machine.processes, "nobody who still means to start it can"
+    assert outcome(rig, run) is FailureKind.STOPPED
+
+
+def test_an_agent_that_lives_when_a_halted_run_is_taken_up_is_stopped(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    run = rig.toys(agent("a"))
+    rig.drive(run, leave_soon)
+    rig.journal(run, Paused(reason="stop", now=True))
+    assert rig.drive(run).status == "paused"
+    assert not rig.machine.processes[named("a")].alive
+    assert outcome(rig, run) is FailureKind.STOPPED
+
+
+def test_what_lives_though_nobody_wants_it_is_stopped_and_its_unit_waits_until_it_is_gone(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(500.0 if ".l7." in effect else 5.0, ignores_term_s=9.0))
+    run = rig.toys(agent("a"))
+    leftover = named("a", launch=7)
+    rig.machine.mark(leftover)
+    rig.machine.processes[leftover].alive = True
+    rig.machine.processes[leftover].ends_s = 500.0
+    assert rig.drive(run).status == "completed", "the machine refuses two programs of one unit beside each other"
+    assert not rig.machine.processes[leftover].alive
+    assert rig.of_kind(run, CameLate) == [CameLate(effect=leftover, failure=FailureKind.STOPPED)]
+    assert rig.machine.processes[named("a")].started_us >= rig.machine.processes[leftover].ended_us
+
+
+def test_a_leftover_of_an_ended_run_is_stopped_too(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.drive(run)
+    leftover = named("a", launch=7)
+    rig.machine.mark(leftover)
+    rig.machine.processes[leftover].alive = True
+    rig.machine.processes[leftover].ends_s = 1e9
+    assert rig.drive(run).status == "completed"
+    assert not rig.machine.processes[leftover].alive
+
+
+def test_an_ended_run_is_printed_again_and_not_taken_up(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.drive(run)
+    printed, rows = (rig.home / "toy.json").read_bytes(), len(rig.store.rows("one"))
+    (rig.home / "toy.json").unlink()
+    assert rig.drive(run).status == "completed"
+    assert (rig.home / "toy.json").read_bytes() == printed
+    assert len(rig.store.rows("one")) == rows
+
+
+def test_taking_up_remembers_the_boot_of_each_intent(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(5.0))
+    run = rig.toys(agent("a"), agent("b"))
+    rig.journal(run, TAKEN, Wanted(effect=agent("a")), Paused(reason="the machine goes down"))
+    rig.machine.boot = 2
+    assert rig.drive(run, inputs=[Resume(id="d1")]).status == "completed"
+    assert rig.machine.starts == [named("b")], "what was wanted before the reboot may have run; what came after may start"
