@@ -36,7 +36,6 @@ class _Printer:
     def __init__(self, known: dict[str, list[Identity]]) -> None:
         self.known = known
         self.shown: dict[str, str] = {}
-        self.copies: dict[str, bytes] = {}
         self.busy: asyncio.Future[None] | None = None
         self.again = False
 
@@ -48,6 +47,8 @@ class Publisher:
         self._engine = engine
         self._printers: dict[str, _Printer] = {}
         self._dirty: dict[str, Driver] = {}
+        self._copies: dict[str, dict[str, bytes]] = {}
+        """By run and path; a run may have some before its first print-out."""
         self._next_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -68,9 +69,7 @@ class Publisher:
 
     def copy_later(self, driver: Driver, path: str, content: bytes) -> None:
         """Writes a copy that no program waits for, with the run's next print-out."""
-        printer = self._printers.get(driver.run.id)
-        if printer is not None:
-            printer.copies[path] = content
+        self._copies.setdefault(driver.run.id, {})[path] = content
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -127,9 +126,10 @@ class Publisher:
 
     def _drafts(self, driver: Driver, home: Path, printer: _Printer) -> list[Draft]:
         drafts = []
-        while printer.copies:
-            path, content = printer.copies.popitem()
-            write_whole(home / path, content)
+        copies = self._copies.get(driver.run.id, {})
+        for path in list(copies):
+            write_whole(home / path, copies[path])
+            del copies[path]
         for document in driver.system.documents(driver.state, self._engine.clock.now_us()):
             content = encode_document(document)
             digest = hashlib.sha256(content).hexdigest()

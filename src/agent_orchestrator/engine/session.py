@@ -83,4 +83,4 @@ class Signals:
         self._engine.notify(driver, said)
         # On a full disk the little space kept back lets this pause be written.
         self._engine.store.reserve(release=True)
-        driver.deliver(Pause(id=uuid.uuid4().hex, now=now, reason="interrupted by Ctrl-C"))
+        driver.deliver(Pause(id=uuid.uuid4().hex, now=now, reason="Ctrl-C"))

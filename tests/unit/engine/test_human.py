@@ -95,7 +95,7 @@ def test_an_answer_written_while_the_steps_own_agent_ran_is_not_consent(tmp_path
 
 def test_an_answer_that_lay_there_before_the_agent_started_is_kept_out_of_its_reach_and_counts(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    run = rig.toys(agent("a", answer_file=ANSWER), run="one")
+    run = rig.toys(agent("a", answer_file=ANSWER))
     (rig.home / "manual").mkdir()
     (rig.home / ANSWER).write_text(YES)
 
@@ -104,14 +104,10 @@ def test_an_answer_that_lay_there_before_the_agent_started_is_kept_out_of_its_re
         assert not (rig.home / ANSWER).exists(), "the agent cannot change it"
 
     rig.drive(run, look)
-    asked = Rig(tmp_path / "again") if (tmp_path / "again").mkdir() is None else rig
-    kept = rig.machine.directory(named("a")) / "answer.json"
-    place = asked.machine.directory(ASK.after) / "answer.json"
-    place.parent.mkdir(parents=True)
-    kept.rename(place)
-    second = asked.toys(ASK)
-    asked.drive(second)
-    assert outcome(asked, second) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
+    ask = AskHuman(id=named("a", "human", "two"), unit="a", question="Good?", answer_file=ANSWER, after=named("a"))
+    second = rig.toys(ask, run="two")
+    rig.drive(second)
+    assert outcome(rig, second) == HumanAnswered(effect=ask.id, approved=True, comments="fine")
 
 
 def test_an_answer_that_was_taken_before_a_crash_is_still_there_afterwards(tmp_path: Path) -> None:

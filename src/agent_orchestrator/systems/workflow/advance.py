@@ -55,7 +55,7 @@ def _end(state: WorkflowState) -> Ended:
         return Ended(stop=StopReason.COMPLETED)
     causes = set(state.failed.values())
     names = list(state.failed)
-    detail = f"failed: {', '.join(names[:5])}" + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    detail = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     if "limit" in causes:
         return Ended(stop=StopReason.LIMIT_REACHED, detail=detail)
     return Ended(stop=StopReason.TIMED_OUT if causes == {"timed_out"} else StopReason.FAILED, detail=detail)

@@ -1,0 +1,141 @@
+"""Every folder in `systems/` keeps the contract; a new one is picked up by itself and has to bring its specifications."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+
+import agent_orchestrator.systems as systems
+from agent_orchestrator.core.effects import AgentChoice, RunAgent
+from agent_orchestrator.core.events import Event
+from agent_orchestrator.systems import SYSTEMS, find_system
+from agent_orchestrator.systems.workflow.parse import parse
+from agent_orchestrator.testing.systems import check_system
+from tests.unit.engine.rig import agent
+from tests.unit.engine.toy import Did, ToySpec, ToyState, ToySystem
+from tests.unit.workflow.test_random_runs import a_workflow
+
+FOLDER = Path(systems.__path__[0])
+FOUND = sorted(folder.name for folder in FOLDER.iterdir() if (folder / "__init__.py").exists())
+SEEDS = range(12)
+
+EVERYTHING = """
+name: everything
+steps:
+  - {id: plan, agent: planner, prompt: p.md, gates: [open]}
+  - {id: code, agent: coder, prompt: p.md, needs: [plan], check: make, timeout: 10m}
+  - {id: docs, agent: writer, prompt: p.md, needs: [plan], loop: {items: [a, b, c]}}
+  - {id: each, agent: writer, prompt: p.md, needs: [plan], loop: {items_from_artifact: list.json}}
+  - {id: review, agent: reviewer, prompt: p.md, needs: [code], loop_back_to: plan, human_in_the_loop: true}
+  - {id: never, agent: coder, prompt: p.md, needs: [review], when: "review.status == 'SKIPPED'"}
+  - {id: ship, agent: shipper, prompt: p.md, needs: [review, docs, each, never], check: make, max_attempts: 1}
+"""
+
+
+def workflow_specs() -> list[Any]:
+    texts = [EVERYTHING, *(a_workflow(random.Random(seed)) for seed in range(6))]
+    options = {"agents": {"": AgentChoice(name="command")}, "gate_state_file": "/gates.json", "max_attempts": 3}
+    return [msgspec.structs.replace(parse(text, "workflow.yaml").spec, **options) for text in texts]
+
+
+def workflow_report(effect: RunAgent, chance: random.Random) -> dict[str, Any]:
+    return {
+        "artifacts": chance.sample(["a.txt", "b/c.txt", "/etc/passwd"], 2),
+        "metrics": {"count": 3, "fine": True},
+        "gate_failure": chance.choice([False, False, None, "found P0 issues"]),
+    }
+
+
+@cache
+def schema_of(name: str, document: str) -> Any:
+    return jsonschema_rs.validator_for(msgspec.json.decode((FOLDER / name / "schema" / document).read_bytes()))
+
+
+def check_workflow_document(path: str, document: Any) -> None:
+    faults = list(schema_of("workflow", "run_state.schema.json").iter_errors(document))
+    assert not faults, f"{path}: {faults[0].message}"
+
+
+SPECS = {"workflow": workflow_specs}
+REPORTS = {"workflow": workflow_report}
+DOCUMENTS = {"workflow": check_workflow_document}
+
+
+def test_the_registry_lists_exactly_the_systems_in_the_folder() -> None:
+    assert sorted(SYSTEMS) == FOUND
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_system_keeps_the_contract(name: str) -> None:
+    check_system(
+        find_system(name), SPECS[name](), seeds=SEEDS, ticks=40, reports=REPORTS[name], check_document=DOCUMENTS[name]
+    )
+
+
+def toy_specs() -> list[ToySpec]:
+    return [ToySpec(tuple(agent(unit, "checked") for unit in units)) for units in ("a", "abc")]
+
+
+def test_the_toy_system_keeps_it_too() -> None:
+    check_system(ToySystem(), toy_specs(), ticks=20)
+
+
+class Impure(ToySystem):
+    def decide(self, state: ToyState, what: Any, now_us: int) -> Sequence[Event]:
+        state.outcomes["x"] = what
+        return super().decide(state, what, now_us)
+
+
+class Restless(ToySystem):
+    def advance(self, state: ToyState, now_us: int) -> Sequence[Event]:
+        return super().advance(state, now_us) or [Did(outcome=o) for o in list(state.outcomes.values())[:1]]
+
+
+class Hanging(ToySystem):
+    def advance(self, state: ToyState, now_us: int) -> Sequence[Event]:
+        return () if state.outcomes else super().advance(state, now_us)
+
+
+class Forgetful(ToySystem):
+    calls = 0
+
+    def evolve(self, state: ToyState, event: Any, at_us: int) -> None:
+        self.calls += 1
+        super().evolve(state, event, at_us)
+        if isinstance(event, Did):
+            state.outcomes[f"call {self.calls}"] = event.outcome
+
+
+class Clinging(ToySystem):
+    def evolve(self, state: ToyState, event: Any, at_us: int) -> None:
+        super().evolve(state, event, at_us)
+        if isinstance(event, Did):
+            state.doing.put(agent(event.outcome.effect.split("/")[1], "checked"))
+
+
+class Lenient(ToySystem):
+    def decide(self, state: ToyState, what: Any, now_us: int) -> Sequence[Event]:
+        return () if type(what).__name__ == "Abort" else super().decide(state, what, now_us)
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (Impure, "`decide` changed the state"),
+        (Restless, "never falls silent"),
+        (Hanging, "it hangs"),
+        (Forgetful, "folds to another state"),
+        (Clinging, "is over and still wanted"),
+        (Lenient, "is not decided by the lifecycle"),
+    ],
+)
+def test_a_broken_system_is_found_out(broken: type[ToySystem], said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        check_system(broken(), toy_specs())

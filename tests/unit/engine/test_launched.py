@@ -1,0 +1,195 @@
+"""Agents and checks as the engine performs them: prompts, reports, redaction, shortages, evidence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_orchestrator.core.effects import AgentChoice, RunCheck
+from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.inputs import Pause
+from agent_orchestrator.core.report import ReportRule
+from agent_orchestrator.engine.clock import SystemClock, boot_id
+from agent_orchestrator.engine.engine import Engine, World
+from agent_orchestrator.engine.launches import CannotStart, Order, Shortage
+from agent_orchestrator.engine.process import ProcessLaunches
+from agent_orchestrator.engine.redact import Redactor
+from agent_orchestrator.testing.world import Part, SimulatedLaunches
+from tests.unit.engine.rig import WORDS, Rig, agent, named
+from tests.unit.engine.toy import Did
+
+SECRET = "hunter2-hunter2-hunter2"
+COPY = ".agents/reports/one__a.json"
+
+
+def outcome(rig: Rig, run: Any) -> Any:
+    (done,) = rig.of_kind(run, Did)
+    return done.outcome
+
+
+def test_the_prompt_is_filled_in_and_feedback_written_when_the_launch_starts(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    said = ({"gate": "found P0 issues"},)
+    run = rig.toys(agent("a", prompt_text="Do {what}.\n", variables={"what": "it"}, feedback=said))
+    rig.drive(run)
+    folder = rig.machine.directory(named("a"))
+    assert (folder / "prompt.md").read_text().startswith("Do it.\n")
+    assert json.loads((folder / "feedback.json").read_text())["entries"] == list(said)
+
+
+@pytest.mark.parametrize(("file", "said"), [("none.md", "No such file"), ("", "Is a directory"), ("binary.md", "utf-8")])
+def test_a_prompt_that_cannot_be_had_fails_the_launch_with_a_sentence(file: str, said: str, tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    (rig.home / "binary.md").write_bytes(b"\xff\xfe")
+    run = rig.toys(agent("a", prompt_text=None, prompt_file=str(rig.home / file)))
+    rig.drive(run)
+    failure = outcome(rig, run).failure
+    assert failure.kind is FailureKind.LAUNCH
+    assert said in failure.message
+    assert rig.machine.starts == []
+
+
+def test_a_copy_of_the_newest_report_is_kept_for_people(tmp_path: Path) -> None:
+    report = {"status": "COMPLETED", "summary": "built", "extra": [1]}
+    rig = Rig(tmp_path, lambda effect: Part(1.0, 0, report))
+    (rig.home / ".agents" / "reports").mkdir(parents=True)
+    (rig.home / COPY).write_text("an older one")
+    rig.drive(rig.toys(agent("a", report_copy=COPY)))
+    assert json.loads((rig.home / COPY).read_text()) == report
+
+
+def test_a_played_agents_report_is_kept_too(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    script = tmp_path / "script.yaml"
+    script.write_text("- step: a\n")
+    choice = AgentChoice(name="scripted", options={"script": str(script)})
+    rig.drive(rig.toys(agent("a", agent=choice, report_copy=COPY)))
+    assert json.loads((rig.home / COPY).read_text())["status"] == "COMPLETED"
+
+
+def test_a_report_of_another_launch_is_never_read(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    stale = rig.machine.directory(named("a", launch=1))
+    stale.mkdir(parents=True)
+    (stale / "report.json").write_text('{"status": "COMPLETED"}')
+    run = rig.toys(agent("a", launch=2, report=ReportRule(words=WORDS, required=True)))
+    rig.drive(run)
+    assert outcome(rig, run).failure.kind is FailureKind.REPORT_MISSING
+
+
+class Short(SimulatedLaunches):
+    """Refuses the first starts."""
+
+    refusals: list[Exception] = []  # noqa: RUF012 - shared on purpose: what is left of it is the test's business
+
+    def start(self, order: Order) -> None:
+        if Short.refusals:
+            raise Short.refusals.pop(0)
+        super().start(order)
+
+
+def test_a_shortage_of_the_machine_is_waited_out_and_is_no_attempt(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    Short.refusals = [Shortage("no processes left"), OSError(28, "No space left on device")]
+    rig.launches = lambda: Short(rig.machine)
+    run = rig.toys(agent("a"))
+    rig.drive(run)
+    assert outcome(rig, run).failure is None
+    assert rig.machine.starts == [named("a")]
+    assert [notice for notice in rig.notes.notices if "has to wait" in notice][0].count("no processes left") == 1
+    assert len(rig.notes.notices) == 2
+
+
+def test_a_program_that_can_never_start_fails_at_once(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    Short.refusals = [CannotStart("agent cannot be started: there is no such file.")]
+    rig.launches = lambda: Short(rig.machine)
+    run = rig.toys(agent("a"))
+    rig.drive(run)
+    assert outcome(rig, run).failure.kind is FailureKind.LAUNCH
+    assert rig.machine.starts == []
+
+
+def test_a_stop_while_the_machine_is_short_ends_the_wait(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    Short.refusals = [Shortage("no processes left")] * 100
+    rig.launches = lambda: Short(rig.machine)
+    run = rig.toys(agent("a"))
+
+    async def stop(engine: Engine) -> None:
+        await asyncio.sleep(20)
+        engine.drivers["one"].deliver(Pause(id="d1", now=True))
+
+    assert rig.drive(run, stop).status == "paused"
+    assert outcome(rig, run).failure.kind is FailureKind.STOPPED
+    assert rig.clock.monotonic_s() < 25, "it does not wait for the next try"
+    Short.refusals = []
+
+
+def test_the_time_limit_of_a_step_is_the_launchs(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    run = rig.toys(agent("a", timeout_s=30.0))
+    rig.drive(run)
+    assert outcome(rig, run).failure.kind is FailureKind.TIMEOUT
+    assert rig.clock.monotonic_s() < 40
+
+
+def test_a_check_identifies_the_tree_before_and_after(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    trees = iter(["before", "after"])
+    rig.tree_of = lambda workdir, scratch: next(trees)
+    run = rig.toys(RunCheck(id=named("a", "check"), unit="a", command="make test"))
+    rig.drive(run)
+    assert (outcome(rig, run).tree_before, outcome(rig, run).tree_after) == ("before", "after")
+
+
+def test_the_tree_before_a_check_is_remembered_through_a_crash(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(60.0))
+    trees = iter(["before", "after"])
+    rig.tree_of = lambda workdir, scratch: next(trees)
+    run = rig.toys(RunCheck(id=named("a", "check"), unit="a", command="make test"))
+
+    async def leave(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        engine.leave()
+
+    rig.drive(run, leave)
+    rig.drive(run)
+    assert (outcome(rig, run).tree_before, outcome(rig, run).tree_after) == ("before", "after")
+
+
+LEAK = """
+token=$(cat "$1")
+echo "token $token"; echo "token $token" >&2
+printf '{"status": "FAILED", "summary": "token %s"}' "$token" >"$REPORT_PATH"
+exit 3
+"""
+
+
+def test_a_secret_in_what_an_agent_says_reaches_no_file_and_no_event(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    (tmp_path / "token").write_text(SECRET)
+    choice = AgentChoice(name="command", options={"argv": ["sh", "-c", LEAK, "agent", str(tmp_path / "token")]})
+    run = rig.toys(agent("a", agent=choice, report_copy=COPY))
+    root = tmp_path / "real"
+
+    async def main() -> None:
+        launches = ProcessLaunches(root, SystemClock(), boot_id())
+        world = World(
+            store=rig.store, launches=launches, clock=SystemClock(), boot=boot_id(), redactor=Redactor([SECRET]),
+            child_env=lambda names: {"PATH": "/usr/bin:/bin"}, tree_of=lambda workdir, scratch: None,
+        )  # fmt: skip
+        await Engine(world, rig.notes).drive(run, rig.toy, lambda driver: True)
+        launches.close()
+
+    asyncio.run(main())
+    assert outcome(rig, run).exit_code == 3
+    assert "[redacted]" in outcome(rig, run).tail
+    stored = [body for _, _, body in rig.store.rows("one")]
+    written = [file.read_bytes() for place in (root, rig.home) for file in place.rglob("*") if file.is_file()]
+    assert len(written) > 3
+    assert not [text for text in (*stored, *written) if SECRET.encode() in text]

@@ -1,0 +1,178 @@
+"""Print-outs: whole, recognised by identity, coalesced while a run is busy, and never ahead of the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agent_orchestrator.core.effects import Wait
+from agent_orchestrator.core.inputs import Pause
+from agent_orchestrator.engine.engine import Engine
+from agent_orchestrator.engine.publishing import DUTY
+from agent_orchestrator.errors import DiskFull
+from agent_orchestrator.store.port import Append
+from agent_orchestrator.testing.world import Part
+from tests.unit.engine.rig import Rig, agent, named
+
+PRINT_S = 0.15
+AGENTS = 200
+
+
+def printed(rig: Rig) -> Any:
+    return json.loads((rig.home / "toy.json").read_bytes())
+
+
+def asides(rig: Rig) -> list[Path]:
+    return sorted(rig.home.glob("toy.json.*"))
+
+
+def when_printed(rig: Rig, act: Any) -> Any:
+    """Acts on the file while the run is driven."""
+
+    async def during(engine: Engine) -> None:
+        while not (rig.home / "toy.json").exists():
+            await asyncio.sleep(0.1)
+        act(rig.home / "toy.json")
+
+    return during
+
+
+def test_a_busy_run_is_printed_for_a_small_share_of_the_time_and_at_its_end(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(0.1 * (1 + int(effect.split("/")[1][1:]))))
+    rig.toy.on_print = lambda: rig.clock.advance(PRINT_S)
+    run = rig.toys(*(agent(f"s{number}") for number in range(AGENTS)))
+    rig.drive(run)
+    rows = len(rig.store.rows("one"))
+    prints = sum(bool(part.printed) for batch in rig.store.batches for part in batch)
+    allowed = rig.clock.monotonic_s() / (PRINT_S / DUTY)
+    assert rows > 4 * prints
+    assert 3 <= prints <= allowed + 4, "besides its share: the first, the one when it is idle, the last"
+    assert printed(rig)["phase"] == "ended"
+    assert len(printed(rig)["done"]) == AGENTS
+
+
+def test_a_run_that_waits_or_pauses_is_printed_at_once(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(1.0))
+    rig.toy.on_print = lambda: rig.clock.advance(PRINT_S)
+    waiting = Wait(id=named("b", "wait"), unit="b", until_us=rig.clock.now_us() + 3600 * 1_000_000, reason="backing off")
+    run = rig.toys(agent("a"), waiting)
+
+    async def look(engine: Engine) -> None:
+        driver = engine.drivers["one"]
+        while not driver.state.outcomes:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        assert printed(rig) == {"phase": "running", "done": ["a"]}
+        driver.deliver(Pause(id="d1"))
+
+    rig.drive(run, look)
+    assert printed(rig) == {"phase": "paused", "done": ["a"]}
+
+
+def test_the_identity_is_committed_before_the_file_is_renamed(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    committed: list[int] = []
+
+    def look(batch: Sequence[Append]) -> None:
+        for part in batch:
+            for one in part.printed:
+                file = rig.home / one.path
+                assert not file.exists() or file.stat().st_ino != one.identity.inode
+                committed.append(one.identity.inode)
+
+    rig.store.on_append = look
+    rig.drive(run)
+    assert (rig.home / "toy.json").stat().st_ino == committed[-1]
+    assert rig.store.printed("one")["toy.json"][-1].inode == committed[-1]
+
+
+def test_nothing_is_shown_that_is_not_durable(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    shown: list[Any] = []
+
+    def refuse(batch: Sequence[Append]) -> None:
+        if any(b'"did"' in (part.body or b"") for part in batch) and len(shown) < 3:
+            shown.append(printed(rig))
+            rig.store.refuse(DiskFull(path="orc.db"))
+
+    rig.store.on_append = refuse
+    rig.drive(run)
+    assert shown == [{"phase": "running", "done": []}] * 3
+    assert printed(rig) == {"phase": "ended", "done": ["a"]}
+
+
+def test_an_edit_under_a_live_engine_is_kept_aside_and_announced(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.drive(run, when_printed(rig, lambda file: file.write_text('{"phase": "mine"}')))
+    (aside,) = asides(rig)
+    assert aside.name.startswith("toy.json.edited-")
+    assert json.loads(aside.read_text()) == {"phase": "mine"}
+    assert printed(rig) == {"phase": "ended", "done": ["a"]}
+    assert [notice for notice in rig.notes.notices if "was changed while the run was driven" in notice]
+
+
+def test_a_torn_file_is_written_again_and_not_kept(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.drive(run, when_printed(rig, lambda file: file.write_bytes(b"\0" * 4096)))
+    assert asides(rig) == []
+    assert printed(rig) == {"phase": "ended", "done": ["a"]}
+
+
+def test_a_deleted_file_is_written_again(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.drive(run, when_printed(rig, lambda file: file.unlink()))
+    assert printed(rig) == {"phase": "ended", "done": ["a"]}
+
+
+def test_a_print_out_of_an_earlier_process_is_ours_however_old(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(60.0))
+    run = rig.toys(agent("a"))
+
+    async def leave(engine: Engine) -> None:
+        await asyncio.sleep(1)
+        engine.leave()
+
+    for _ in range(3):
+        rig.drive(run, leave)
+    rig.drive(run)
+    assert asides(rig) == []
+
+
+def test_drafts_that_a_dead_process_left_are_swept(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    (rig.home / ".toy.json.999-1.orc-tmp").write_text("half")
+    rig.drive(run)
+    assert [file.name for file in rig.home.iterdir() if file.name.startswith(".")] == []
+
+
+def test_an_unwritable_place_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    (rig.home / "toy.json").mkdir()
+    assert rig.drive(run).status == "completed"
+    assert rig.notes.notices
+
+
+def test_a_store_that_refuses_identities_leaves_the_old_file_and_is_asked_again(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    refused: list[int] = []
+
+    def refuse(batch: Sequence[Append]) -> None:
+        if any(part.printed for part in batch) and not any(part.body for part in batch) and len(refused) < 3:
+            refused.append(1)
+            rig.store.refuse(DiskFull(path="orc.db"))
+
+    rig.store.on_append = refuse
+    assert rig.drive(run).status == "completed"
+    assert len(refused) == 3
+    assert printed(rig) == {"phase": "ended", "done": ["a"]}

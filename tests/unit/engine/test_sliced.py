@@ -1,0 +1,83 @@
+"""Bursts of starts and ends are spread over turns of the loop, so that a thousand agents stall nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from agent_orchestrator.engine.engine import Engine
+from agent_orchestrator.engine.launches import Order
+from agent_orchestrator.engine.sliced import SLICE_S, Sliced
+from agent_orchestrator.testing.clock import FakeClock, run_jumping
+from agent_orchestrator.testing.world import SimulatedLaunches
+from tests.unit.engine.rig import Rig, agent
+
+STARTS = 1_000
+START_S = 0.001
+PER_SLICE = int(SLICE_S / START_S) + 1
+
+
+def test_a_turn_never_does_more_than_a_slice() -> None:
+    clock = FakeClock()
+    done: list[int] = []
+    turns: list[int] = []
+
+    async def main() -> None:
+        sliced = Sliced(asyncio.get_running_loop(), clock)
+
+        def act(number: int) -> None:
+            clock.advance(START_S)
+            done.append(number)
+
+        for number in range(100):
+            sliced.add(lambda number=number: act(number))
+        while len(done) < 100:
+            before = len(done)
+            await asyncio.sleep(0)
+            turns.append(len(done) - before)
+
+    run_jumping(main(), clock)
+    assert done == list(range(100)), "in order"
+    assert max(turns) <= PER_SLICE
+
+
+def test_what_an_action_adds_comes_after_it_and_nothing_is_lost_when_one_fails_to_end_a_turn() -> None:
+    clock, done = FakeClock(), list[str]()
+
+    async def main() -> None:
+        sliced = Sliced(asyncio.get_running_loop(), clock)
+
+        def first() -> None:
+            done.append("first")
+            sliced.add(lambda: done.append("third"))
+
+        sliced.add(first)
+        sliced.add(lambda: done.append("second"))
+        await asyncio.sleep(0.01)
+
+    run_jumping(main(), clock)
+    assert done == ["first", "second", "third"]
+
+
+class Slow(SimulatedLaunches):
+    """Each start takes a millisecond of the process's time."""
+
+    def start(self, order: Order) -> None:
+        self._machine.clock.advance(START_S)
+        super().start(order)
+
+
+def test_a_thousand_starts_leave_the_loop_to_others(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.launches = lambda: Slow(rig.machine)
+    run = rig.toys(*(agent(f"s{number}") for number in range(STARTS)))
+    turns: list[int] = []
+
+    async def beat(engine: Engine) -> None:
+        while len(rig.machine.starts) < STARTS:
+            before = len(rig.machine.starts)
+            await asyncio.sleep(0)
+            turns.append(len(rig.machine.starts) - before)
+
+    assert rig.drive(run, beat).status == "completed"
+    assert max(turns) <= PER_SLICE
