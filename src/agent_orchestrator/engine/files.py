@@ -15,13 +15,25 @@ class TooLarge(Exception):
 def read_bounded(path: Path, limit: int) -> bytes:
     """The content of a regular file, refused unread when it is larger than the limit. Never blocks on a FIFO."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(f"{path} is not a regular file")
         if status.st_size > limit:
             raise TooLarge(f"it has {status.st_size} bytes, the limit is {limit}")
-        return file.read(limit)
+        return os.read(descriptor, status.st_size)
+    finally:
+        os.close(descriptor)
+
+
+def write_plainly(path: Path, content: bytes) -> None:
+    """Writes a file nobody reads yet, in three system calls: it stands between one agent's end and the next one's start."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        while content:
+            content = content[os.write(descriptor, content) :]
+    finally:
+        os.close(descriptor)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -11,7 +11,7 @@ from agent_orchestrator.agents.adapter import Task
 from agent_orchestrator.agents.environment import render_prompt
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
-from agent_orchestrator.engine.files import TooLarge, read_bounded
+from agent_orchestrator.engine.files import TooLarge, read_bounded, write_plainly
 from agent_orchestrator.engine.launches import CannotStart
 from agent_orchestrator.engine.perform.human import keep_early_answer
 
@@ -38,7 +38,7 @@ def write_task(task: Task, *, appends_feedback: bool) -> None:
     task.artifacts_dir.mkdir(parents=True, exist_ok=True)
     text = effect.prompt_text if effect.prompt_text is not None else _read_prompt(effect.prompt_file)
     prompt = render_prompt(text, effect.variables, effect.feedback if appends_feedback else ())
-    task.prompt.write_text(prompt, "utf-8")
+    write_plainly(task.prompt, prompt.encode())
     if task.feedback is not None:
         task.feedback.write_bytes(msgspec.json.format(msgspec.json.encode({"entries": effect.feedback})) + b"\n")
     if task.answer is not None:
