@@ -60,22 +60,34 @@ def _new_id(orchestrator: Orchestrator) -> str:
 
 
 def _make_room(orchestrator: Orchestrator, run: str) -> None:
-    """A run whose directory a person deleted makes way: its journal is kept under another id."""
-    home = orchestrator.settings.home
-    if not any(known.id == run for known in orchestrator.runs()) or (home / run_directory(run)).exists():
+    """An id is used again with nothing of its past: a journal whose directory a person deleted is kept under another id.
+
+    So are launches whose journal is lost: a new run counts from 1 again, and would take their ends for its own.
+    """
+    launches = orchestrator.settings.folder / "launches"
+    if not _is_in_the_way(orchestrator, run):
         return
     owner = orchestrator.own(run)
     try:
+        known = {one.id for one in orchestrator.runs()}
         number = 1
-        while any(known.id == f"{run}~{number}" for known in orchestrator.runs()):
+        while f"{run}~{number}" in known or (launches / f"{run}~{number}").exists():
             number += 1
         kept = f"{run}~{number}"
-        launches = orchestrator.settings.folder / "launches"
-        if (launches / run).exists():
-            (launches / run).rename(launches / kept)
-        orchestrator.store.rename(run, kept)
+        if _is_in_the_way(orchestrator, run):
+            if (launches / run).exists():
+                (launches / run).rename(launches / kept)
+            if run in known:
+                orchestrator.store.rename(run, kept)
     finally:
         owner.release()
+
+
+def _is_in_the_way(orchestrator: Orchestrator, run: str) -> bool:
+    """Whether something of an earlier run is left that no longer is one; a run with its directory is one."""
+    if any(one.id == run for one in orchestrator.runs()):
+        return not (orchestrator.settings.home / run_directory(run)).exists()
+    return (orchestrator.settings.folder / "launches" / run).exists()
 
 
 def find_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> StoredRun:
@@ -113,7 +125,7 @@ def _state_file(orchestrator: Orchestrator, run: str) -> tuple[Path, dict[str, A
         document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InvalidDocument(path=path, what="state file", detail=str(error)) from error
     return path, document
 
@@ -124,6 +136,7 @@ def _import(orchestrator: Orchestrator, spec: WorkflowSpec, found: tuple[Path, d
     if faults:
         raise InvalidDocument(path=path, what="state file", detail="; ".join(faults[:5]))
     run = checked_id(path.parent.name, "The run directory's name")
+    _make_room(orchestrator, run)
     home = str(orchestrator.settings.home)
     imported = import_state(document, spec)
     created_us = orchestrator.clock.now_us() if imported.created_us is None else imported.created_us

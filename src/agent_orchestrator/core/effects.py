@@ -1,7 +1,7 @@
 """What a system wants done, as plain data: no handles, no closures, so that an effect can be performed elsewhere.
 
-A system keeps its effects in `state.doing`; the engine makes the world match. `ACTIVE` effects run a program and are
-stopped by `pause --now` and `abort`; the others only wait.
+A system keeps its effects in `state.doing`; the engine makes the world match. `ACTIVE` effects occupy the
+machine and are stopped by `pause --now` and `abort`; the others only wait.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.limits import CHECK_TIMEOUT_S, OUTPUT_LIMIT_BYTES
+from agent_orchestrator.core.limits import CHECK_TIMEOUT_S, DIFF_CHARS, OUTPUT_LIMIT_BYTES
 from agent_orchestrator.core.report import ReportRule
 
 
@@ -93,7 +93,26 @@ class ReadFile(_Effect, frozen=True, kw_only=True, tag="read_file"):
     path: str
 
 
-Effect = RunAgent | RunCheck | AskHuman | Wait | AwaitGates | ReadFile
+class Checkpoint(_Effect, frozen=True, kw_only=True, tag="checkpoint"):
+    """Keep the working tree as a commit under a ref. Nothing of the user's index, branch or files is touched.
 
-ACTIVE = (RunAgent, RunCheck)
+    The commit is made of the tree and of what stands here, so that repeating it gives the same commit.
+    """
+
+    ref: str
+    message: str
+    at_us: int
+    """The commit's date, from the journal."""
+    since: str | None = None
+    """The commit to count changes from; None counts from the last commit of the branch."""
+    start: str | None = None
+    """The commit that the diff and the list of changed files begin at."""
+    diff_chars: int = DIFF_CHARS
+    branch_message: str | None = None
+    """Commit the tree on the current branch too, with this message."""
+
+
+Effect = RunAgent | RunCheck | AskHuman | Wait | AwaitGates | ReadFile | Checkpoint
+
+ACTIVE = (RunAgent, RunCheck, Checkpoint)
 """Effects that occupy the machine: what a pause drains and `--now` stops."""

@@ -45,6 +45,7 @@ class Paused(Event, frozen=True, kw_only=True, tag="paused"):
 
     reason: str
     now: bool = False
+    stop: StopReason = StopReason.INTERRUPTED
 
 
 class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):

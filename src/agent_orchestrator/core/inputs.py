@@ -78,7 +78,33 @@ class FileRead(_Outcome, frozen=True, kw_only=True, tag="file_read"):
     failure: Failure | None = None
 
 
-Outcome = AgentEnded | CheckEnded | TimerFired | GatesOpened | HumanAnswered | FileRead
+class Change(msgspec.Struct, frozen=True, array_like=True):
+    """A file that differs between two trees: A(dded), M(odified), D(eleted) or T(ype changed), and what it became."""
+
+    status: str
+    path: str
+    blob: str = ""
+
+
+class CheckpointEnded(_Outcome, frozen=True, kw_only=True, tag="checkpoint_ended"):
+    """A Checkpoint is over; without git, or when git failed, `unavailable` says why and nothing else is known."""
+
+    unavailable: str = ""
+    commit: str | None = None
+    tree: str | None = None
+    head: str | None = None
+    """The branch's commit at the time."""
+    files_changed: int = 0
+    lines_added: int = 0
+    lines_removed: int = 0
+    """Counted from `since`."""
+    changed: tuple[Change, ...] = ()
+    """Counted from `start`, at most CHANGED_FILES_MAX."""
+    diff: str = ""
+    branch_commit: str | None = None
+
+
+Outcome = AgentEnded | CheckEnded | TimerFired | GatesOpened | HumanAnswered | FileRead | CheckpointEnded
 
 
 class _Directive(msgspec.Struct, frozen=True, kw_only=True, tag_field="directive", omit_defaults=True):
@@ -113,7 +139,14 @@ class Answer(_Directive, frozen=True, kw_only=True, tag="answer"):
     comments: str = ""
 
 
-Directive = Pause | Resume | Abort | Answer
+class Instruct(_Directive, frozen=True, kw_only=True, tag="instruct"):
+    """Something that only some systems understand; the others refuse it."""
+
+    what: str
+    values: dict[str, Any] = {}
+
+
+Directive = Pause | Resume | Abort | Answer | Instruct
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,5 +158,5 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 
 Input = Outcome | Directive | Edited
 
-OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead)
-DIRECTIVES = (Pause, Resume, Abort, Answer)
+OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead, CheckpointEnded)
+DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct)

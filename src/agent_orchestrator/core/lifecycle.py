@@ -59,7 +59,7 @@ class Lifecycle:
         match event:
             case Paused():
                 self.phase, self.halting = Phase.PAUSED, event.now
-                self.stop, self.detail = StopReason.INTERRUPTED, event.reason
+                self.stop, self.detail = event.stop, event.reason
             case Resumed():
                 self.phase, self.halting, self.stop, self.detail = Phase.RUNNING, False, None, ""
             case Aborted():

@@ -20,6 +20,10 @@ ERROR_LINE_CHARS = 300
 SPEC_LIMIT_BYTES = 16 * 1024 * 1024
 """A workflow file of 10,000 steps has about 1 MB."""
 
+DIFF_CHARS = 20_000
+CHANGED_FILES_MAX = 1_000
+"""What is kept of a diff, for prompts and people; the trees themselves are whole."""
+
 STOP_GRACE_S = 10.0
 """Between TERM and KILL."""
 

@@ -21,6 +21,8 @@ class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
     words: dict[str, str]
     """Accepted status words, upper case, with the word each stands for."""
     required: bool = False
+    any_status: bool = False
+    """Whatever word, or none, is accepted: something else speaks for the work."""
     ids: dict[str, str] = {}
     """Fields which, where the report carries them, must have this value: a stale or foreign report is refused."""
 
@@ -50,7 +52,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class _Known(msgspec.Struct, kw_only=True):
     schema: str | None = None
-    status: str
+    status: str | None = None
     summary: str | None = None
     artifacts: list[str] | None = None
     metrics: dict[str, Any] | None = None
@@ -81,9 +83,11 @@ def check_report(document: dict[str, Any], rule: ReportRule) -> Report | Failure
         return _invalid(f"the report has a wrong field: {error}")
     if known.schema is not None and known.schema != REPORT_SCHEMA:
         return _invalid(f"the report's schema is {_quoted(known.schema)}, not {REPORT_SCHEMA!r}")
-    status = rule.words.get(known.status.strip().upper())
+    word = (known.status or "").strip().upper()
+    status = rule.words.get(word, word if rule.any_status else None)
     if status is None:
-        return _invalid(f"the report's status is {_quoted(known.status)}; it must be one of {', '.join(rule.words)}")
+        said = _quoted(document.get("status")) if "status" in document else "missing"
+        return _invalid(f"the report's status is {said}; it must be one of {', '.join(rule.words)}")
     learnings, warnings = _learnings(known.learnings or [])
     return Report(
         status=status,

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import zlib
 
-from agent_orchestrator.core.limits import RETRY_BASE_S, RETRY_CAP_S
+from agent_orchestrator.core.limits import RETRY_BASE_S, RETRY_CAP_S, SHORTAGE_BASE_S, SHORTAGE_CAP_S
 from agent_orchestrator.core.units import US
+
+DOUBLINGS_MAX = 16
+"""A disk may stay full for a week: without a bound the power outgrows every number."""
+
+
+def shortage_pause_s(tries: int) -> float:
+    """The pause after the machine was short of something for the `tries`-th time (from 0): doubling, capped."""
+    return min(SHORTAGE_CAP_S, SHORTAGE_BASE_S * 2 ** min(tries, DOUBLINGS_MAX))
 
 
 def backoff_us(attempt: int, effect: str, base_s: float = RETRY_BASE_S, cap_s: float = RETRY_CAP_S) -> int:
@@ -13,6 +21,6 @@ def backoff_us(attempt: int, effect: str, base_s: float = RETRY_BASE_S, cap_s: f
 
     The jitter keeps parallel steps that failed together from starting again together.
     """
-    pause_s = min(cap_s, base_s * 2 ** min(attempt - 1, 16))
+    pause_s = min(cap_s, base_s * 2 ** min(attempt - 1, DOUBLINGS_MAX))
     jitter = 1 + 0.25 * (zlib.crc32(effect.encode()) % 1000) / 1000
     return int(pause_s * jitter * US)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from agent_orchestrator.core.events import StopReason
@@ -19,6 +21,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     doing: tuple[str, ...] = ()
     """A few of the units at work, for people."""
+    facts: dict[str, Any] = {}
+    """What the system's overview of all its runs needs to know of this one."""
 
     @property
     def ended(self) -> bool:

@@ -6,8 +6,8 @@ the state in place and touches only what the event names: this, and nothing else
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -39,14 +39,36 @@ class State(Protocol):
     context: Context
 
 
+class ListedRun(Protocol):
+    """A run as the store lists it."""
+
+    @property
+    def id(self) -> str:
+        """The run."""
+
+    @property
+    def context(self) -> Context:
+        """Where and when it was created."""
+
+    @property
+    def summary(self) -> Summary:
+        """The run in one line."""
+
+    @property
+    def updated_us(self) -> int:
+        """When that line was written."""
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One print-out: a path below the run's home and what stands in it."""
 
     path: str
     body: Any
-    """Encoded as JSON unless it is text."""
+    """Encoded as JSON unless it is text or bytes."""
     once: bool = False
     """Never rewritten (a checkpoint, a record): synced to disk when it is made."""
+    only_over: bool = False
+    """Written only where a file of that name stands already."""
 
 
 class System(Protocol):
@@ -83,3 +105,11 @@ class System(Protocol):
 
     def faults(self, path: str, document: Any) -> list[str]:
         """What is wrong with a document that was edited by hand; nothing means it may be adopted."""
+
+
+@runtime_checkable
+class Overview(Protocol):
+    """What a system has whose documents also span its runs."""
+
+    def overview(self, runs: Sequence[ListedRun], driven: Callable[[str], bool], now_us: int) -> Iterable[Document]:
+        """The print-outs over all its runs in one home; `driven` says whether a process drives a run now."""

@@ -16,7 +16,7 @@ from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import CameLate, Event, TakenUp
 from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Input
 from agent_orchestrator.core.lifecycle import Phase
-from agent_orchestrator.core.limits import SHORTAGE_BASE_S, SHORTAGE_CAP_S
+from agent_orchestrator.core.retry import shortage_pause_s
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
 from agent_orchestrator.engine.journal import encode_events, fold
@@ -190,7 +190,7 @@ class Driver:
         """Nothing was written, so nothing happened: the journal's state again, the inputs again, after a pause."""
         attempt = 0
         while True:
-            pause_s = min(SHORTAGE_CAP_S, SHORTAGE_BASE_S * 2**attempt)
+            pause_s = shortage_pause_s(attempt)
             self.engine.notify(self, f"{error} Trying again in {pause_s:g} s.")
             await asyncio.sleep(pause_s)
             attempt += 1

@@ -29,6 +29,7 @@ def add_worktree(home: Path, run: str) -> Path:
     except GitFailed:
         raise UsageError(detail=f"--git-worktree needs a commit to start from, and {home} has none; commit first.") from None
     branch = branch_of(run)
+    git(home, "worktree", "prune")  # a folder that somebody deleted still holds its branch
     if git(home, "branch", "--list", branch):
         git(home, "worktree", "add", str(folder), branch)
     else:
@@ -44,6 +45,7 @@ def remove_worktree(home: Path, run: str) -> str | None:
         if git(folder, "status", "--porcelain"):
             return f"{folder} has uncommitted changes"
         git(home, "worktree", "remove", str(folder))
+    git(home, "worktree", "prune")
     if not git(home, "branch", "--list", branch):
         return None
     try:

@@ -7,6 +7,7 @@ old it is, and is simply written again.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -52,7 +53,10 @@ def inspect(path: Path, known: Sequence[Identity]) -> Found:
     try:
         if is_ours(path, known):
             return Found(finding=Finding.OURS if path.exists() else Finding.MISSING)
-        if path.stat().st_size > EDIT_LIMIT_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe would never end
+            return Found(finding=Finding.BROKEN, problem="it is not a regular file")
+        if status.st_size > EDIT_LIMIT_BYTES:
             return Found(finding=Finding.BROKEN, problem=f"it is larger than {EDIT_LIMIT_BYTES} bytes")
         content = path.read_bytes()
     except OSError as error:
@@ -61,7 +65,7 @@ def inspect(path: Path, known: Sequence[Identity]) -> Found:
         return Found(finding=Finding.TORN)
     try:
         document = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Found(finding=Finding.BROKEN, problem=f"it is not JSON: {error}")
     if not isinstance(document, dict):
         return Found(finding=Finding.BROKEN, problem="it is not a JSON object")

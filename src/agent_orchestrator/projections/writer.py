@@ -33,7 +33,9 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_document(document: Document) -> bytes:
-    """The bytes of a print-out: text as it is, everything else as JSON with two spaces and a final newline."""
+    """The bytes of a print-out: text and bytes as they are, all else as JSON with two spaces and a final newline."""
+    if isinstance(document.body, bytes):
+        return document.body
     if isinstance(document.body, str):
         return document.body.encode()
     return msgspec.json.format(msgspec.json.encode(document.body), indent=2) + b"\n"

@@ -46,6 +46,8 @@ class SqliteStore:
         self.path = folder / "orc.db"
         self._folder = folder
         self._sql = queries()
+        self._version = len(migrations())
+        self._name = str(self.path)
         self._keys: dict[str, int] = {}
         self._seqs: dict[str, int] = {}
         """The last sequence number this process wrote, by run; the unique index tells when another process wrote more."""
@@ -117,10 +119,13 @@ class SqliteStore:
             yield
             self._db.execute("COMMIT")
         except BaseException:
-            self._seqs.clear()
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
             raise
+
+    def _roll_back(self) -> None:
+        self._seqs.clear()
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
 
     def create(self, run: NewRun, first: Append) -> None:
         """Inserts a run with its first events."""
@@ -149,11 +154,16 @@ class SqliteStore:
         """Commits a batch in one transaction."""
         self._let_others_in()
         with translated(self.path):
-            with self._writing():
-                version = self._pragma("user_version")
-                if version != len(migrations()):
-                    raise StoreNewer(path=self.path, found=version, known=len(migrations()))
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                version = self._db.execute("PRAGMA user_version").get
+                if version != self._version:
+                    raise StoreNewer(path=self.path, found=version, known=self._version)
                 answers = [self._append(part) for part in batch]
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
             self._check_inode()
         return answers
 
@@ -216,7 +226,7 @@ class SqliteStore:
     def _check_inode(self) -> None:
         """A database that `git clean` unlinked would go on acknowledging commits into nothing."""
         try:
-            inode = os.stat(self.path).st_ino
+            inode = os.stat(self._name).st_ino
         except FileNotFoundError:
             inode = -1
         if inode != self._inode:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import ACTIVE, AskHuman, AwaitGates, Effect, ReadFile, RunAgent, RunCheck, Wait
-from agent_orchestrator.core.events import Aborted, DirectiveRefused, Ended, Event, Paused, Resumed, TakenUp
+from agent_orchestrator.core.events import Aborted, CameLate, DirectiveRefused, Ended, Event, Paused, Resumed, TakenUp
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import (
     Abort,
@@ -31,12 +31,14 @@ from agent_orchestrator.core.inputs import (
     Resume,
     TimerFired,
 )
+from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.report import Report, check_report
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.core.units import US
+from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.testing.clock import START_US
 
-SILENT_WITHIN = 100_000
+SILENT_WITHIN = 20_000
 """An `advance` that still has something to say after this many answers never falls silent."""
 
 Reports = Callable[[RunAgent, random.Random], dict[str, Any]]
@@ -93,6 +95,8 @@ class _Play:
             doing = list(self.state.doing)
             if doing and self.chance.random() < 0.75:
                 self.tell(self._outcome(self.chance.choice(doing), kindly=False))
+            elif self.over and self.chance.random() < 0.2:
+                self.come_late(self.chance.choice(self.over))
             else:
                 self._meddle()
         for _ in range(100 * ticks):
@@ -107,6 +111,7 @@ class _Play:
         self.now_us += int(self.chance.uniform(0, 90) * US)
         begun = len(self.journal)
         before = self._picture()
+        programs, was_running = self._programs(), self.state.lifecycle.running
         events = list(self.system.decide(self.state, what, self.now_us))
         assert events == list(self.system.decide(self.state, what, self.now_us)), f"deciding {what} twice differs"
         assert self._picture() == before, f"`decide` changed the state ({what})"
@@ -117,6 +122,8 @@ class _Play:
             self.over.append(what)
         self._advance()
         self._check()
+        if not was_running and not self.state.lifecycle.running:
+            assert self._programs() <= programs, "a run that does not run started something"
         return [event for event, _ in self.journal[begun:]]
 
     def _add(self, events: Sequence[Event]) -> None:
@@ -144,6 +151,8 @@ class _Play:
             assert doing, "a running run wants something: else it hangs"
         if life.ended:
             assert not doing, "an ended run wants nothing"
+        if life.phase is Phase.ABORTING:
+            assert self._programs(), "an aborted run ends when nothing runs any more"
         assert self.system.summary(self.state).ended == life.ended, "the summary says whether the run has ended"
         for effect in doing:
             run, unit, _ = effect.id.split("/")
@@ -153,9 +162,12 @@ class _Play:
         assert self.state.doing.active == sum(isinstance(effect, ACTIVE) for effect in doing)
         self._check_replay()
 
+    def _programs(self) -> set[str]:
+        return {effect.id for effect in self.state.doing if isinstance(effect, ACTIVE)}
+
     def _check_replay(self) -> None:
         """The journal, through JSON, gives the same run."""
-        events = msgspec.json.decode(msgspec.json.encode([event for event, _ in self.journal]), type=list[self.system.event_type])
+        events = decode_events(self.system, msgspec.json.encode([event for event, _ in self.journal]))
         assert events == [event for event, _ in self.journal], "every event survives being stored"
         state = self.system.fresh(self.spec, self.context)
         for event, (_, at_us) in zip(events, self.journal, strict=True):
@@ -180,9 +192,9 @@ class _Play:
         refused = [event for event in events if isinstance(event, DirectiveRefused)]
         for event in refused:
             assert len(events) == 1, "a refused directive changes nothing"
-            assert isinstance(what, Directive) and event.directive == what.id and event.why, (
-                "a refusal names its directive and why"
-            )
+            assert isinstance(what, Directive), "only a directive can be refused"
+            assert event.directive == what.id, "a refusal names its directive"
+            assert event.why, "a refusal says why"
         changes = [event for event in events if isinstance(event, Paused | Aborted | Resumed | Ended)]
         if isinstance(what, Outcome):
             assert not changes, "an outcome is judged; what follows for the run is `advance`'s"
@@ -222,6 +234,16 @@ class _Play:
         if chance.random() < 0.03:
             acts = [lambda: self._directive(Abort, reason="enough")]
         self.tell(chance.choice(acts)())
+
+    def come_late(self, outcome: Outcome) -> None:
+        """An outcome that nobody wants any more reaches the system only as a fact that changes nothing."""
+        self.now_us += US
+        shown = (self.system.summary(self.state), self.system.details(self.state), list(self.state.doing))
+        self._add([CameLate(effect=outcome.effect, failure=FailureKind.STOPPED)])
+        again = (self.system.summary(self.state), self.system.details(self.state), list(self.state.doing))
+        assert again == shown, "an outcome that came late changed something"
+        self._advance()
+        self._check()
 
     def _edit(self) -> Input:
         """A print-out that came back as it was, or damaged."""

@@ -15,7 +15,7 @@ from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.effects import RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Outcome
-from agent_orchestrator.core.limits import SHORTAGE_BASE_S, SHORTAGE_CAP_S
+from agent_orchestrator.core.retry import shortage_pause_s
 from agent_orchestrator.engine.launches import CannotStart, Order, Shortage, Standing, Watch
 from agent_orchestrator.engine.perform.work import Finished
 from agent_orchestrator.errors import OrcError
@@ -132,7 +132,7 @@ class Launched:
         self.engine.offload(self.weight(ending), judged, settle)
 
     def _later(self, why: str, action: Callable[[], None]) -> None:
-        pause_s = min(SHORTAGE_CAP_S, SHORTAGE_BASE_S * 2**self._shortages)
+        pause_s = shortage_pause_s(self._shortages)
         self._shortages += 1
         self.engine.notify(self.driver, f"{self._effect.unit} has to wait: {why}. Trying again in {pause_s:g} s.")
         self._timer = self.engine.loop.call_later(pause_s, self.engine.sliced.add, action)

@@ -57,7 +57,7 @@ class GatesWork(Waiting):
             problem = "does not exist yet"
         except (OSError, TooLarge) as error:
             problem = f"cannot be read ({error})"
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             problem = f"is not a JSON object ({error})"
         if problem != self._said:
             self._said = problem

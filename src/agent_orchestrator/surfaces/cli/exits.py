@@ -29,6 +29,7 @@ _BY_STATUS = {
     "failed": FAILED,
     "aborted": FAILED,
     "stuck": FAILED,
+    "crashed": FAILED,
     "limit_reached": LIMIT,
     "budget_exhausted": LIMIT,
     "timed_out": TIMED_OUT,
@@ -39,5 +40,6 @@ _BY_STATUS = {
 
 
 def exit_code(summary: Summary) -> int:
-    """The code for a run as it stands; one that neither ended nor waits was interrupted."""
-    return _BY_STATUS.get(summary.status, INTERRUPTED)
+    """The code for a run as it stands; one that neither ended nor waits was interrupted, or stopped by what it says."""
+    why = summary.stop.value if summary.stop is not None and summary.status == "paused" else summary.status
+    return _BY_STATUS.get(why, INTERRUPTED)

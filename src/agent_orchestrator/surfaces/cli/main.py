@@ -118,8 +118,8 @@ def _run(arguments: list[str]) -> int:
         return _fail(_sentence(error), USAGE, "UsageError", wants_json)
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", INTERRUPTED, "Interrupted", wants_json)
-    except BrokenPipeError:
-        return COMPLETED
+    except (BrokenPipeError, SystemExit):
+        return COMPLETED  # the reader has seen enough, which click says by SystemExit
     except Exception as error:
         return _internal(error, wants_json)
     return code if isinstance(code, int) else 0

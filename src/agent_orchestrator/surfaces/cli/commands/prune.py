@@ -71,7 +71,7 @@ def _tell(screen: Screen, chosen: list[StoredRun], deleted: list[str], kept: dic
     if not chosen:
         screen.line("There is nothing to prune.")
     elif not yes:
-        screen.line(f"Nothing was touched; `orc prune --yes` deletes {len(deleted)} runs.")
+        screen.line(f"Nothing was touched; the same with --yes deletes {len(deleted)} runs.")
 
 
 def _read_age_s(text: str) -> float:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import (
     Abort,
     AgentEnded,
     Answer,
     CheckEnded,
+    CheckpointEnded,
     Edited,
     FileRead,
     GatesOpened,
     HumanAnswered,
     Input,
+    Instruct,
     Pause,
     Resume,
     TimerFired,
@@ -48,3 +51,7 @@ def decide(state: WorkflowState, what: Input, now_us: int) -> Sequence[WorkflowE
             return state.lifecycle.decide(what)
         case Edited():
             return edited(state, what)
+        case Instruct():
+            return [DirectiveRefused(directive=what.id, why=f"a workflow knows no {what.what!r}")]
+        case CheckpointEnded():
+            raise AssertionError("a workflow saves no trees")
