@@ -74,9 +74,7 @@ def test_the_registry_lists_exactly_the_systems_in_the_folder() -> None:
 
 @pytest.mark.parametrize("name", FOUND)
 def test_a_system_keeps_the_contract(name: str) -> None:
-    check_system(
-        find_system(name), SPECS[name](), seeds=SEEDS, ticks=40, reports=REPORTS[name], check_document=DOCUMENTS[name]
-    )
+    check_system(find_system(name), SPECS[name](), seeds=SEEDS, ticks=40, reports=REPORTS[name], check_document=DOCUMENTS[name])
 
 
 def toy_specs() -> list[ToySpec]:

@@ -229,10 +229,10 @@ def read_state(content: bytes) -> dict[str, Any]:
 
 def processes() -> Iterator[tuple[int, bytes]]:
     """Every process whose environment can be read, with it."""
-    for entry in os.listdir("/proc"):
-        if entry.isdecimal():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
             try:
-                yield int(entry), Path("/proc", entry, "environ").read_bytes()
+                yield int(entry.name), (entry / "environ").read_bytes()
             except OSError:
                 continue
 

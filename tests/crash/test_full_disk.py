@@ -23,9 +23,12 @@ def small_repo(tmp_path: Path) -> Iterator[Path]:
     """A repository on a file system of its own."""
     home = tmp_path / "small"
     home.mkdir()
-    mounted = os.getuid() == 0 and not subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(home)], capture_output=True, check=False
-    ).returncode
+    mounted = (
+        os.getuid() == 0
+        and not subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(home)], capture_output=True, check=False
+        ).returncode
+    )
     if not mounted:
         pytest.skip("mounting a small file system needs root and the right to mount")
     try:

@@ -55,7 +55,7 @@ def check_state(orchestrator: Orchestrator, run: StoredRun, count: int) -> None:
 
 
 def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 @pytest.mark.parametrize("shape", ["chain", "parallel"])
@@ -75,7 +75,7 @@ def test_thousands_of_rehearsed_steps_run_through(shape: str, repo: Path) -> Non
 
 async def all_live(launches: ProcessLaunches, run: str) -> None:
     async with asyncio.timeout(60):
-        while len(await asyncio.to_thread(launches.living, run)) < AGENTS:
+        while len(await asyncio.to_thread(launches.living, run)) < AGENTS:  # noqa: ASYNC110 - processes set no Event
             await asyncio.sleep(0.1)
 
 

@@ -117,12 +117,19 @@ class Orchestrator:
 
         The check is the system's own `decide`: what it would refuse is refused here, at once, with the same words.
         """
+        self.refuse_kept(run)
         folded = self.fold(run)
         now_us = max(self.clock.now_us(), folded.at_us)
         for event in folded.system.decide(folded.state, directive, now_us):
             if isinstance(event, DirectiveRefused):
                 raise Refused(why=f"Run {run.id}: {event.why}.")
         return self.store.post(run.id, directive.id, msgspec.json.encode(directive), now_us)
+
+    def refuse_kept(self, run: StoredRun) -> None:
+        """Raises for a journal kept under another id: its state file and its launches may be a newer run's by now."""
+        if run.id != run.context.run:
+            why = f"Run {run.id} is the kept journal of an earlier run {run.context.run}: it can be looked at, but not go on."
+            raise Refused(why=why)
 
     def own(self, run: str) -> Ownership:
         """Takes a run up, so that nobody else drives it; raises RunBusy."""

@@ -35,6 +35,7 @@ class TakeUp(msgspec.Struct, frozen=True, kw_only=True):
 
 def take_up(orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any] | None = None) -> TakeUp:
     """Adopts edits and asks the run to go on; raises Refused when it cannot. The caller owns the run."""
+    orchestrator.refuse_kept(run)
     folded = orchestrator.fold(run)
     now_us = max(orchestrator.clock.now_us(), folded.at_us)
     inputs: list[Input] = []

@@ -13,7 +13,7 @@ DOUBLINGS_MAX = 16
 
 def shortage_pause_s(tries: int) -> float:
     """The pause after the machine was short of something for the `tries`-th time (from 0): doubling, capped."""
-    return min(SHORTAGE_CAP_S, SHORTAGE_BASE_S * 2 ** min(tries, DOUBLINGS_MAX))
+    return min(SHORTAGE_CAP_S, SHORTAGE_BASE_S * 2.0 ** min(tries, DOUBLINGS_MAX))
 
 
 def backoff_us(attempt: int, effect: str, base_s: float = RETRY_BASE_S, cap_s: float = RETRY_CAP_S) -> int:

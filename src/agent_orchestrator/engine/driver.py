@@ -40,10 +40,14 @@ class Driver:
         self._inputs: deque[Input] = deque()
         self._seen: set[str] = set()
         self._waiter: asyncio.Future[None] | None = None
+        self._pausing: asyncio.Future[None] | None = None
+        """Set while a store that refuses is left alone; a person does not wait for that."""
         self._leaving = False
         self.durable = True
         """False while the state is ahead of the journal: then nobody may show it."""
         self._error: BaseException | None = None
+        self._shortages = 0
+        """Refused appends in a row."""
         self.home, self.workdir = Path(run.context.home), Path(run.context.workdir)
         self.child_env = engine.world.child_env(run.context.pass_env)
         self._summary: Summary | None = None
@@ -60,9 +64,9 @@ class Driver:
     def deliver(self, what: Input) -> None:
         """Gives the run an input; it is taken with the next tick."""
         self._inputs.append(what)
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        _wake(self._waiter)
+        if isinstance(what, DIRECTIVES):
+            _wake(self._pausing)
 
     def take_directive(self, what: Input) -> None:
         """Gives the run a directive from the inbox, once, however often the inbox is read before it is taken."""
@@ -73,9 +77,8 @@ class Driver:
     def leave(self) -> None:
         """Stop driving after the current tick; whatever runs goes on without us and is adopted later."""
         self._leaving = True
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        _wake(self._waiter)
+        _wake(self._pausing)
 
     def fail(self, error: BaseException) -> None:
         """Something broke in the engine: leave, and raise it from `drive`."""
@@ -138,6 +141,7 @@ class Driver:
                 await self._start_over(taken, error)
                 return False
             self.durable = True
+            self._shortages = 0
             self._folded.seq += 1 if events else 0
             self._folded.at_us = now_us
             for what in taken:
@@ -188,12 +192,12 @@ class Driver:
 
     async def _start_over(self, taken: list[Input], error: DiskFull | StoreLocked) -> None:
         """Nothing was written, so nothing happened: the journal's state again, the inputs again, after a pause."""
-        attempt = 0
         while True:
-            pause_s = shortage_pause_s(attempt)
+            pause_s = shortage_pause_s(self._shortages)
+            self._shortages += 1
             self.engine.notify(self, f"{error} Trying again in {pause_s:g} s.")
-            await asyncio.sleep(pause_s)
-            attempt += 1
+            self._pausing = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._pausing], timeout=pause_s)
             if self._leaving:
                 return
             try:
@@ -214,3 +218,8 @@ class Driver:
         """Whether nothing but a person can move the run."""
         doing = self.state.doing
         return len(doing) > 0 and all(isinstance(effect, AskHuman) for effect in doing)
+
+
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)

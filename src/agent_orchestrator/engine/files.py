@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
@@ -18,7 +19,7 @@ def read_bounded(path: Path, limit: int) -> bytes:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path} is not a regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if status.st_size > limit:
             raise TooLarge(f"it has {status.st_size} bytes, the limit is {limit}")
         return os.read(descriptor, status.st_size)

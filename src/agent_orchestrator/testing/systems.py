@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.effects import ACTIVE, AskHuman, AwaitGates, Effect, ReadFile, RunAgent, RunCheck, Wait
+from agent_orchestrator.core.effects import ACTIVE, AskHuman, AwaitGates, Checkpoint, Effect, ReadFile, RunAgent, RunCheck, Wait
 from agent_orchestrator.core.events import Aborted, CameLate, DirectiveRefused, Ended, Event, Paused, Resumed, TakenUp
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import (
@@ -20,12 +20,14 @@ from agent_orchestrator.core.inputs import (
     AgentEnded,
     Answer,
     CheckEnded,
+    CheckpointEnded,
     Directive,
     Edited,
     FileRead,
     GatesOpened,
     HumanAnswered,
     Input,
+    Instruct,
     Outcome,
     Pause,
     Resume,
@@ -228,6 +230,7 @@ class _Play:
             lambda: self._directive(Pause, now=chance.random() < 0.5),
             lambda: self._directive(Resume),
             lambda: self._directive(Resume, changes={"nonsense": True}),
+            lambda: self._directive(Instruct, what="nonsense"),
             lambda: self._directive(Answer, approved=chance.random() < 0.5, unit=chance.choice([None, "nobody", *units])),
             self._edit,
         ]
@@ -269,6 +272,10 @@ class _Play:
             case ReadFile():
                 failure = Failure(kind=FailureKind.SPEC, message="it cannot be read") if bad else None
                 return FileRead(effect=effect.id, text="" if bad else '["one", "two"]', failure=failure)
+            case Checkpoint():
+                if bad:
+                    return CheckpointEnded(effect=effect.id, unavailable="git is not installed")
+                return CheckpointEnded(effect=effect.id, commit="c" * 40, tree="t" * 40, head="h" * 40, files_changed=1)
 
     def _agent_ended(self, effect: RunAgent, *, bad: bool) -> AgentEnded:
         started_us = self.now_us

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -191,6 +190,18 @@ async def _act(during: During | None, engine: Engine) -> None:
         await during(engine)
 
 
+async def jump(engine: Engine, seconds: float) -> None:
+    """Lets time pass on the clock that jumps."""
+    end_s = engine.clock.monotonic_s() + seconds
+    await until(lambda: engine.clock.monotonic_s() >= end_s)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Waits on the clock that jumps."""
+    while not condition():  # noqa: ASYNC110 - what is waited for is a file or a state, which set no Event
+        await asyncio.sleep(0.01)
+
+
 def named(unit: str, kind: str = "agent", run: str = "one", launch: int = 1) -> str:
     """The id of a toy effect."""
     return effect_id(run, unit, 0, 1, launch, kind)
@@ -205,8 +216,3 @@ def agent(unit: str, run: str = "one", launch: int = 1, **more: Any) -> RunAgent
         **more,
     }
     return RunAgent(id=named(unit, "agent", run, launch), unit=unit, role="coder", iteration=0, attempt=1, **fields)
-
-
-def chance_of(seed: int) -> random.Random:
-    """Luck that can be repeated."""
-    return random.Random(seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.errors import Conflict, DiskFull, StoreCorrupt, StoreLocked
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.world import Part
-from tests.unit.engine.rig import Rig, agent, named
+from tests.unit.engine.rig import Rig, agent, jump, named
 from tests.unit.engine.toy import Did, ToyState, Wanted
 
 FULL = DiskFull(path="orc.db")
@@ -55,6 +54,43 @@ def test_a_refused_append_throws_the_state_away_keeps_the_inputs_and_goes_on(tmp
     assert [notice for notice in rig.notes.notices if "is full" in notice], "it is said"
 
 
+def test_a_store_that_goes_on_refusing_is_asked_less_and_less_often(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.store.refuse(*[FULL] * 5)
+    rig.drive(run)
+    pauses = [float(notice.rsplit("Trying again in ")[1].split()[0]) for notice in rig.notes.notices]
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0]
+
+
+def test_a_person_does_not_wait_for_a_store_that_is_left_alone(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.store.refuse(*[FULL] * 20)
+
+    async def speak(engine: Engine) -> None:
+        await jump(engine, 200)
+        rig.store.refusals.clear()
+        engine.drivers["one"].deliver(Pause(id="d1"))
+        await jump(engine, 1)
+        assert rig.of_kind(run, Paused)
+
+    assert rig.drive(run, speak).status == "paused"
+
+
+def test_leaving_does_not_wait_for_it_either(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.store.refuse(*[FULL] * 20)
+
+    async def leave(engine: Engine) -> None:
+        await jump(engine, 200)
+        engine.leave()
+
+    assert rig.drive(run, leave).status == "running"
+    assert rig.clock.monotonic_s() < 201
+
+
 def test_a_store_error_that_no_patience_mends_ends_the_drive(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(agent("a"))
@@ -69,7 +105,7 @@ def test_a_conflict_answers_its_own_run_only(tmp_path: Path) -> None:
     runs = [rig.toys(agent("a", run), run=run) for run in ("one", "two")]
 
     async def steal(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         rig.journal(runs[0], Paused(reason="another process wrote"))
 
     first, second = rig.drive_each(runs, steal)
@@ -103,7 +139,7 @@ def test_a_pause_drains_and_the_driver_leaves_when_nothing_runs(tmp_path: Path) 
     run = rig.toys(agent("a"))
 
     async def pause(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         post(rig, Pause(id="d1", reason="lunch"))
 
     assert rig.drive(run, pause).status == "paused"
@@ -117,7 +153,7 @@ def test_pause_now_stops_what_runs(tmp_path: Path) -> None:
     run = rig.toys(agent("a"))
 
     async def pause(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         post(rig, Pause(id="d1", now=True))
 
     assert rig.drive(run, pause).status == "paused"
@@ -131,9 +167,9 @@ def test_an_abort_ends_the_run_only_when_everything_is_stopped(tmp_path: Path) -
     run = rig.toys(agent("a"), agent("b"))
 
     async def abort(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         post(rig, Abort(id="d1", reason="wrong branch"))
-        await asyncio.sleep(3)
+        await jump(engine, 3)
         assert not engine.drivers["one"].state.lifecycle.ended
         assert all(process.alive for process in rig.machine.processes.values())
 
@@ -147,7 +183,7 @@ def test_a_directive_is_taken_in_the_append_that_holds_its_fact(tmp_path: Path) 
     run = rig.toys(agent("a"))
 
     async def pause(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         post(rig, Pause(id="d1"))
 
     rig.drive(run, pause)
@@ -162,7 +198,7 @@ def test_a_directive_sent_twice_or_read_twice_counts_once(tmp_path: Path) -> Non
     run = rig.toys(agent("a"))
 
     async def pause(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         assert post(rig, Pause(id="d1"))
         assert not post(rig, Pause(id="d1"))
         for _ in range(3):
@@ -196,7 +232,7 @@ def test_event_times_never_go_back(tmp_path: Path) -> None:
     run = rig.toys(agent("a"))
 
     async def set_clock_back(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         rig.clock.set_wall(-86_400)
 
     rig.drive(run, set_clock_back)
@@ -231,7 +267,7 @@ def test_leaving_lets_agents_live_and_journals_nothing(tmp_path: Path) -> None:
     run = rig.toys(agent("a"))
 
     async def leave(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         engine.leave()
 
     assert rig.drive(run, leave).status == "running"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.inputs import HumanAnswered
 from agent_orchestrator.engine.engine import Engine
-from tests.unit.engine.rig import Rig, agent, named
+from tests.unit.engine.rig import Rig, agent, jump, named
 from tests.unit.engine.toy import Did
 
 ANSWER = "manual/one__a.json"
@@ -46,7 +45,7 @@ def test_an_answer_is_consumed_into_the_directory_of_the_question(tmp_path: Path
     mark = ended(rig, ASK.after)
 
     async def answer(engine: Engine) -> None:
-        await asyncio.sleep(5)
+        await jump(engine, 5)
         answer_after(rig, YES, mark)
 
     rig.drive(run, answer)
@@ -63,7 +62,7 @@ def test_an_invalid_answer_is_renamed_and_said_and_the_question_stays(tmp_path: 
     async def answer(engine: Engine) -> None:
         for text in ("yes", '{"approved": "true"}', '{"approved": true, "by": "me"}', '{"approved": false}'):
             answer_after(rig, text, mark)
-            await asyncio.sleep(5)
+            await jump(engine, 5)
 
     rig.drive(run, answer)
     assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=False)
@@ -83,7 +82,7 @@ def test_an_answer_written_while_the_steps_own_agent_ran_is_not_consent(tmp_path
         mark.touch()
 
     async def answer(engine: Engine) -> None:
-        await asyncio.sleep(5)
+        await jump(engine, 5)
         assert not engine.drivers["one"].state.outcomes
         answer_after(rig, json.dumps({"approved": False, "comments": "no"}), mark)
 
@@ -100,7 +99,7 @@ def test_an_answer_that_lay_there_before_the_agent_started_is_kept_out_of_its_re
     (rig.home / ANSWER).write_text(YES)
 
     async def look(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         assert not (rig.home / ANSWER).exists(), "the agent cannot change it"
 
     rig.drive(run, look)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from agent_orchestrator.engine.publishing import DUTY
 from agent_orchestrator.errors import DiskFull
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.world import Part
-from tests.unit.engine.rig import Rig, agent, named
+from tests.unit.engine.rig import Rig, agent, jump, named, until
 
 PRINT_S = 0.15
 AGENTS = 200
@@ -33,8 +32,7 @@ def when_printed(rig: Rig, act: Any) -> Any:
     """Acts on the file while the run is driven."""
 
     async def during(engine: Engine) -> None:
-        while not (rig.home / "toy.json").exists():
-            await asyncio.sleep(0.1)
+        await until((rig.home / "toy.json").exists)
         act(rig.home / "toy.json")
 
     return during
@@ -62,9 +60,8 @@ def test_a_run_that_waits_or_pauses_is_printed_at_once(tmp_path: Path) -> None:
 
     async def look(engine: Engine) -> None:
         driver = engine.drivers["one"]
-        while not driver.state.outcomes:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
+        await until(lambda: driver.state.outcomes)
+        await jump(engine, 0.2)
         assert printed(rig) == {"phase": "running", "done": ["a"]}
         driver.deliver(Pause(id="d1"))
 
@@ -137,7 +134,7 @@ def test_a_print_out_of_an_earlier_process_is_ours_however_old(tmp_path: Path) -
     run = rig.toys(agent("a"))
 
     async def leave(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         engine.leave()
 
     for _ in range(3):

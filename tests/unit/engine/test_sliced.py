@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from agent_orchestrator.engine.engine import Engine
@@ -10,7 +11,7 @@ from agent_orchestrator.engine.launches import Order
 from agent_orchestrator.engine.sliced import SLICE_S, Sliced
 from agent_orchestrator.testing.clock import FakeClock, run_jumping
 from agent_orchestrator.testing.world import SimulatedLaunches
-from tests.unit.engine.rig import Rig, agent
+from tests.unit.engine.rig import Rig, agent, until
 
 STARTS = 1_000
 START_S = 0.001
@@ -30,7 +31,7 @@ def test_a_turn_never_does_more_than_a_slice() -> None:
             done.append(number)
 
         for number in range(100):
-            sliced.add(lambda number=number: act(number))
+            sliced.add(partial(act, number))
         while len(done) < 100:
             before = len(done)
             await asyncio.sleep(0)
@@ -53,7 +54,7 @@ def test_what_an_action_adds_comes_after_it_and_nothing_is_lost_when_one_fails_t
 
         sliced.add(first)
         sliced.add(lambda: done.append("second"))
-        await asyncio.sleep(0.01)
+        await until(lambda: len(done) == 3)
 
     run_jumping(main(), clock)
     assert done == ["first", "second", "third"]

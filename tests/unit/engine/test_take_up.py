@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from agent_orchestrator.core.events import CameLate, Paused, TakenUp
@@ -11,14 +10,14 @@ from agent_orchestrator.core.inputs import Resume
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.testing.world import Part
-from tests.unit.engine.rig import Rig, agent, named
+from tests.unit.engine.rig import Rig, agent, jump, named
 from tests.unit.engine.toy import Did, Wanted
 
 TAKEN = TakenUp(boot="1", host="here", pid=1, version="")
 
 
 async def leave_soon(engine: Engine) -> None:
-    await asyncio.sleep(1)
+    await jump(engine, 1)
     engine.leave()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from agent_orchestrator.core.inputs import Abort, FileRead, GatesOpened, TimerFi
 from agent_orchestrator.core.limits import WAIT_RECHECK_S
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.engine import Engine
-from tests.unit.engine.rig import Rig, agent, named
+from tests.unit.engine.rig import Rig, agent, jump, named, until
 from tests.unit.engine.toy import Did
 
 
@@ -48,7 +47,7 @@ def test_a_timer_notices_within_half_a_minute_that_the_machine_was_suspended(tmp
     run = rig.toys(wait(rig, 8 * 3600))
 
     async def sleep_the_night(engine: Engine) -> None:
-        await asyncio.sleep(10)
+        await jump(engine, 10)
         rig.clock.set_wall(9 * 3600)  # In suspend the wall clock goes on and the monotonic one stands still.
 
     rig.drive(run, sleep_the_night)
@@ -61,7 +60,7 @@ def test_a_clock_that_is_set_back_makes_a_timer_wait_for_its_wall_time(tmp_path:
     run = rig.toys(effect)
 
     async def set_back(engine: Engine) -> None:
-        await asyncio.sleep(10)
+        await jump(engine, 10)
         rig.clock.set_wall(-100)
 
     rig.drive(run, set_back)
@@ -74,8 +73,7 @@ def test_a_fired_timer_stays_fired_when_the_clock_goes_back(tmp_path: Path) -> N
     run = rig.toys(wait(rig, 5), agent("b"))
 
     async def set_back(engine: Engine) -> None:
-        while not engine.drivers["one"].state.outcomes:
-            await asyncio.sleep(0.1)
+        await until(lambda: engine.drivers["one"].state.outcomes)
         rig.clock.set_wall(-3600)
 
     rig.drive(run, set_back)
@@ -87,7 +85,7 @@ def test_a_wait_is_dropped_without_an_outcome_when_it_is_no_longer_wanted(tmp_pa
     run = rig.toys(wait(rig, 3600))
 
     async def abort(engine: Engine) -> None:
-        await asyncio.sleep(1)
+        await jump(engine, 1)
         engine.drivers["one"].deliver(Abort(id="d1"))
 
     assert rig.drive(run, abort).status == "aborted"
@@ -102,15 +100,17 @@ def test_gates_open_when_every_name_is_true_and_a_missing_file_is_said_once(tmp_
     run = rig.toys(effect)
 
     async def open_one_by_one(engine: Engine) -> None:
-        for text in ("", "[true]", '{"qa": true}', '{"qa": true, "security": 1}', '{"qa": true, "security": true}'):
-            await asyncio.sleep(5)
+        broken = ("", "[true]", '{"qa": ' + "[" * 100_000)
+        closed = ('{"qa": true}', '{"qa": true, "security": 1}')
+        for text in (*broken, *closed, '{"qa": true, "security": true}'):
+            await jump(engine, 5)
             assert not engine.drivers["one"].state.outcomes
             file.write_text(text)
 
     rig.drive(run, open_one_by_one)
     assert outcome(rig, run) == GatesOpened(effect=effect.id)
     assert [notice.count("does not exist yet") for notice in rig.notes.notices][:1] == [1]
-    assert len(rig.notes.notices) == 3, "missing, empty, not an object: each is said once, however often it is looked at"
+    assert len(rig.notes.notices) == 4, "missing, empty, no object, too deep: each is said once, however often it is looked at"
 
 
 @pytest.mark.parametrize(

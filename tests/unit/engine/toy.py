@@ -10,7 +10,7 @@ import msgspec
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import Effect
 from agent_orchestrator.core.events import Aborted, CommonEvent, DirectiveRefused, Ended, Event, Paused, Resumed, StopReason
-from agent_orchestrator.core.inputs import OUTCOMES, Abort, Answer, Edited, Input, Outcome, Pause, Resume
+from agent_orchestrator.core.inputs import OUTCOMES, Abort, Answer, Edited, Input, Instruct, Outcome, Pause, Resume
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, Document
@@ -76,7 +76,7 @@ class ToySystem:
             case Resume():
                 running = state.lifecycle.running or state.lifecycle.ended
                 return [DirectiveRefused(directive=what.id, why="it is not paused")] if running else [Resumed()]
-            case Answer():
+            case Answer() | Instruct():
                 return [DirectiveRefused(directive=what.id, why="nobody asked")]
             case Edited():
                 return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,9 @@ def _read_prompt(file: str | None) -> str:
         raise CannotStart("the step has no prompt")
     try:
         return read_bounded(Path(file), REPORT_LIMIT_BYTES).decode("utf-8")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise  # The machine's fault, not the file's: tried again later.
         raise CannotStart(f"The prompt file {file} cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, TooLarge) as error:
         raise CannotStart(f"The prompt file {file} cannot be used: {error}") from error

@@ -1,0 +1,254 @@
+"""The facts of a loop's journal, beside the common ones. Small, past tense, never changed once released.
+
+Events that begin an effect carry its id; the effect itself is built from the spec and the state by `evolve`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.events import CommonEvent, Event, StopReason
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.inputs import Change
+
+
+class LoopBegan(Event, frozen=True, kw_only=True, tag="loop_began"):
+    """The loop exists; `iteration` is more than 0 for a successor."""
+
+    task: str
+    iteration: int = 0
+
+
+class SavingStarted(Event, frozen=True, kw_only=True, tag="saving_started"):
+    """The working tree is being saved: as it was found (iteration 0), or as an iteration left it."""
+
+    effect: str
+    iteration: int
+
+
+class TreeSaved(Event, frozen=True, kw_only=True, tag="tree_saved"):
+    """The tree is kept as a commit, or `unavailable` says why it is not."""
+
+    iteration: int
+    unavailable: str = ""
+    commit: str | None = None
+    tree: str | None = None
+    files_changed: int = 0
+    lines_added: int = 0
+    lines_removed: int = 0
+    changed: tuple[Change, ...] = ()
+    diff: str = ""
+    branch_commit: str | None = None
+
+
+class IterationStarted(Event, frozen=True, kw_only=True, tag="iteration_started"):
+    """The agent is to work."""
+
+    effect: str
+    iteration: int
+
+
+class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
+    """The agent is over, and this is what it said; what it means follows as an event of its own."""
+
+    effect: str
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    summary: str = ""
+    done: bool = False
+    """The agent's own verdict: recorded, and evidence of nothing."""
+    quality_score: float | None = None
+    learnings: tuple[str, ...] = ()
+    tokens: int | None = None
+    cost_usd: float | None = None
+    tail: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
+    """What ran was stopped; the same thing goes on with a new launch when the loop does."""
+
+    what: str
+
+
+class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
+    """A command is being run: before, iteration, criterion or tests."""
+
+    effect: str
+    purpose: str
+
+
+class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
+    """The evidence of one command; what it means follows as an event of its own."""
+
+    effect: str
+    purpose: str
+    command: str
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    tail: str = ""
+    tests: int | None = None
+    """How many tests a recognised runner says that it ran."""
+    tests_passed: int | None = None
+    tree: str | None = None
+    moved: bool = False
+    """The working tree changed while it ran."""
+    again: bool = False
+    """The same command is run once more: its evidence is worth nothing, or a verification gets its second chance."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is evidence of success."""
+        return self.failure is None and self.exit_code == 0 and not self.moved
+
+
+class ConfirmationStarted(Event, frozen=True, kw_only=True, tag="confirmation_started"):
+    """Another agent is asked whether the criterion is met."""
+
+    effect: str
+
+
+class HumanAsked(Event, frozen=True, kw_only=True, tag="human_asked"):
+    """A person is asked: `criterion`, `weakened` or `stuck`."""
+
+    effect: str
+    about: str
+    question: str
+    after: str
+    step: str = "loop"
+
+
+class HumanJudged(Event, frozen=True, kw_only=True, tag="human_judged"):
+    """A person or a confirming agent answered; what it means follows."""
+
+    about: str
+    approved: bool
+    comments: str = ""
+
+
+class IterationFinished(Event, frozen=True, kw_only=True, tag="iteration_finished"):
+    """One iteration is over and counted."""
+
+    iteration: int
+    passed: bool
+    score: float
+    progress: bool = False
+    """It changed the tree or the check's result."""
+    failed: bool = False
+    """Its agent failed."""
+    error: str = ""
+    signature: str = ""
+    """The error without what changes from run to run; '' when there is none to compare."""
+    blocked: tuple[str, ...] = ()
+    """Why a passed check does not complete the loop."""
+
+
+class StuckNoticed(Event, frozen=True, kw_only=True, tag="stuck_noticed"):
+    """The loop does not get on; the next prompt says so."""
+
+    evidence: tuple[str, ...]
+
+
+class Steered(Event, frozen=True, kw_only=True, tag="steered"):
+    """What stands first in the next prompt, once."""
+
+    text: str
+
+
+class CompletionBegan(Event, frozen=True, kw_only=True, tag="completion_began"):
+    """The criterion is met as far as is known: it is verified once more."""
+
+    why: str
+
+
+class BackoffStarted(Event, frozen=True, kw_only=True, tag="backoff_started"):
+    """The agent failed; the next iteration follows at `until_us`."""
+
+    effect: str
+    until_us: int
+    reason: str
+
+
+class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
+    """The next iteration may start."""
+
+
+class PauseAsked(Event, frozen=True, kw_only=True, tag="pause_asked"):
+    """The loop pauses when this iteration is over."""
+
+    reason: str
+
+
+class PauseCancelled(Event, frozen=True, kw_only=True, tag="pause_cancelled"):
+    """It goes on instead."""
+
+
+class Concluded(Event, frozen=True, kw_only=True, tag="concluded"):
+    """Nothing more will be tried; `Ended` follows."""
+
+    stop: StopReason
+    detail: str
+    crashed: bool = False
+
+
+class OptionsChanged(Event, frozen=True, kw_only=True, tag="options_changed"):
+    """Options given on resuming, or edited by hand: names and values of the specification."""
+
+    changes: dict[str, Any]
+    agent: AgentChoice | None = None
+
+
+class Recovered(Event, frozen=True, kw_only=True, tag="recovered"):
+    """A successor goes on with the work of this loop."""
+
+    by: str
+
+
+class Imported(Event, frozen=True, kw_only=True, tag="imported"):
+    """What a state file without a journal said."""
+
+    iteration: int = 0
+    checks: tuple[dict[str, Any], ...] = msgspec.field(default_factory=tuple)
+    started_at: str | None = None
+
+
+class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
+    """An edited state.json was not adopted."""
+
+    problems: tuple[str, ...]
+
+
+LoopEvent = (
+    CommonEvent
+    | LoopBegan
+    | SavingStarted
+    | TreeSaved
+    | IterationStarted
+    | AgentFinished
+    | LaunchInterrupted
+    | CheckStarted
+    | CheckFinished
+    | ConfirmationStarted
+    | HumanAsked
+    | HumanJudged
+    | IterationFinished
+    | StuckNoticed
+    | Steered
+    | CompletionBegan
+    | BackoffStarted
+    | BackoffEnded
+    | PauseAsked
+    | PauseCancelled
+    | Concluded
+    | OptionsChanged
+    | Recovered
+    | Imported
+    | EditRefused
+)

@@ -1,0 +1,98 @@
+"""What a loop is asked to do. Stored with the run as JSON, so it holds plain values only.
+
+Reading flags and looking at the disk is `control/loop.py`'s; here is only what was decided.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+import msgspec
+
+from agent_orchestrator.core.effects import AgentChoice
+
+LOOP_ID = re.compile(r"ralph-[a-z0-9-]+-[a-f0-9]{8}\Z")
+SLUG_CHARS_MAX = 30
+MAX_ITERATIONS = 200
+CHECKPOINTS_KEPT = 5
+"""The newest checkpoint files that stay; tagged ones stay besides."""
+
+
+class ExecutionMode(StrEnum):
+    """The seed's words; what each does stands in docs/loops.md."""
+
+    STRICT = "strict"
+    SEEDED = "seeded"
+    LOGGED = "logged"
+    DEFAULT = "default"
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One iteration in a line, as the next ones are told."""
+
+    iteration: int
+    passed: bool
+    summary: str = ""
+    error: str = ""
+    files_changed: int | None = None
+
+
+class Carried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a successor takes over from the loop it goes on for."""
+
+    loop: str
+    iteration: int = 0
+    tried: tuple[Tried, ...] = ()
+    learnings: tuple[str, ...] = ()
+    check_output: str = ""
+    tests_most: int | None = None
+
+
+class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The task, how its end is recognised, and the options."""
+
+    task: str
+    completion: str
+    """The criterion as it was given."""
+    command: str | None = None
+    """The criterion as a command for `sh -c`; None when it is prose."""
+    agent: AgentChoice | None = None
+    """None for an imported loop until it is resumed with one."""
+    confirm_with: AgentChoice | None = None
+    """Who confirms a prose criterion; None asks a person."""
+    test_command: str | None = None
+    max_iterations: int = MAX_ITERATIONS
+    timeout_minutes: int | None = None
+    interactive: bool = False
+    auto_test: bool = True
+    checkpoint_interval: int = 1
+    execution_mode: ExecutionMode = ExecutionMode.DEFAULT
+    seed: int | None = None
+    continue_session: bool = False
+    budget_usd: float | None = None
+    allow_fewer_tests: bool = False
+    protected: tuple[str, ...] = ()
+    """Patterns of files that a completed loop must not have changed."""
+    commit: bool = False
+    git: bool = True
+    """Whether the working tree is in a repository; without one, what needs diffs is off."""
+    owner: str = ""
+    env: dict[str, str] = {}
+    iteration_timeout_s: float | None = None
+    idle_timeout_s: float | None = None
+    carried: Carried | None = None
+
+
+def slug_of(task: str) -> str:
+    """The first words of a task as part of an id."""
+    words = re.sub(r"[^a-z0-9]+", "-", task.lower()).strip("-")
+    if len(words) > SLUG_CHARS_MAX:
+        cut = words[: SLUG_CHARS_MAX + 1]
+        words = cut.rpartition("-")[0] or cut[:SLUG_CHARS_MAX]
+    return words[:SLUG_CHARS_MAX].strip("-") or "task"
+
+
+def loop_id(task: str, unique: str) -> str:
+    """The id of a loop: `ralph-`, what it is about, eight hex digits."""
+    return f"ralph-{slug_of(task)}-{unique}"

@@ -1,0 +1,224 @@
+"""A loop in memory. Only `evolve` changes any of this.
+
+`due` is what the loop does next as soon as it may: save, before, agent, check, confirm, ask, next, complete, criterion,
+tests. It does one thing at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.effects import AskHuman
+from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.inputs import Change
+from agent_orchestrator.core.lifecycle import Lifecycle, Phase
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.units import US, iso
+from agent_orchestrator.systems.loop.spec import LoopSpec, Tried
+from agent_orchestrator.systems.loop.transitions import Status
+
+UNIT = "loop"
+CHECKS_KEPT = 1_000
+LEARNINGS_KEPT = 20
+LAUNCHES_KEPT = 100
+WARNINGS_KEPT = 100
+"""What is kept in memory, newest last; the journal has all."""
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `completion_checks`."""
+
+    iteration: int
+    timestamp: str
+    passed: bool
+    output: str
+
+
+class Saved(msgspec.Struct, frozen=True, kw_only=True):
+    """One tree under a ref."""
+
+    commit: str
+    tree: str
+    files_changed: int
+    lines_added: int
+    lines_removed: int
+
+
+class Iteration(msgspec.Struct, kw_only=True):
+    """One iteration, for analytics, best and stuck."""
+
+    number: int
+    started_us: int
+    ended_us: int = 0
+    tokens: int | None = None
+    cost_usd: float | None = None
+    reported_score: float | None = None
+    summary: str = ""
+    done: bool = False
+    agent_error: str = ""
+    saved: Saved | None = None
+    tests: int | None = None
+    tests_passed: int | None = None
+    passed: bool | None = None
+    score: float | None = None
+    delta: float | None = None
+    progress: bool = False
+    failed: bool = False
+    error: str = ""
+    signature: str = ""
+    blocked: tuple[str, ...] = ()
+
+
+class Launch(msgspec.Struct, omit_defaults=True):
+    """One program that ran."""
+
+    effect: str
+    started_us: int
+    ended_us: int | None = None
+    exit_code: int | None = None
+    failure: str | None = None
+
+
+class StepView(msgspec.Struct, frozen=True):
+    """The loop as commands for all systems show a unit."""
+
+    status: Status
+    attempts: int
+    iteration_count: int
+    started_at: str | None
+    ended_at: str | None
+    last_error: str | None
+
+
+class LoopState:
+    """One loop."""
+
+    def __init__(self, spec: LoopSpec, context: Context) -> None:
+        self.spec, self.context = spec, context
+        self.lifecycle, self.doing = Lifecycle(), Doing()
+        carried = spec.carried
+        self.iteration = carried.iteration if carried else 0
+        """Iterations completed, those of predecessors included."""
+        self.first = self.iteration
+        self.due: str | None = "save"
+        self.purpose = ""
+        """Of the command that runs, or ran last."""
+        self.launches = 0
+        self.reruns = 0
+        self.pausing: str | None = None
+        """Why the loop pauses when this iteration is over."""
+        self.completing = False
+        self.early = False
+        """The check passed before the first iteration."""
+        self.conclusion: tuple[StopReason, str] | None = None
+        self.crashed = False
+        self.orphaned = False
+        """Whoever started what runs now is gone."""
+        self.recovered_by: str | None = None
+        self.asking = ""
+        self.question = ""
+        self.current: Iteration | None = None
+        self.iterations: list[Iteration] = []
+        self.checks: list[Check] = []
+        self.tried: list[Tried] = list(carried.tried) if carried else []
+        self.learnings: list[str] = list(carried.learnings) if carried else []
+        self.check_output = carried.check_output if carried else ""
+        self.check_exit: int | None = None
+        self.tests_most: int | None = carried.tests_most if carried else None
+        self.last_tests: tuple[int | None, int | None] = (None, None)
+        self.start: Saved | None = None
+        self.last: Saved | None = None
+        self.untracked = "" if spec.git else "the working tree is not in a git repository"
+        """Why there are no diffs, when there are none."""
+        self.changed: tuple[Change, ...] = ()
+        self.diff = ""
+        self.steering: list[str] = []
+        self.notices: tuple[str, ...] = ()
+        """What is wrong and the next prompt says: stuck, weakened tests, a confirmer's no."""
+        self.strikes = 0
+        self.evidence: tuple[str, ...] = ()
+        self.window = 0
+        """Iterations since the last strike: the same error is counted anew after each."""
+        self.best: Iteration | None = None
+        self.plateau: int | None = None
+        self.low_deltas = 0
+        self.successes = 0
+        self.failures = 0
+        self.tokens: int | None = None
+        self.cost_usd: float | None = None
+        self.worked_us = 0
+        self.spent_us = 0
+        """Running time of this iteration's earlier launches."""
+        self.paused_us = 0
+        self.paused_at_us: int | None = None
+        self.started_us = context.created_us
+        self.updated_us = context.created_us
+        self.ended_us: int | None = None
+        self.error: tuple[str, int] | None = None
+        self.pid: int | None = None
+        self.driven = False
+        self.agent_launch = ""
+        self.history: list[Launch] = []
+        self.warnings: list[str] = []
+        self.checkpoints: dict[int, bytes] = {}
+        self.newest_checkpoint: int | None = None
+
+    @property
+    def status(self) -> Status:
+        """Where the loop stands in the seed's words."""
+        life = self.lifecycle
+        if life.ended:
+            if self.crashed:
+                return Status.CRASHED
+            ends = {StopReason.COMPLETED: Status.COMPLETED, StopReason.ABORTED: Status.ABORTED}
+            return ends.get(life.stop or StopReason.FAILED, Status.FAILED)
+        if self.completing:
+            return Status.COMPLETING
+        if life.phase is Phase.PAUSED and not self.doing.active:
+            return Status.PAUSED
+        return Status.PAUSED if life.running and isinstance(self.doing.of(UNIT), AskHuman) else Status.RUNNING
+
+    def name_effect(self, kind: str, iteration: int | None = None) -> str:
+        """The id of the next effect."""
+        number = self.number if iteration is None else iteration
+        return effect_id(self.context.run, UNIT, number, 1, self.launches + 1, kind)
+
+    @property
+    def number(self) -> int:
+        """The iteration at work, or the last one; 0 before the first."""
+        return self.current.number if self.current is not None else self.iteration
+
+    def elapsed_us(self, now_us: int) -> int:
+        """Time since the start, pauses left out."""
+        paused_us = now_us - self.paused_at_us if self.paused_at_us is not None else 0
+        return now_us - self.started_us - self.paused_us - paused_us
+
+    def time_left_s(self, now_us: int) -> float | None:
+        """Until the loop's own time-out."""
+        if self.spec.timeout_minutes is None:
+            return None
+        return self.spec.timeout_minutes * 60 - self.elapsed_us(now_us) / US
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """The one unit, as commands for all systems show it."""
+        from_us, until_us = self.started_us, self.ended_us
+        error = self.error[0] if self.error else (self.lifecycle.detail or None)
+        times = [None if at_us is None else iso(at_us) for at_us in (from_us, until_us)]
+        return {UNIT: StepView(self.status, 1, self.iteration, times[0], times[1], error)}
+
+    @property
+    def specs(self) -> dict[str, Any]:
+        """The one unit's specification, as far as commands for all systems look at it."""
+        return {UNIT: _UNIT_SPEC}
+
+
+class _UnitSpec(msgspec.Struct, frozen=True):
+    needs: tuple[str, ...] = ()
+
+
+_UNIT_SPEC = _UnitSpec()

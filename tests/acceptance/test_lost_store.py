@@ -1,0 +1,42 @@
+"""A run id is used again, or the store is gone and its launches are not: nothing of the past may pass for something new."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.acceptance.rig import HUMAN, Rig
+
+
+def _lose_the_store(rig: Rig) -> None:
+    for file in (rig.repo / ".git" / "orc").glob("orc.db*"):
+        file.unlink()
+
+
+def test_a_run_taken_over_from_its_state_file_really_runs(rig: Rig) -> None:
+    assert rig.run("--run-id", "one").code == 0
+    _lose_the_store(rig)
+    again = rig.run("--run-id", "one", "--start-at-step", "code_review")
+    assert again.code == 0, again
+    assert [len(rig.launches(step)) for step in ("planning", "coding", "code_review")] == [1, 1, 2]
+    assert (rig.repo / ".git" / "orc" / "launches" / "one~1" / "code_review").is_dir()
+
+
+def test_a_new_run_under_an_old_id_really_runs(rig: Rig) -> None:
+    for runs in (1, 2, 3):
+        assert rig.run("--run-id", "one").code == 0
+        assert len(rig.launches("coding")) == runs
+        _lose_the_store(rig)
+    assert sorted(folder.name for folder in (rig.repo / ".git" / "orc" / "launches").iterdir()) == ["one", "one~1", "one~2"]
+
+
+def test_a_kept_journal_can_be_looked_at_but_not_go_on(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    assert rig.run("--run-id", "one", "--no-wait").code == 4
+    shutil.rmtree(rig.repo / ".agents" / "runs" / "one")
+    assert rig.run("--run-id", "one", "--no-wait").code == 4
+    before = rig.state("one")
+    for command in (["resume"], ["approve"], ["abort"], ["pause", "--now"]):
+        refused = rig.orc(command[0], "one~1", *command[1:])
+        assert (refused.code, "kept journal of an earlier run one" in refused.err) == (2, True), refused
+    assert rig.orc("history", "one~1").code == 0
+    assert rig.state("one") == before

@@ -1,0 +1,120 @@
+"""What ought to be going on, and the life of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.effects import RunCheck, Wait
+from agent_orchestrator.core.events import Aborted, DirectiveRefused, Ended, Paused, Resumed, StopReason
+from agent_orchestrator.core.inputs import Abort, Pause
+from agent_orchestrator.core.lifecycle import Lifecycle, Phase
+
+
+def wait(unit: str, launch: int = 1) -> Wait:
+    return Wait(id=f"run/{unit}/i0.a1.l{launch}.wait", unit=unit, until_us=1, reason="r")
+
+
+def check(unit: str, launch: int = 1) -> RunCheck:
+    return RunCheck(id=f"run/{unit}/i0.a1.l{launch}.check", unit=unit, command="true")
+
+
+def test_a_unit_does_one_thing_at_a_time() -> None:
+    doing = Doing()
+    doing.put(wait("a"))
+    doing.put(check("a", 2))
+    assert list(doing) == [check("a", 2)]
+    assert not doing.wants(wait("a").id)
+    assert doing.wants(check("a", 2).id)
+    assert not doing.wants(check("b").id)
+
+
+def test_only_programs_count_as_active() -> None:
+    doing = Doing()
+    counts = []
+    for effect in (wait("a"), check("a", 2), check("b"), check("b", 2), wait("b", 3)):
+        doing.put(effect)
+        counts.append(doing.active)
+    assert counts == [0, 1, 2, 2, 1]
+    doing.drop("a")
+    doing.drop("a")
+    doing.drop("b")
+    assert (doing.active, len(doing)) == (0, 0)
+
+
+def test_changes_are_told_once_in_order() -> None:
+    doing = Doing()
+    doing.put(wait("b"))
+    doing.put(wait("a"))
+    doing.put(wait("b", 2))
+    doing.drop("never there")
+    assert doing.take_changes() == ["b", "a"]
+    assert doing.take_changes() == []
+    doing.drop("a")
+    assert doing.take_changes() == ["a"]
+
+
+def test_each_effect_remembers_the_boot_in_which_it_came_to_be_wanted() -> None:
+    doing = Doing()
+    doing.put(wait("a"))
+    doing.boot = "first"
+    doing.put(wait("b"))
+    doing.boot = "second"
+    doing.put(wait("a", 2))
+    assert (doing.boot_of("a"), doing.boot_of("b")) == ("second", "first")
+
+
+PAUSED, NOW = Paused(reason="lunch"), Paused(reason="stop", now=True)
+ABORTED, ENDED = Aborted(reason="enough"), Ended(stop=StopReason.FAILED, detail="because")
+
+
+@pytest.mark.parametrize(
+    ("facts", "phase", "halting", "stop", "detail"),
+    [
+        ([], Phase.RUNNING, False, None, ""),
+        ([PAUSED], Phase.PAUSED, False, StopReason.INTERRUPTED, "lunch"),
+        ([PAUSED, NOW], Phase.PAUSED, True, StopReason.INTERRUPTED, "stop"),
+        ([NOW, Resumed()], Phase.RUNNING, False, None, ""),
+        ([ABORTED], Phase.ABORTING, True, None, "enough"),
+        ([NOW, ABORTED, ENDED], Phase.ENDED, False, StopReason.FAILED, "because"),
+        ([ENDED, Resumed()], Phase.RUNNING, False, None, ""),
+        ([PAUSED, DirectiveRefused(directive="d", why="w")], Phase.PAUSED, False, StopReason.INTERRUPTED, "lunch"),
+    ],
+)
+def test_facts_move_a_run_through_its_life(
+    facts: list[Paused], phase: Phase, halting: bool, stop: StopReason | None, detail: str
+) -> None:
+    life = Lifecycle()
+    for fact in facts:
+        life.evolve(fact)
+    assert (life.phase, life.halting, life.stop, life.detail) == (phase, halting, stop, detail)
+    assert (life.running, life.ended) == (phase is Phase.RUNNING, phase is Phase.ENDED)
+
+
+@pytest.mark.parametrize(
+    ("facts", "directive", "said"),
+    [
+        ([], Pause(id="d"), None),
+        ([PAUSED], Pause(id="d"), "paused already"),
+        ([PAUSED], Pause(id="d", now=True), None),
+        ([NOW], Pause(id="d"), "paused already"),
+        ([NOW], Pause(id="d", now=True), "paused already"),
+        ([PAUSED], Abort(id="d"), None),
+        ([ABORTED], Abort(id="d"), "being aborted"),
+        ([ABORTED], Pause(id="d"), "being aborted"),
+        ([ENDED], Pause(id="d"), "has ended"),
+        ([ENDED], Abort(id="d"), "has ended"),
+    ],
+)
+def test_a_pause_or_an_abort_changes_something_or_is_refused_with_a_reason(
+    facts: list[Paused], directive: Pause | Abort, said: str | None
+) -> None:
+    life = Lifecycle()
+    for fact in facts:
+        life.evolve(fact)
+    (answer,) = life.decide(directive)
+    if said is None:
+        assert isinstance(answer, Aborted if isinstance(directive, Abort) else Paused)
+    else:
+        assert isinstance(answer, DirectiveRefused)
+        assert said in answer.why

@@ -1,0 +1,83 @@
+"""Where a repository keeps things, found without starting git; and what we keep out of its commits."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agent_orchestrator.git.exclude import MARK, exclude
+from agent_orchestrator.git.locate import common_dir, store_folder, top_level
+
+
+def git(where: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=where, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_a_repository_is_found_from_any_folder_in_it(repo: Path) -> None:
+    inner = repo / "src" / "deep"
+    inner.mkdir(parents=True)
+    assert top_level(inner) == top_level(repo) == repo
+    assert store_folder(inner) == store_folder(repo) == repo / ".git" / "orc"
+
+
+def test_all_worktrees_share_one_store(repo: Path, tmp_path: Path) -> None:
+    git(repo, "worktree", "add", "--quiet", str(tmp_path / "tree"))
+    assert top_level(tmp_path / "tree") == tmp_path / "tree"
+    assert common_dir(tmp_path / "tree") == repo / ".git"
+    assert store_folder(tmp_path / "tree") == repo / ".git" / "orc"
+
+
+def test_a_submodule_has_a_git_directory_of_its_own(repo: Path) -> None:
+    own = repo / ".git" / "modules" / "sub"
+    own.mkdir(parents=True)
+    (repo / "sub").mkdir()
+    (repo / "sub" / ".git").write_text("gitdir: ../.git/modules/sub\n")
+    assert top_level(repo / "sub") == repo / "sub"
+    assert common_dir(repo / "sub") == own
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "gitdirs: x"])
+def test_a_git_file_that_says_nothing_leads_nowhere(text: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").write_text(text)
+    assert common_dir(tmp_path) is None
+    assert store_folder(tmp_path) == tmp_path / ".agents" / "orc"
+
+
+def test_without_git_the_store_lies_beside_the_print_outs(tmp_path: Path) -> None:
+    assert top_level(tmp_path) is None
+    assert store_folder(tmp_path) == tmp_path / ".agents" / "orc"
+
+
+def test_git_agrees_on_the_common_directory(repo: Path) -> None:
+    said = git(repo, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    assert common_dir(repo) == Path(said)
+
+
+def test_what_we_write_is_never_seen_by_git_add(repo: Path) -> None:
+    exclude(repo, (".agents/",))
+    (repo / ".agents" / "runs").mkdir(parents=True)
+    (repo / ".agents" / "runs" / "state.json").write_text("{}")
+    git(repo, "add", "--all")
+    assert git(repo, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("before", [None, "", "*.log", "*.log\n"])
+def test_lines_are_added_once_and_what_stood_there_stays(before: str | None, repo: Path) -> None:
+    file = repo / ".git" / "info" / "exclude"
+    file.unlink(missing_ok=True)
+    if before is not None:
+        file.write_text(before)
+    exclude(repo, (".agents/",))
+    exclude(repo, (".agents/", "state/"))
+    exclude(repo, (".agents/", "state/"))
+    lines = file.read_text().splitlines()
+    assert [lines.count(line) for line in (MARK, ".agents/", "state/")] == [1, 1, 1]
+    assert not before or "*.log" in lines
+
+
+def test_outside_a_repository_nothing_is_excluded(tmp_path: Path) -> None:
+    exclude(tmp_path, (".agents/",))
+    assert list(tmp_path.iterdir()) == []
