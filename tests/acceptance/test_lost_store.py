@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
 
-from tests.acceptance.rig import HUMAN, Rig
+from tests.acceptance.rig import HUMAN, Rig, wait_until
 
 
 def _lose_the_store(rig: Rig) -> None:
@@ -39,4 +40,22 @@ def test_a_kept_journal_can_be_looked_at_but_not_go_on(rig: Rig) -> None:
         refused = rig.orc(command[0], "one~1", *command[1:])
         assert (refused.code, "kept journal of an earlier run one" in refused.err) == (2, True), refused
     assert rig.orc("history", "one~1").code == 0
+    kept = [run for run in rig.orc("list", "--json").json["runs"] if run["run_id"] == "one~1"]
+    assert [run["status"] for run in kept] == ["replaced"]
     assert rig.state("one") == before
+
+
+def test_an_id_is_not_used_again_while_agents_of_the_earlier_run_live(rig: Rig) -> None:
+    rig.play({"planning": {"until": "later"}})
+    first = rig.start_run("--run-id", "one")
+    first.wait_for("planning")
+    wait_until(lambda: rig.launches("planning"))
+    first.signal(signal.SIGKILL)
+    first.end()
+    shutil.rmtree(rig.repo / ".agents" / "runs" / "one")
+    refused = rig.run("--run-id", "one")
+    assert (refused.code, "still alive (planning)" in refused.err) == (2, True), refused
+    assert rig.orc("abort", "one").code == 0
+    rig.play({})
+    shutil.rmtree(rig.repo / ".agents" / "runs" / "one")
+    assert rig.run("--run-id", "one").code == 0

@@ -251,3 +251,13 @@ def test_a_rehearsal_needs_no_agent(rig: Rig) -> None:
     assert done.code == 0, done
     assert (rig.repo / "made.txt").read_text() == "yes\n"
     assert rig.launches() == []
+
+
+def test_a_secret_given_with_env_is_not_left_in_what_an_agent_wrote(rig: Rig) -> None:
+    rig.workflow("name: loud\nsteps:\n  - {id: tell, agent: shell, prompt: tell.sh}\n")
+    (rig.repo / "tell.sh").write_text('echo "the key is $MY_API_KEY"\n')
+    done = rig.orc("run", "--workflow", "workflow.yaml", "--env", "MY_API_KEY=swordfish-1234", "--run-id", "loud", cwd=rig.repo)
+    assert done.code == 0, done
+    said = rig.orc("logs", "loud", "tell").out
+    assert "the key is" in said
+    assert "swordfish" not in said

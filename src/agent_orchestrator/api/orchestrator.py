@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -160,6 +160,11 @@ class Orchestrator:
 
         return ProcessLaunches(self.settings.folder / "launches", self.clock, boot_id())
 
+    def _given_env(self, run: StoredRun) -> dict[str, str]:
+        """Variables given for the run's agents; a system keeps them under `env` in its spec."""
+        given = msgspec.json.decode(self.store.spec(run.id), type=dict[str, Any]).get("env", {})
+        return {name: value for name, value in given.items() if isinstance(value, str)}
+
     def world(self, run: StoredRun) -> World:
         """The real world, for an engine of this process."""
         from agent_orchestrator.engine.engine import World
@@ -172,7 +177,7 @@ class Orchestrator:
             clock=self.clock,
             boot=boot_id(),
             child_env=self.settings.child_env,
-            redactor=Redactor(self.settings.secrets()),
+            redactor=Redactor(self.settings.secrets(self._given_env(run))),
             tree_of=tree_of,
             version=__version__,
         )

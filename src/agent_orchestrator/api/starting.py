@@ -17,7 +17,7 @@ from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import InvalidDocument, Refused
 from agent_orchestrator.git.worktree import add_worktree
-from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.store.port import Append, StoredRun
 from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.decide.edits import import_state
 from agent_orchestrator.systems.workflow.effects import run_directory
@@ -73,14 +73,27 @@ def _make_room(orchestrator: Orchestrator, run: str) -> None:
         number = 1
         while f"{run}~{number}" in known or (launches / f"{run}~{number}").exists():
             number += 1
-        kept = f"{run}~{number}"
         if _is_in_the_way(orchestrator, run):
-            if (launches / run).exists():
-                (launches / run).rename(launches / kept)
-            if run in known:
-                orchestrator.store.rename(run, kept)
+            _keep_as(orchestrator, run, f"{run}~{number}", journaled=run in known)
     finally:
         owner.release()
+
+
+def _keep_as(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -> None:
+    if living := orchestrator.launches().living(run):
+        names = ", ".join(effect.split("/")[1] for effect in living)
+        raise Refused(why=f"Agents of an earlier run {run} are still alive ({names}); end them with `orc abort {run}` first.")
+    launches = orchestrator.settings.folder / "launches"
+    if (launches / run).exists():
+        (launches / run).rename(launches / kept)
+    if journaled:
+        store = orchestrator.store
+        store.rename(run, kept)
+        if (stored := store.run(kept)) is not None and not stored.summary.ended:
+            replaced = msgspec.structs.replace(
+                stored.summary, status="replaced", detail=f"run {run} was started afresh", doing=()
+            )
+            store.append([Append(run=kept, expected_seq=0, at_us=orchestrator.clock.now_us(), summary=replaced)])
 
 
 def _is_in_the_way(orchestrator: Orchestrator, run: str) -> bool:

@@ -1,7 +1,7 @@
 """The port through which the engine starts, finds again, watches and stops external programs.
 
-`process.py` is the real one, `testing` has a simulated one; the rules both keep are in docs/durability.md. Every
-external program that changes anything is a launch: agents, checks, hooks.
+`process/` is the real one, `testing` has a simulated one; the rules both keep are in docs/durability.md. Every external
+program whose repeat could do harm is a launch: agents and checks. Questions to git and notifications are plain children.
 """
 
 from __future__ import annotations
