@@ -61,8 +61,8 @@ async def _watch(rig: Rig, spec: WorkflowSpec) -> dict[str, float]:
     engine = Engine(rig.orchestrator.world(run), Noting())
     stalls = asyncio.create_task(_longest_stall())
     driven = asyncio.create_task(engine.drive(run, WORKFLOW, lambda driver: True))
-    while not driven.done() and _alive(rig) < LIVE:  # noqa: ASYNC110 - the directories fill without telling anybody
-        await asyncio.sleep(0.2)
+    while not driven.done() and await asyncio.to_thread(_alive, rig) < LIVE:  # noqa: ASYNC110 - nobody tells us
+        await asyncio.sleep(0.5)
     start_stall_s = await _stop(stalls)
     await asyncio.sleep(2)
     before = resource.getrusage(resource.RUSAGE_SELF)

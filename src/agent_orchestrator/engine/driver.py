@@ -31,6 +31,10 @@ SUMMARY_EVERY_US = 500_000
 """How stale the summary in `orc list` may be while a run is busy; a change of status is written at once."""
 
 
+EVENTS_PER_TICK = 200
+"""More follow in the next tick: admitting a thousand steps at once would stall everybody else on the loop."""
+
+
 class Driver:
     """One run under one engine."""
 
@@ -43,6 +47,8 @@ class Driver:
         self._pausing: asyncio.Future[None] | None = None
         """Set while a store that refuses is left alone; a person does not wait for that."""
         self._leaving = False
+        self._unfinished = False
+        """Whether the last tick stopped advancing only because it had become long."""
         self.durable = True
         """False while the state is ahead of the journal: then nobody may show it."""
         self._error: BaseException | None = None
@@ -100,8 +106,8 @@ class Driver:
         while not await self._tick([first]):
             if self._leaving:
                 return self.summary()
-        while not self._leaving and (self._inputs or self._going(stays)):
-            if not self._inputs:
+        while not self._leaving and (self._inputs or self._unfinished or self._going(stays)):
+            if not self._inputs and not self._unfinished:
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
                 self._waiter = None
@@ -129,10 +135,14 @@ class Driver:
         for what in taken:
             events.extend(self._decide(what, now_us))
         advance, evolve, state = self.system.advance, self.system.evolve, self.state
+        self._unfinished = False
         while more := advance(state, now_us):
             for event in more:
                 evolve(state, event, now_us)
             events.extend(more)
+            if len(events) >= EVENTS_PER_TICK:
+                self._unfinished = True
+                break
         if events or taken:
             self.durable = False
             try:
@@ -211,7 +221,7 @@ class Driver:
 
     def _assert_alive(self) -> None:
         state = self.state
-        hung = state.lifecycle.running and not len(state.doing) and not self._inputs and not self.slots.busy
+        hung = not self._unfinished and state.lifecycle.running and not len(state.doing) and not self._inputs and not self.slots.busy
         assert not hung, f"run {self.run.id} is running but nothing is going on and nothing follows"
 
     def waits_only_for_people(self) -> bool:
