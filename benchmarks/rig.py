@@ -26,10 +26,17 @@ class Noting:
     def __init__(self) -> None:
         self.at_s: list[float] = []
         self.events = 0
+        self._so_far: list[int] = []
 
     def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
         self.at_s.append(time.perf_counter())
         self.events += len(events)
+        self._so_far.append(self.events)
+
+    def rate(self, begin: float, end: float) -> float:
+        """Events per second in the middle: from one share of the ticks to another."""
+        first, last = int(len(self.at_s) * begin), int(len(self.at_s) * end)
+        return (self._so_far[last] - self._so_far[first]) / (self.at_s[last] - self.at_s[first])
 
     def noticed(self, driver: Driver, text: str) -> None:
         raise AssertionError(text)
