@@ -11,15 +11,18 @@ PY := $(VENV)/bin/python
 # Named after the clone's path: in a copied or moved clone the .venv still points at the old place and is made anew.
 STAMP := $(VENV)/installed-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d' ' -f1)
 CODE := src tests $(wildcard benchmarks)
+# The real agent CLIs (about 800 MB) that tests/clients runs against a scripted model; `make test CLIENTS=0` leaves them out.
+export CLIENTS ?= 1
+CLIENTS_FOLDER := .cache/clients
 # Programs that a target needs; the apt package has the same name.
 PROGRAMS := git jq
 
-.PHONY: help setup system-packages test lint format bench demo clean
+.PHONY: help setup system-packages clients test lint format bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: setup system-packages lint ## check style, types, layers, then run the whole test suite
+test: setup system-packages clients lint ## check style, types, layers, then run the whole test suite
 	$(PY) -m pytest -n auto --dist loadgroup --durations=10 $(PYTEST_ARGS)
 
 lint: setup ## check style, types and layers only
@@ -60,6 +63,16 @@ system-packages:
 	command -v apt-get >/dev/null && { install 2>/dev/null || { $$as_root apt-get update -qq && install; }; } || \
 	{ echo "Could not install$$missing: please install it with your package manager (for example: brew install$$missing)." >&2; exit 1; }
 
+clients: ## install the real agent CLIs for the tests, inside the project
+	@if [ "$(CLIENTS)" = 0 ]; then echo "The real clients are left out (CLIENTS=0)."; \
+	elif ! command -v npm >/dev/null; then echo "npm was not found: the tests with real clients are skipped."; \
+	elif ! cmp -s tests/clients/package.json $(CLIENTS_FOLDER)/installed.json; then \
+		echo "Installing the real clients into $(CLIENTS_FOLDER) ..."; \
+		rm -rf $(CLIENTS_FOLDER); mkdir -p $(CLIENTS_FOLDER); cp tests/clients/package.json $(CLIENTS_FOLDER); \
+		npm install --prefix $(CLIENTS_FOLDER) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null || \
+		{ echo "npm could not install them (its own words are above): is a package registry within reach? make test CLIENTS=0 leaves them out." >&2; exit 1; }; \
+		cp tests/clients/package.json $(CLIENTS_FOLDER)/installed.json; fi
+
 clean: ## remove .venv, caches and build results
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .cache build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -37,7 +37,10 @@ PRINTS = {
     f"{SRC}/surfaces/": "what people read",
     f"{SRC}/agents/scripted.py": "as a program of its own it says what its script says",
 }
-SKIPS = {"tests/crash/test_full_disk.py": "mounting a file system that can be filled needs root"}
+SKIPS = {
+    "tests/crash/test_full_disk.py": "mounting a file system that can be filled needs root",
+    "tests/clients/conftest.py": "real clients need npm, and 800 MB that not everybody wants",
+}
 """Test files that may skip, and why."""
 
 FORBIDDEN_WORDS = {"utils", "util", "helpers", "helper", "common", "manager", "service", "handler", "base", "misc"}

@@ -1,16 +1,19 @@
-"""The only reader of the environment: turns it, with the repository given, into frozen settings.
+"""The only reader of the environment and of configuration files: turns them into frozen settings.
 
-Nothing else may look at environment variables, so that what reaches an agent is decided in one place.
+Nothing else may look at environment variables, so that what reaches an agent is decided in one place. A key that is not
+known is an error: a setting that is misspelled must not be silently ignored.
 """
 
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.agents.options import AgentSettings, read_settings
 from agent_orchestrator.errors import MissingPath, UsageError
 from agent_orchestrator.git.locate import store_folder, top_level
 
@@ -72,6 +75,46 @@ def load_settings(repo: str | None = None, environ: Mapping[str, str] | None = N
             raise UsageError(detail=f"The repository {home} is not a directory; give the folder that holds the project.")
         home = home.resolve()
     return Settings(home=home, folder=store_folder(home), environ=dict(os.environ if environ is None else environ))
+
+
+REPO_FILE = ".orc.toml"
+"""In the repository; what it says wins over the file in the user's configuration folder, key by key."""
+
+
+def config_files(settings: Settings) -> tuple[Path, ...]:
+    """Where configuration is looked for, the weakest first."""
+    environ = settings.environ
+    folder = environ.get("XDG_CONFIG_HOME") or (f"{environ['HOME']}/.config" if environ.get("HOME") else "")
+    users = (Path(folder, "orc", "config.toml"),) if folder else ()
+    return (*users, settings.home / REPO_FILE)
+
+
+def load_agents(settings: Settings) -> dict[str, AgentSettings]:
+    """The `[agents.NAME]` tables of all configuration files."""
+    tables: dict[str, dict[str, object]] = {}
+    for file in config_files(settings):
+        for name, table in _read_agents(file).items():
+            read_settings(table, f"{file}: [agents.{name}]")
+            tables[name] = {**tables.get(name, {}), **table}
+    return {name: read_settings(table, f"[agents.{name}]") for name, table in tables.items()}
+
+
+def _read_agents(file: Path) -> dict[str, dict[str, object]]:
+    try:
+        document = tomllib.loads(file.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise UsageError(detail=f"The configuration {file} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(detail=f"The configuration {file} is not TOML: {error}.") from None
+    foreign = [key for key in document if key != "agents"]
+    if foreign:
+        raise UsageError(detail=f"{file}: unknown key {foreign[0]}; the only table is [agents.NAME].")
+    agents = document.get("agents", {})
+    if not isinstance(agents, dict) or not all(isinstance(table, dict) for table in agents.values()):
+        raise UsageError(detail=f"{file}: agents must be tables, as in [agents.claude].")
+    return agents
 
 
 def is_debugging(environ: Mapping[str, str] | None = None) -> bool:

@@ -39,10 +39,21 @@ def _rendered() -> str:
     for name in COMMANDS:
         command = orc.get_command(root, name)
         assert command is not None
-        context = click.Context(command, info_name=name, parent=root, terminal_width=100)
-        text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
-        parts.append(f"## orc {name}\n\n```text\n{text}\n```\n")
+        parts += _sections(command, name, root)
     return "\n".join(parts)
+
+
+def _sections(command: click.Command, name: str, parent: click.Context) -> list[str]:
+    """The command's own section, and those of the commands in it."""
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=100)
+    text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    sections = [f"## {context.command_path}\n\n```text\n{text}\n```\n"]
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            assert found is not None
+            sections += _sections(found, inner, context)
+    return sections
 
 
 def test_the_page_is_what_the_help_texts_say() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import jsonschema_rs
 import pytest
 
+from agent_orchestrator.surfaces.cli.commands.loop import LOOP_COMMANDS, LoopCommands
 from agent_orchestrator.surfaces.cli.main import COMMANDS, Commands, orc
 from tests.acceptance.rig import HUMAN, Rig
 
@@ -89,7 +90,7 @@ def test_doctor_finds_the_tools_the_store_and_runs_that_nobody_drives(rig: Rig) 
 
 def test_schemas_are_listed_and_printed_and_accept_what_we_write(rig: Rig) -> None:
     listed = rig.ask("schema", "--json").json["schemas"]
-    assert list(listed) == ["run-state", "workflow", "report"]
+    assert list(listed) == ["run-state", "workflow", "loop-state", "report"]
     run = rig.run().run
     report = json.loads((rig.repo / ".agents" / "runs" / run / "reports" / f"{run}__coding.json").read_text())
     samples = {"run-state": rig.state(run), "report": report, "workflow": {"steps": [{"id": "a", "agent": "b", "prompt": "c"}]}}
@@ -150,10 +151,13 @@ def test_a_shell_completes_commands_runs_and_steps(rig: Rig) -> None:
 
 def test_every_command_has_help_with_an_example_and_the_two_options() -> None:
     assert isinstance(orc, Commands)
-    for name, told in COMMANDS.items():
-        command = orc.get_command(None, name)  # type: ignore[arg-type]
+    told = {f"orc {name}": (text, orc.get_command(None, name)) for name, text in COMMANDS.items()}  # type: ignore[arg-type]
+    group = told["orc loop"][1]
+    assert isinstance(group, LoopCommands)
+    told |= {f"orc loop {name}": (text, group.get_command(None, name)) for name, text in LOOP_COMMANDS.items()}  # type: ignore[arg-type]
+    for path, (text, command) in told.items():
         assert command is not None
-        assert (command.help or "").split("\n", 1)[0] == told, name
-        assert {"repo", "as_json"} <= {parameter.name for parameter in command.params}, name
-        assert "Example:" in (command.epilog or ""), name
-        assert f"orc {name}" in (command.epilog or ""), name
+        assert (command.help or "").split("\n", 1)[0] == text, path
+        assert command is group or {"repo", "as_json"} <= {parameter.name for parameter in command.params}, path
+        assert "Example:" in (command.epilog or ""), path
+        assert path in (command.epilog or ""), path

@@ -16,6 +16,7 @@ import agent_orchestrator.systems as systems
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.systems import SYSTEMS, find_system
+from agent_orchestrator.systems.loop import LoopSpec
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.testing.systems import check_system
 from tests.unit.engine.rig import agent
@@ -63,9 +64,33 @@ def check_workflow_document(path: str, document: Any) -> None:
     assert not faults, f"{path}: {faults[0].message}"
 
 
-SPECS = {"workflow": workflow_specs}
-REPORTS = {"workflow": workflow_report}
-DOCUMENTS = {"workflow": check_workflow_document}
+def loop_specs() -> list[Any]:
+    command = AgentChoice(name="command")
+    return [
+        LoopSpec(task="fix it", completion="make", command="make", agent=command, max_iterations=6),
+        LoopSpec(task="fix it", completion="make", command="make", agent=command, interactive=True, test_command="make test"),
+        LoopSpec(task="write it", completion="it is good", agent=command, max_iterations=4, protected=("docs/",)),
+        LoopSpec(task="write it", completion="it is good", agent=command, confirm_with=command, timeout_minutes=30, git=False),
+    ]
+
+
+def loop_report(effect: RunAgent, chance: random.Random) -> dict[str, Any]:
+    if effect.report.required:
+        return {"status": chance.choice(["PASS", "FAIL"]), "summary": "seen"}
+    return {"summary": "did it", "quality_score": chance.randint(0, 100), "done": chance.random() < 0.5}
+
+
+def check_loop_document(path: str, document: Any) -> None:
+    if path.endswith("/state.json"):
+        # The run under test has a name of its own; loops are named when they are started.
+        named = {**document, "loop_id": "ralph-checked-00000000"}
+        faults = list(schema_of("loop", "loop_state.schema.json").iter_errors(named))
+        assert not faults, f"{path}: {faults[0].message}"
+
+
+SPECS = {"workflow": workflow_specs, "loop": loop_specs}
+REPORTS = {"workflow": workflow_report, "loop": loop_report}
+DOCUMENTS = {"workflow": check_workflow_document, "loop": check_loop_document}
 
 
 def test_the_registry_lists_exactly_the_systems_in_the_folder() -> None:

@@ -54,6 +54,9 @@ echo "end $STEP_ID $ITERATION $STEP_ATTEMPT $$" >>"$here/agents.log"
 class Rig:
     """A repository, and beside it the agent, its log, the workflow and the prompt."""
 
+    made: ClassVar[list[Rig]] = []
+    """All of a test, so that no agent goes on waiting after it."""
+
     def __init__(self, repo: Path, text: str, side: Path | None = None) -> None:
         self.repo, self.side = repo, side or repo.parent / "side"
         self.side.mkdir()
@@ -63,6 +66,7 @@ class Rig:
         (self.side / "prompt.md").write_text("Work.\n")
         (self.side / "workflow.yaml").write_text(text)
         self._said = 0
+        Rig.made.append(self)
 
     def start(self, *arguments: str) -> Orc:
         """An `orc` process."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.lifecycle import Phase
 from tests.crash.rig import Rig, wait_until
 from tests.crash.test_interruptions import LINE
 
@@ -83,6 +85,26 @@ def test_an_orchestrator_that_stays_goes_on_by_itself_when_there_is_space_again(
     assert orc.end() == 0, orc
     assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}
     assert {step["status"] for step in rig.steps("patient").values()} == {"COMPLETED"}
+    reports = [Path(step["report_path"]).name for step in rig.steps("patient").values()]
+    assert sorted(file.name for file in (rig.state_file("patient").parent / "reports").iterdir()) == reports
+
+
+def test_a_person_can_stop_the_run_on_a_full_disk_because_a_little_space_was_kept_back(small_repo: Path, tmp_path: Path) -> None:
+    rig = Rig(small_repo, LINE, tmp_path / "side")
+    rig.hold("one")
+    orc = rig.run("stopped")
+    wait_until(lambda: rig.log("start", "one") and rig.state_file("stopped").exists())
+    ballast = fill(small_repo)
+    rig.let_go()
+    orc.wait_for("is full")
+    orc.signal(signal.SIGINT)
+    assert orc.end() == 130, orc
+    state, _ = rig.fold("stopped")
+    assert state.lifecycle.phase is Phase.PAUSED
+    assert rig.steps("stopped")["one"]["status"] == "COMPLETED", "and what the agent did is not lost"
+    ballast.unlink()
+    assert rig.start("resume", "stopped").end() == 0
+    assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}
 
 
 def test_taking_a_run_up_on_a_full_disk_fails_with_a_sentence_and_harms_nothing(small_repo: Path, tmp_path: Path) -> None:

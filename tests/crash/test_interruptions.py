@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.systems.workflow.events import AgentFinished, HumanJudged
-from tests.crash.rig import Rig, wait_until
+from tests.crash.rig import Orc, Rig, wait_until
 
 LINE = """
 name: line
@@ -23,7 +23,8 @@ ASKING = LINE.replace("needs: [one]", "needs: [one], human_in_the_loop: true")
 
 def at_work(rig: Rig, step: str) -> int:
     """The process id of the step's agent, once it works."""
-    wait_until(lambda: rig.log("start", step))
+    wait_until(lambda: rig.log("start", step) or all(orc.ended for orc in Orc.started))
+    assert rig.log("start", step), Orc.started
     return int(rig.log("start", step)[-1][4])
 
 

@@ -1,4 +1,4 @@
-"""Golden transcripts: each `*.txt` here is a script of inputs and, below each, the facts and steps that followed.
+"""Golden transcripts: each `*.txt` here is a script of inputs and, below each, the facts and units that followed.
 
 `ORC_REWRITE=1 pytest tests/scenarios` writes them anew; the diff is what to review. The format is in README.md.
 """
@@ -23,15 +23,17 @@ from agent_orchestrator.core.inputs import (
     FileRead,
     GatesOpened,
     HumanAnswered,
+    Instruct,
     Pause,
     Resume,
     TimerFired,
 )
 from agent_orchestrator.core.units import US, iso
-from agent_orchestrator.systems.workflow.events import WorkflowEvent
+from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.workflow.parse import parse
-from agent_orchestrator.systems.workflow.state import StepRuntime
-from tests.scenarios.world import RUN, START_US, World
+from tests.scenarios.loop_world import UNIT, LoopWorld
+from tests.scenarios.played import START_US, Played
+from tests.scenarios.world import World
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(HERE.glob("*.txt"))
@@ -64,7 +66,7 @@ class Stage:
     """Reads one block after the other and says what changed."""
 
     def __init__(self) -> None:
-        self.world: World | None = None
+        self.world: Played | None = None
         self.shown: dict[str, str] = {}
         self.file = ""
 
@@ -79,19 +81,22 @@ class Stage:
             given: dict[str, Any] = {key: int(value) if value.isdigit() else value for key, value in options.items()}
             self.world = World(body, **given)
             events = [event for event, _ in self.world.journal]
+        elif command == "loop":
+            self.world = LoopWorld(**(json.loads(body) if body else {}))
+            events = [event for event, _ in self.world.journal]
         else:
             assert self.world is not None
             events = getattr(self, f"_{command}")(self.world, names, options, body)
         return [*(self._event(event) for event in events), *self._changes(), self._doing()]
 
-    def _agent(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+    def _agent(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         failure = _failure(options)
-        return world.agent(names[0], json.loads(body) if body else None, failure=failure, tail=options.get("tail", ""))
+        return world.agent(_unit(names), json.loads(body) if body else None, failure=failure, tail=options.get("tail", ""))
 
-    def _check(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+    def _check(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         failure = _failure(options)
         return world.check_end(
-            names[0],
+            _unit(names),
             exit_code=int(options["exit"]) if "exit" in options else None,
             failure=failure,
             tail=options.get("tail", ""),
@@ -99,58 +104,80 @@ class Stage:
             tree_after=options.get("after"),
         )
 
-    def _timer(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
-        effect = world.doing(names[0])
+    def _saved(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        assert isinstance(world, LoopWorld)
+        return world.saved(**options)
+
+    def _taken(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        assert isinstance(world, LoopWorld)
+        return world.take_up(int(options["pid"]))
+
+    def _instruct(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        return world.tell(Instruct(id=world.directive(), what=names[0], values=dict(options)))
+
+    def _wait(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        world.now_us += int(options["s"]) * US
+        return []
+
+    def _timer(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        effect = world.doing(_unit(names))
         assert isinstance(effect, Wait)
         return world.tell(TimerFired(effect=effect.id), after_s=(effect.until_us - world.now_us) / US)
 
-    def _gates(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
-        return world.tell(GatesOpened(effect=world.doing(names[0]).id))
+    def _gates(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        return world.tell(GatesOpened(effect=world.doing(_unit(names)).id))
 
-    def _file(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
-        return world.tell(FileRead(effect=world.doing(names[0]).id, text=body, failure=_failure(options)))
+    def _file(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        return world.tell(FileRead(effect=world.doing(_unit(names)).id, text=body, failure=_failure(options)))
 
-    def _answer(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
-        effect = world.doing(names[0])
+    def _answer(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        effect = world.doing(_unit(names))
         assert isinstance(effect, AskHuman)
         approved = options["approved"] == "true"
         return world.tell(HumanAnswered(effect=effect.id, approved=approved, comments=options.get("comments", "")))
 
-    def _approve(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+    def _approve(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         return world.tell(Answer(id=world.directive(), approved=True, unit=names[0] if names else None))
 
-    def _reject(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+    def _reject(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         unit = names[0] if names else None
         return world.tell(Answer(id=world.directive(), approved=False, unit=unit, comments=options.get("comments", "")))
 
-    def _pause(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+    def _pause(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         return world.tell(Pause(id=world.directive(), now="now" in names))
 
-    def _abort(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+    def _abort(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         return world.tell(Abort(id=world.directive(), reason=options.get("reason", "aborted by a person")))
 
-    def _resume(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
+    def _resume(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         changes: dict[str, Any] = {key: int(value) if value.isdigit() else value for key, value in options.items()}
         if body:
             changes["spec"] = msgspec.to_builtins(parse(body, "workflow.yaml").spec)
         return world.tell(Resume(id=world.directive(), changes=changes))
 
-    def _edit(self, world: World, names: list[str], options: dict[str, str], body: str) -> list[WorkflowEvent]:
-        document = world.document()
-        for step, fields in json.loads(body).items():
-            document["steps"].setdefault(step, {}).update(fields)
-        return world.tell(Edited(path=f".agents/runs/{RUN}/run_state.json", document=document))
+    def _edit(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        path, document = next(iter(world.documents().items()))
+        for key, fields in json.loads(body).items():
+            if isinstance(world, LoopWorld):
+                document[key] = {**document[key], **fields} if isinstance(fields, dict) else fields
+            else:
+                document["steps"].setdefault(key, {}).update(fields)
+        return world.tell(Edited(path=path, document=document))
 
-    def _event(self, event: WorkflowEvent) -> str:
+    def _event(self, event: Any) -> str:
         fields = msgspec.to_builtins(event)
         name = fields.pop("event")
-        if name == "spec_replaced":
-            fields.pop("spec")
+        for left_out in ("spec", "diff", "changed"):
+            fields.pop(left_out, None)
         return " ".join([f"  {name}", *(f"{key}={_short(key, value)}" for key, value in fields.items())])
 
     def _changes(self) -> list[str]:
         assert self.world is not None
-        said = {name: _line(name, step) for name, step in self.world.state.steps.items()}
+        state = self.world.state
+        if isinstance(state, LoopState):
+            said = {UNIT: _loop_line(state)}
+        else:
+            said = {name: _line(name, step) for name, step in state.steps.items()}
         changed = [line for name, line in said.items() if self.shown.get(name) != line]
         gone = [f"- {name}" for name in self.shown if name not in said]
         self.shown = said
@@ -161,6 +188,18 @@ class Stage:
         state = self.world.state
         doing = ", ".join(_effect(effect) for effect in state.doing) or "nothing"
         return f"{state.lifecycle.stop or state.lifecycle.phase} · {doing}"
+
+
+def _unit(names: list[str]) -> str:
+    return names[0] if names else UNIT
+
+
+def _loop_line(state: LoopState) -> str:
+    parts = [f"= {state.status.value} iteration={state.iteration}"]
+    parts += [f"strikes={state.strikes}"] if state.strikes else []
+    parts += [f"pausing={state.pausing!r}"] if state.pausing is not None else []
+    parts += [f"error={state.error[0]!r}"] if state.error is not None else []
+    return " ".join(parts)
 
 
 def _failure(options: dict[str, str]) -> Failure | None:
@@ -178,7 +217,7 @@ def _short(key: str, value: object) -> str:
     return value if isinstance(value, str) and " " not in value else msgspec.json.encode(value).decode()
 
 
-def _line(name: str, step: StepRuntime) -> str:
+def _line(name: str, step: Any) -> str:
     parts = [f"= {name} {step.status.value} attempts={step.attempts} iteration={step.iteration_count}"]
     parts += [f"{key}={value}" for key in ("artifacts", "metrics", "logs") if (value := getattr(step, key))]
     parts += [f"blocked_by={step.blocked_by_loop}"] if step.blocked_by_loop else []

@@ -5,14 +5,16 @@ A module of this folder that defines `AGENT` is an adapter; it is imported when 
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
 from agent_orchestrator.agents.adapter import Agent, InProcessAgent
 from agent_orchestrator.errors import UsageError
 
-ADAPTERS = ("command", "scripted", "shell", "wrapper")
+ADAPTERS = ("claude", "codex", "command", "gemini", "opencode", "scripted", "shell", "wrapper")
 
 
+@cache
 def find_agent(name: str) -> Agent | InProcessAgent:
     """The adapter of that name, or a UsageError that lists those there are."""
     if name not in ADAPTERS:

@@ -1,11 +1,12 @@
 """What an agent adapter is: how to start a program and how to judge its end. One adapter, one file.
 
-An adapter is pure apart from reading the files of its own launch; it never starts, watches or stops anything,
-that is the engine's.
+An adapter is pure apart from the files of its own launch; it never starts, watches or stops anything, that is the
+engine's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -75,6 +76,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     out: Path
     err: Path
     warnings: tuple[str, ...] = ()
+    after_result: bool = False
+    """It had written its result, did not exit and was stopped for that: the exit code is a signal's and says nothing."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +86,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     report: Report | None = None
     usage: Usage | None = None
+    cumulative: bool = False
+    """The usage counts everything since the session began, not this launch alone."""
+    session: str | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -101,6 +107,17 @@ class Agent(Protocol):
 
     def judge(self, task: Task, ending: Ending) -> Verdict:
         """Whether it succeeded: exit code, the engine's cause and the report must agree."""
+
+
+@runtime_checkable
+class Announcing(Protocol):
+    """What an adapter has whose agent says that it is done before it exits, and may report in a place of its own."""
+
+    def report_file(self, task: Task) -> Path:
+        """Where this agent is asked to write its report."""
+
+    def finished(self, task: Task, out: Path) -> Callable[[], bool]:
+        """A cheap look at the growing output, asked whenever it grew: whether the terminal event is in it."""
 
 
 @runtime_checkable

@@ -1,19 +1,38 @@
-"""`command`: any program, with the prompt on its standard input and the contract in its environment.
+"""`command`: any program, with the contract in its environment; `--agent-command`, or `command` in a configuration file.
 
-Options: `argv`, run as it stands and never by a shell. A report is optional unless the step needs its words.
+Options: `argv`, run as it stands and never by a shell; how it gets its prompt; what its output is. A report is optional
+unless the step needs its words.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
 from agent_orchestrator.agents.environment import build_environment
 from agent_orchestrator.agents.judging import judge
+from agent_orchestrator.agents.options import PROGRAM, AgentSettings, settings_of
+from agent_orchestrator.agents.stream import Consumed, SessionBegan, StreamEvent, at, count_at, money_at, read_transcript, text_at
+from agent_orchestrator.agents.structured import ask_for_report
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.errors import AgentMissing, InvalidValue
+
+PROMPT_WORD, FILE_WORD, MODEL_WORD = "{prompt}", "{prompt_file}", "{model}"
+"""Words of a command that stand for the prompt, its file and the model."""
+
+_COUNTS = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cache_read": "cache_read_tokens",
+    "cache_write": "cache_write_tokens",
+}
 
 
 class CommandAgent:
@@ -24,7 +43,7 @@ class CommandAgent:
 
     def preflight(self, choice: AgentChoice) -> None:
         """A program given by name must be on the PATH; one in the working tree can be looked for only there, at the start."""
-        program = _argv(choice)[0]
+        program = _argv(choice, settings_of(choice, PROGRAM))[0]
         if "/" not in program:
             if shutil.which(program) is None:
                 raise AgentMissing(agent=program, why="it was not found on the PATH")
@@ -35,24 +54,68 @@ class CommandAgent:
                 raise AgentMissing(agent=program, why="it is not executable; `chmod +x` makes it so")
 
     def plan(self, task: Task) -> Plan:
-        """The command, the prompt as its input."""
-        return Plan(argv=_argv(task.effect.agent), env=build_environment(task), stdin=task.prompt)
+        """The command with its prompt: as its input, as a word, or as a file."""
+        choice = task.effect.agent
+        settings = settings_of(choice, PROGRAM)
+        prompt = _prompt(task, settings)
+        env = {**build_environment(task), **settings.env, **task.effect.env}
+        argv = _argv(choice, settings)
+        if choice.adapter:  # an agent of the configuration; `--agent-command` is run as it stands
+            argv = _filled(argv, prompt, choice.model, settings.prompt_mode)
+        return Plan(argv=argv, env=env, stdin=prompt if settings.prompt_mode == "stdin" else None)
 
     def judge(self, task: Task, ending: Ending) -> Verdict:
-        """By exit code and report."""
-        return judge(task, ending)
+        """By exit code and report; what it consumed is read where the settings say."""
+        verdict = judge(task, ending)
+        settings = settings_of(task.effect.agent, PROGRAM)
+        if settings.output != "json-lines":
+            return verdict
+        seen = read_transcript(ending.out, lambda document: _consumed(document, settings))
+        used = seen.usage or Usage()
+        usage = msgspec.structs.replace(used, session=seen.session, model=used.model or task.effect.agent.model)
+        return msgspec.structs.replace(verdict, usage=usage, session=seen.session)
 
 
-def _argv(choice: AgentChoice) -> tuple[str, ...]:
-    argv = choice.options.get("argv")
-    if (
-        not isinstance(argv, list | tuple)
-        or not argv
-        or not argv[0]
-        or not all(isinstance(word, str) and "\0" not in word for word in argv)
-    ):
-        raise InvalidValue(what="The agent's command", value=argv, expected="a list of strings, the program first")
-    return tuple(argv)
+def _argv(choice: AgentChoice, settings: AgentSettings) -> tuple[str, ...]:
+    if not settings.argv or not settings.argv[0]:
+        given = choice.options.get("argv")
+        raise InvalidValue(what="The agent's command", value=given, expected="a list of strings, the program first")
+    return settings.argv
+
+
+def _prompt(task: Task, settings: AgentSettings) -> Path:
+    if settings.output == "text":
+        return task.prompt
+    file = task.launch_dir / "input.md"
+    file.write_text(task.prompt.read_text("utf-8").rstrip() + ask_for_report(task, task.report), "utf-8")
+    return file
+
+
+def _filled(argv: tuple[str, ...], prompt: Path, model: str | None, mode: str) -> tuple[str, ...]:
+    """Words in braces are replaced whole; a prompt that the command does not place comes last."""
+    told = {FILE_WORD: str(prompt), MODEL_WORD: model or ""}
+    if mode == "argv":
+        told[PROMPT_WORD] = prompt.read_text("utf-8").replace("\0", "")
+    word = {"argv": PROMPT_WORD, "file": FILE_WORD}.get(mode)
+    words = argv if word is None or word in argv else (*argv, word)
+    return tuple(told.get(one, one) for one in words)
+
+
+def _consumed(document: dict[str, Any], settings: AgentSettings) -> Iterator[StreamEvent]:
+    paths = {name: path.split(".") for name, path in settings.usage.items()}
+    if "session" in paths and (session := text_at(document, *paths["session"])):
+        yield SessionBegan(session=session)
+    counts = {
+        field: count_at(document, *paths[name])
+        for name, field in _COUNTS.items()
+        if name in paths and at(document, *paths[name]) is not None
+    }
+    cost = money_at(document, *paths["cost_usd"]) if "cost_usd" in paths else None
+    if counts or cost is not None:
+        model = text_at(document, *paths["model"]) or None if "model" in paths else None
+        yield Consumed(
+            usage=msgspec.convert({"model": model, "cost_usd": cost, **counts}, Usage), total=settings.usage_counts == "last"
+        )
 
 
 AGENT = CommandAgent()

@@ -32,6 +32,17 @@ def read_last_line(path: Path) -> str:
     return ""
 
 
+def read_ends(path: Path, chars: int = TAIL_CHARS) -> str:
+    """The first and the last characters of a file: a CLI that was called wrongly says so and then prints its whole help."""
+    tail = read_tail(path, chars)
+    try:
+        with path.open("rb") as file:
+            head = file.read(chars).decode("utf-8", "replace")
+    except OSError:
+        return tail
+    return tail if len(head) < chars else f"{head}\n{tail}"
+
+
 def plain(text: str) -> str:
     """The text without terminal escapes and control characters; tabs and newlines stay."""
     return _CONTROLS.sub("", _ESCAPES.sub("", text))

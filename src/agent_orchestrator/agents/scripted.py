@@ -51,6 +51,8 @@ class ScriptedAgent:
     """The in-process adapter. Option: `script`, a path; without one every part is COMPLETED."""
 
     name = "scripted"
+    abilities = frozenset({"temperature", "usage"})
+    """It is as deterministic as its script, and says what it costs where the script does."""
 
     def preflight(self, choice: AgentChoice) -> None:
         """The script must be valid."""

@@ -24,12 +24,13 @@ from agent_orchestrator.errors import AmbiguousRun, Refused, UnknownRun
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.store.port import Append, NewRun, StoredRun
 from agent_orchestrator.store.sqlite import SqliteStore
-from agent_orchestrator.systems import find_system
+from agent_orchestrator.systems import FOLDERS, find_system
 from agent_orchestrator.version import __version__
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
     from agent_orchestrator.engine.engine import Observer, World
+    from agent_orchestrator.engine.overview import Overviews
     from agent_orchestrator.engine.process import ProcessLaunches
 
 
@@ -146,7 +147,7 @@ class Orchestrator:
         # asyncio and everything on it costs three bare interpreters: only commands that drive pay for it.
         from agent_orchestrator.engine.session import drive_in_loop
 
-        exclude(self.settings.home, (".agents/",))
+        exclude(self.settings.home, FOLDERS[run.system])
         driving = self.store.driving()
         self.store.reserve(release=False)
         try:
@@ -165,10 +166,17 @@ class Orchestrator:
         given = msgspec.json.decode(self.store.spec(run.id), type=dict[str, Any]).get("env", {})
         return {name: value for name, value in given.items() if isinstance(value, str)}
 
+    def overviews(self) -> Overviews:
+        """What writes the documents that span runs."""
+        from agent_orchestrator.engine.overview import Overviews
+
+        return Overviews(self.store, self.settings.folder, self.clock)
+
     def world(self, run: StoredRun) -> World:
         """The real world, for an engine of this process."""
         from agent_orchestrator.engine.engine import World
         from agent_orchestrator.engine.redact import Redactor
+        from agent_orchestrator.git.checkpoint import take_checkpoint
         from agent_orchestrator.git.tree import tree_of
 
         return World(
@@ -179,5 +187,7 @@ class Orchestrator:
             child_env=self.settings.child_env,
             redactor=Redactor(self.settings.secrets(self._given_env(run))),
             tree_of=tree_of,
+            save_tree=take_checkpoint,
+            overviews=self.overviews(),
             version=__version__,
         )

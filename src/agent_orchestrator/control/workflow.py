@@ -5,17 +5,18 @@ Everything that could never work is refused here, before a run exists: missing f
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from agent_orchestrator.agents import find_agent
+from agent_orchestrator.agents.options import AgentSettings, resolve_agent
+from agent_orchestrator.control.choosing import read_agent, read_pairs, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
-from agent_orchestrator.errors import InvalidSpec, InvalidValue, MissingPath, Problem, UsageError
+from agent_orchestrator.errors import InvalidSpec, MissingPath, Problem, UsageError
 from agent_orchestrator.systems.workflow.parse import env_names, parse
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_prompts
 
@@ -59,15 +60,17 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-def prepare(options: WorkflowOptions, home: Path, environ: Mapping[str, str]) -> Prepared:
-    """Reads the file, finds its prompts, chooses its agents and checks that they can start."""
+def prepare(
+    options: WorkflowOptions, home: Path, environ: Mapping[str, str], configured: Mapping[str, AgentSettings] | None = None
+) -> Prepared:
+    """Reads the file, finds its prompts, chooses its agents (as `configured`) and checks that they can start."""
     file = Path(options.workflow).expanduser()
     parsed = parse(read_workflow(file), str(file))
     spec = msgspec.structs.replace(
         parsed.spec,
-        agents=_agents(options),
-        variables=_pairs(options.variables, "--var"),
-        env=_pairs(options.env, "--env"),
+        agents=_resolved(parsed.spec, _agents(options), configured or {}),
+        variables=read_pairs(options.variables, "--var"),
+        env=read_pairs(options.env, "--env"),
         when_env={name: environ[name] for name in env_names(parsed.spec) if name in environ},
         gate_state_file=str(Path(options.gate_state_file).absolute()) if options.gate_state_file else None,
         timeout_s=read_duration_s(options.timeout, "--timeout") if options.timeout else None,
@@ -106,42 +109,23 @@ def _agents(options: WorkflowOptions) -> dict[str, AgentChoice]:
     if options.agent is not None:
         chosen[""] = read_agent(options.agent)
     if options.agent_command is not None:
-        chosen[""] = AgentChoice(name="command", options={"argv": _split(options.agent_command)})
+        chosen[""] = AgentChoice(name="command", options={"argv": split_command(options.agent_command)})
     if options.rehearse is not None:
         script = str(Path(options.rehearse).expanduser().absolute())
         chosen[""] = AgentChoice(name="scripted", options={"script": script})
     else:
-        for role, agent in _pairs(options.roles, "--role").items():
+        for role, agent in read_pairs(options.roles, "--role").items():
             chosen[role] = read_agent(agent)
     return chosen
 
 
-def read_agent(text: str) -> AgentChoice:
-    """NAME or NAME:MODEL."""
-    name, _, model = text.partition(":")
-    if not name:
-        raise InvalidValue(what="--agent", value=text, expected="NAME or NAME:MODEL, as in claude:opus")
-    return AgentChoice(name=name, model=model or None)
-
-
-def _split(command: str) -> list[str]:
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise InvalidValue(what="--agent-command", value=command, expected=f"a command line ({error})") from None
-    if not words:
-        raise InvalidValue(what="--agent-command", value=command, expected="a program and its arguments")
-    return words
-
-
-def _pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name or "\0" in text:
-            raise InvalidValue(what=flag, value=text, expected="NAME=VALUE")
-        pairs[name] = value
-    return pairs
+def _resolved(
+    spec: WorkflowSpec, chosen: dict[str, AgentChoice], configured: Mapping[str, AgentSettings]
+) -> dict[str, AgentChoice]:
+    """The choices with their settings; a step may name a configured agent as its role."""
+    roles = {step.agent for step in spec.steps if step.agent in configured} if "" not in chosen else set()
+    named = {role: AgentChoice(name=role) for role in sorted(roles)}
+    return {role: resolve_agent(choice, configured) for role, choice in {**named, **chosen}.items()}
 
 
 def find_prompts(spec: WorkflowSpec, file: Path, home: Path) -> dict[str, str]:
@@ -176,7 +160,7 @@ def _check_agents(spec: WorkflowSpec) -> None:
         checked.add(key)
         if choice.name == step.agent and step.agent not in spec.agents and "" not in spec.agents and step.agent != "shell":
             _check_named(choice, step.agent)
-        find_agent(choice.name).preflight(choice)
+        find_agent(choice.performer).preflight(choice)
 
 
 def _check_named(choice: AgentChoice, role: str) -> None:

@@ -15,11 +15,19 @@ from agent_orchestrator.core.report import ReportRule
 
 
 class AgentChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which adapter performs, with which model; `options` are the adapter's own (argv, script, …)."""
+    """Who performs, with which model; `options` are the adapter's own (argv, script, …)."""
 
     name: str
+    """What people call the agent: an adapter, or an entry of the configuration."""
     model: str | None = None
     options: dict[str, Any] = {}
+    adapter: str = ""
+    """The adapter of an agent that goes by another name."""
+
+    @property
+    def performer(self) -> str:
+        """The adapter that performs."""
+        return self.adapter or self.name
 
 
 class _Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
@@ -51,6 +59,8 @@ class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
     """Where a copy of the newest report is kept for people, relative to the run's home."""
     artifacts_dir: str = ""
     """Offered to the agent for files that are not part of the tree, relative to the run's home."""
+    session: str | None = None
+    """The agent's own session to go on with, where an earlier launch of this attempt was stopped in one."""
     timeout_s: float | None = None
     idle_timeout_s: float | None = None
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES

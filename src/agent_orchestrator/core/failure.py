@@ -23,19 +23,31 @@ class FailureKind(StrEnum):
     AUTH = "auth"
     PROMPT_TOO_LONG = "prompt_too_long"
     OVERLOADED = "overloaded"
+    RATE_LIMITED = "rate_limited"
+    """The account may not ask the model for a while; `retry_at_us` says until when, where the agent knows."""
+    DENIED = "denied"
+    """The agent was refused a tool that it wanted; with the same settings it would be refused again."""
+    AGENT_LIMIT = "agent_limit"
+    """The agent stopped at a limit of its own: turns, money, a loop it noticed."""
+    SESSION_LOST = "session_lost"
+    """The session to go on with does not exist any more; the attempt goes on in a fresh one."""
     STOPPED = "stopped"
     """Ended because the engine was asked to stop it; the attempt goes on with a new launch when the run does."""
 
 
-DETERMINISTIC = frozenset({FailureKind.LAUNCH, FailureKind.SPEC, FailureKind.AUTH, FailureKind.PROMPT_TOO_LONG})
+DETERMINISTIC = frozenset(
+    {FailureKind.LAUNCH, FailureKind.SPEC, FailureKind.AUTH, FailureKind.PROMPT_TOO_LONG, FailureKind.DENIED}
+)
 """Failures that would only happen again: never retried."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A failed launch: its kind and the sentence that goes into `last_error`."""
 
     kind: FailureKind
     message: str
+    retry_at_us: int | None = None
+    """Before this wall-clock time it would only fail again."""
 
     @property
     def retryable(self) -> bool:

@@ -22,6 +22,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     cost_usd: float | None = None
+    session: str | None = None
+    """The agent's session in which this was consumed."""
 
 
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True, tag_field="input", omit_defaults=True):
@@ -37,6 +39,8 @@ class AgentEnded(_Outcome, frozen=True, kw_only=True, tag="agent_ended"):
     failure: Failure | None = None
     report: Report | None = None
     usage: Usage | None = None
+    session: str | None = None
+    """The agent's own session, if it has such a thing."""
     tail: str = ""
     warnings: tuple[str, ...] = ()
 

@@ -30,6 +30,9 @@ STOP_GRACE_S = 10.0
 LINGER_GRACE_S = 2.0
 """How long processes left behind by an ended agent may finish by themselves."""
 
+RESULT_GRACE_S = 30.0
+"""How long an agent may take to exit after its result: some hang for hours on children that keep its streams open."""
+
 CHECK_TIMEOUT_S = 3_600.0
 """A check that hangs must not hold a run for ever."""
 

@@ -25,6 +25,8 @@ class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
     """Whatever word, or none, is accepted: something else speaks for the work."""
     ids: dict[str, str] = {}
     """Fields which, where the report carries them, must have this value: a stale or foreign report is refused."""
+    fields: dict[str, tuple[str, ...]] = {}
+    """What the role may add to a report, with the JSON types it may have: only told to agents, never demanded."""
 
 
 class Learning(msgspec.Struct, frozen=True, kw_only=True):

@@ -73,3 +73,11 @@ def say_duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60}m {whole % 60:02d}s"
     return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+
+
+def say_cost(cost_usd: float | None, *, partly: bool = False) -> str:
+    """$0.75, `>= $0.75` when only a part is known, "unknown" when nothing is; four decimals below a dime."""
+    if cost_usd is None:
+        return "unknown"
+    amount = f"${cost_usd:.4f}" if 0 < cost_usd < 0.1 else f"${cost_usd:,.2f}"
+    return f">= {amount}" if partly else amount

@@ -18,8 +18,9 @@ from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Inp
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
 from agent_orchestrator.core.summary import Summary
-from agent_orchestrator.core.system import System
+from agent_orchestrator.core.system import Overview, System
 from agent_orchestrator.engine.journal import encode_events, fold
+from agent_orchestrator.engine.overview import OverviewKeeper
 from agent_orchestrator.engine.slots import Slots
 from agent_orchestrator.errors import DiskFull, StoreLocked
 from agent_orchestrator.store.port import Append, StoredRun, UsageRow
@@ -61,6 +62,8 @@ class Driver:
         self._phase: Phase | None = None
         self._folded = fold(engine.store, system, run)
         self.slots = Slots(self)
+        overviews = engine.world.overviews
+        self._keeper = OverviewKeeper(self, overviews) if overviews is not None and isinstance(system, Overview) else None
 
     @property
     def state(self) -> Any:
@@ -90,6 +93,12 @@ class Driver:
         """Something broke in the engine: leave, and raise it from `drive`."""
         self._error = error
         self.leave()
+
+    def let_go(self) -> None:
+        """Nothing of this process looks after the run any more; whatever runs goes on."""
+        self.slots.abandon()
+        if self._keeper is not None:
+            self._keeper.close()
 
     def summary(self) -> Summary:
         """The run in one line, as of now."""
@@ -158,6 +167,8 @@ class Driver:
                 if isinstance(what, OUTCOMES):
                     self.slots.release(what.effect)
             self.engine.observe(self, events, now_us)
+            if self._keeper is not None:
+                self._keeper.look()
         self.slots.match(state.doing.take_changes(), halting=state.lifecycle.halting)
         self.engine.publisher.offer(self, idle=not self.slots.busy)
         self._assert_alive()
@@ -185,9 +196,10 @@ class Driver:
         )
 
     def _news(self, now_us: int) -> Summary | None:
-        """The summary, when the list of runs should have it: a busy run's at most twice a second."""
+        """The summary, when the list of runs should have it: a busy run's at most twice a second, unless an overview shows it."""
         state = self.state
-        if state.doing.active and state.lifecycle.phase is self._phase and now_us - self._summary_us < SUMMARY_EVERY_US:
+        recent = now_us - self._summary_us < SUMMARY_EVERY_US and self._keeper is None
+        if recent and state.doing.active and state.lifecycle.phase is self._phase:
             return None
         self._phase, self._summary_us = state.lifecycle.phase, now_us
         summary, before = self.summary(), self._summary

@@ -15,10 +15,10 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from agent_orchestrator.core.effects import RunAgent
+from agent_orchestrator.core.effects import Checkpoint, RunAgent
 from agent_orchestrator.core.events import Event
-from agent_orchestrator.core.inputs import AgentEnded, Directive, Input
-from agent_orchestrator.core.limits import INBOX_POLL_S, STOP_GRACE_S
+from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, Directive, Input
+from agent_orchestrator.core.limits import INBOX_POLL_S, RESULT_GRACE_S, STOP_GRACE_S
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
 from agent_orchestrator.engine.clock import Clock
@@ -26,6 +26,8 @@ from agent_orchestrator.engine.commit import Committer
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.engine.launches import Launches
+from agent_orchestrator.engine.overview import Overviews
+from agent_orchestrator.engine.perform.saving import no_trees
 from agent_orchestrator.engine.publishing import Publisher
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.engine.sliced import Sliced
@@ -60,9 +62,14 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     redactor: Redactor
     tree_of: Callable[[Path, Path], str | None]
     """Identifies a working tree; the second path is a scratch folder."""
+    save_tree: Callable[[Path, Path, Checkpoint], CheckpointEnded] = no_trees
+    """Keeps a working tree, its changes counted; the second path is a scratch folder."""
+    overviews: Overviews | None = None
+    """Writes what spans runs; None where nobody reads it."""
     threads: bool = True
     """Whether long work may be handed to a thread; a simulation does everything in place."""
     stop_grace_s: float = STOP_GRACE_S
+    result_grace_s: float = RESULT_GRACE_S
     version: str = ""
 
 
@@ -74,7 +81,8 @@ class Engine:
         self.world, self._observer = world, observer
         self.store, self.launches, self.clock = world.store, world.launches, world.clock
         self.boot, self.redactor, self.tree_of = world.boot, world.redactor, world.tree_of
-        self.stop_grace_s, self.version = world.stop_grace_s, world.version
+        self.save_tree = world.save_tree
+        self.stop_grace_s, self.result_grace_s, self.version = world.stop_grace_s, world.result_grace_s, world.version
         self.host, self.pid = socket.gethostname(), os.getpid()
         self.committer = Committer(world.store, self.loop)
         self.sliced = Sliced(self.loop, world.clock)
@@ -97,7 +105,7 @@ class Engine:
         try:
             return await driver.drive(stays)
         finally:
-            driver.slots.abandon()
+            driver.let_go()
             del self.drivers[run.id]
             if not self.drivers and self._poll is not None:
                 self._poll.cancel()
@@ -138,11 +146,15 @@ class Engine:
         """Puts a copy of the newest report where people and later agents look for it."""
         if effect.report_copy is None or outcome.report is None:
             return
+        content = None
         try:
             content = (self.launches.directory(effect.id) / "report.json").read_bytes()
             write_whole(Path(driver.run.context.home, effect.report_copy), content)
         except OSError as error:
             self.notify(driver, f"The report of {effect.unit} could not be copied to {effect.report_copy}: {error}.")
+            if content is not None:
+                # On a full disk: tried again with the next print-out.
+                self.publisher.copy_later(driver, effect.report_copy, content)
 
     def observe(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
         """Tells the observer about facts."""

@@ -15,7 +15,7 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure
-from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES, STOP_GRACE_S
+from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES, RESULT_GRACE_S, STOP_GRACE_S
 
 
 class Standing(StrEnum):
@@ -46,6 +46,10 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
     idle_timeout_s: float | None = None
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     grace_s: float = STOP_GRACE_S
+    finished: Callable[[], bool] | None = None
+    """Whether the program has written its result; asked when its output grew, until it says yes."""
+    result_grace_s: float = RESULT_GRACE_S
+    """How long it may stay silent after that before it is stopped, which is then no failure."""
 
 
 class Shortage(Exception):

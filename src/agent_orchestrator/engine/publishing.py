@@ -7,6 +7,7 @@ waits, pauses or ends is always printed at once. A file that somebody changed me
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.errors import OrcError
-from agent_orchestrator.projections.intake import Finding, inspect
+from agent_orchestrator.projections.intake import Finding, inspect, is_ours
 from agent_orchestrator.projections.writer import Draft, encode_document, put_in_place, sweep_drafts, write_draft
 from agent_orchestrator.store.port import Append
 
@@ -111,6 +112,7 @@ class Publisher:
         try:
             drafts = self._drafts(driver, home, printer)
         except (OSError, OrcError) as error:
+            printer.shown.clear()  # What is on disk is not known; `flush` tries again.
             self._engine.notify(driver, f"The state files could not be written: {error}")
             return
         if drafts:
@@ -125,11 +127,8 @@ class Publisher:
             recorded.add_done_callback(lambda done: self._recorded(driver, printer, drafts, done))
 
     def _drafts(self, driver: Driver, home: Path, printer: _Printer) -> list[Draft]:
-        drafts = []
-        copies = self._copies.get(driver.run.id, {})
-        for path in list(copies):
-            write_whole(home / path, copies[path])
-            del copies[path]
+        drafts, listed = [], set()
+        self._write_copies(driver.run.id, home)
         for document in driver.system.documents(driver.state, self._engine.clock.now_us()):
             content = encode_document(document)
             digest = hashlib.sha256(content).hexdigest()
@@ -140,7 +139,20 @@ class Publisher:
             if first or printer.shown[document.path] != digest or not target.exists():
                 drafts.append(write_draft(home, document, content, first=first))
                 printer.shown[document.path] = digest
+            listed.add(document.path)
+        for path in [path for path in printer.known if path not in listed]:
+            # The system lists it no longer: it goes, unless somebody made it his own.
+            if is_ours(home / path, printer.known.pop(path)):
+                (home / path).unlink(missing_ok=True)
+            printer.shown.pop(path, None)
         return drafts
+
+    def _write_copies(self, run: str, home: Path) -> None:
+        copies = self._copies.get(run, {})
+        for path in list(copies):
+            with contextlib.suppress(OSError):  # It stays for the next time, and holds no state file up.
+                write_whole(home / path, copies[path])
+                del copies[path]
 
     def _recorded(self, driver: Driver, printer: _Printer, drafts: list[Draft], done: asyncio.Future[None]) -> None:
         error = done.exception()

@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.run import git
 
-OURS = (".agents",)
+OURS = (".agents", ".aiwg")
 """What we write ourselves never counts as a change."""
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from agent_orchestrator.agents.adapter import Agent, Ending, InProcessAgent, Plan, Task, Verdict
+from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, InProcessAgent, Plan, Task, Verdict
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.failure import DETERMINISTIC, Failure, FailureKind
 from agent_orchestrator.core.ids import effect_id
@@ -122,6 +122,8 @@ def _check_judging(agent: Agent, choice: AgentChoice, folder: Path) -> None:
     ending = make_ending(task)
     for output in NONSENSE_OUTPUTS:
         ending.out.write_bytes(output)
+        if isinstance(agent, Announcing):
+            assert agent.finished(task, ending.out)() in {True, False}, "a look at nonsense is a look"
         ending.err.write_bytes(output)
         for exit_code in (1, 2, 126, 127, 137, 255):
             task.report.write_bytes(good)

@@ -21,6 +21,7 @@ from agent_orchestrator.engine.engine import Engine, Silent, World
 from agent_orchestrator.engine.journal import encode_events, fold
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import Conflict
+from agent_orchestrator.projections.writer import encode_document
 from agent_orchestrator.store.port import Append, NewRun, StoredRun
 from agent_orchestrator.testing.clock import SteppedLoop
 from agent_orchestrator.testing.faults import Crash, Faults
@@ -230,9 +231,9 @@ class Simulation:
         for mine, other in zip(
             self.system.documents(state, clock.now_us()), self.system.documents(again, clock.now_us()), strict=True
         ):
-            assert msgspec.json.encode(mine.body) == msgspec.json.encode(other.body), "folding is not deterministic"
+            assert encode_document(mine) == encode_document(other), "folding is not deterministic"
             printed = Path(self.run.context.home, mine.path).read_bytes()
-            assert msgspec.json.decode(printed) == msgspec.to_builtins(mine.body), f"{mine.path} is not the journal's state"
+            assert printed == encode_document(mine), f"{mine.path} is not the journal's state"
         assert not len(state.doing), "an ended run wants nothing"
         alive = [process.effect for process in self.machine.processes.values() if process.alive]
         assert not alive, f"an ended run left {alive} alive"

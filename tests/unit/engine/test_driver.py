@@ -17,7 +17,7 @@ from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.errors import Conflict, DiskFull, StoreCorrupt, StoreLocked
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.world import Part
-from tests.unit.engine.rig import Rig, agent, jump, named
+from tests.unit.engine.rig import Rig, agent, jump, named, until
 from tests.unit.engine.toy import Did, ToyState, Wanted
 
 FULL = DiskFull(path="orc.db")
@@ -58,9 +58,14 @@ def test_a_store_that_goes_on_refusing_is_asked_less_and_less_often(tmp_path: Pa
     rig = Rig(tmp_path)
     run = rig.toys(agent("a"))
     rig.store.refuse(*[FULL] * 5)
-    rig.drive(run)
+
+    async def refuse_again(engine: Engine) -> None:
+        await until(lambda: rig.machine.starts)
+        rig.store.refuse(FULL, FULL)
+
+    rig.drive(run, refuse_again)
     pauses = [float(notice.rsplit("Trying again in ")[1].split()[0]) for notice in rig.notes.notices]
-    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0]
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 0.5, 1.0], "and from the beginning once it has accepted something"
 
 
 def test_a_person_does_not_wait_for_a_store_that_is_left_alone(tmp_path: Path) -> None:

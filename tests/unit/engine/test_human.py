@@ -109,6 +109,25 @@ def test_an_answer_that_lay_there_before_the_agent_started_is_kept_out_of_its_re
     assert outcome(rig, second) == HumanAnswered(effect=ask.id, approved=True, comments="fine")
 
 
+def test_an_answer_that_cannot_be_taken_yet_is_said_once_and_taken_later(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(ASK)
+    in_the_way = rig.machine.directory(ASK.id)
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.write_text("as a full disk would, this keeps the directory from being made")
+    (rig.home / "manual").mkdir()
+    (rig.home / ANSWER).write_text(YES)
+
+    async def make_room(engine: Engine) -> None:
+        await jump(engine, 5)
+        assert (rig.home / ANSWER).exists()
+        in_the_way.unlink()
+
+    rig.drive(run, make_room)
+    assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
+    assert len([notice for notice in rig.notes.notices if "cannot be taken yet" in notice]) == 1
+
+
 def test_an_answer_that_was_taken_before_a_crash_is_still_there_afterwards(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(ASK)

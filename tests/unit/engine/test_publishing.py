@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from agent_orchestrator.core.effects import Wait
-from agent_orchestrator.core.inputs import Pause
+from agent_orchestrator.core.events import Ended
+from agent_orchestrator.core.inputs import AgentEnded, Pause
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.publishing import DUTY
 from agent_orchestrator.errors import DiskFull
@@ -91,14 +92,19 @@ def test_nothing_is_shown_that_is_not_durable(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(agent("a"))
     shown: list[Any] = []
+    engines: list[Engine] = []
 
     def refuse(batch: Sequence[Append]) -> None:
         if any(b'"did"' in (part.body or b"") for part in batch) and len(shown) < 3:
             shown.append(printed(rig))
+            engines[0].publisher.offer(engines[0].drivers["one"], idle=True)  # as its timer may, at any moment
             rig.store.refuse(DiskFull(path="orc.db"))
 
+    async def remember(engine: Engine) -> None:
+        engines.append(engine)
+
     rig.store.on_append = refuse
-    rig.drive(run)
+    rig.drive(run, remember)
     assert shown == [{"phase": "running", "done": []}] * 3
     assert printed(rig) == {"phase": "ended", "done": ["a"]}
 
@@ -129,6 +135,22 @@ def test_a_deleted_file_is_written_again(tmp_path: Path) -> None:
     assert printed(rig) == {"phase": "ended", "done": ["a"]}
 
 
+def test_a_deleted_file_is_written_again_also_when_nothing_in_it_changed(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    waiting = Wait(id=named("b", "wait"), unit="b", until_us=rig.clock.now_us() + 60 * 1_000_000, reason="backing off")
+    run = rig.toys(waiting)
+
+    async def delete(engine: Engine) -> None:
+        file = rig.home / "toy.json"
+        await until(file.exists)
+        file.unlink()
+        engine.drivers["one"].deliver(AgentEnded(effect=named("a", launch=9), started_us=1, ended_us=2))
+        await jump(engine, 1)
+        assert printed(rig) == {"phase": "running", "done": []}
+
+    assert rig.drive(run, delete).status == "completed"
+
+
 def test_a_print_out_of_an_earlier_process_is_ours_however_old(tmp_path: Path) -> None:
     rig = Rig(tmp_path, lambda effect: Part(60.0))
     run = rig.toys(agent("a"))
@@ -157,6 +179,29 @@ def test_an_unwritable_place_is_said_and_the_run_goes_on(tmp_path: Path) -> None
     (rig.home / "toy.json").mkdir()
     assert rig.drive(run).status == "completed"
     assert rig.notes.notices
+
+
+def test_the_last_print_out_is_tried_again_when_the_disk_is_full(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    failures = [OSError(28, "No space left on device") for _ in range(3)]
+
+    def fail_at_the_end() -> None:
+        if rig.of_kind(run, Ended) and failures:
+            raise failures.pop()
+
+    rig.toy.on_print = fail_at_the_end
+    rig.drive(run)
+    assert failures == []
+    assert printed(rig) == {"phase": "ended", "done": ["a"]}
+
+
+def test_a_report_that_cannot_be_copied_holds_no_state_file_up(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(1.0, 0, {"status": "COMPLETED"}))
+    (rig.home / "report.json").mkdir()
+    rig.drive(rig.toys(agent("a", report_copy="report.json")))
+    assert printed(rig) == {"phase": "ended", "done": ["a"]}
+    assert [notice for notice in rig.notes.notices if "report of a could not be copied" in notice]
 
 
 def test_a_store_that_refuses_identities_leaves_the_old_file_and_is_asked_again(tmp_path: Path) -> None:

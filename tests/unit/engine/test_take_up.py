@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.events import CameLate, Paused, TakenUp
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Resume
 from agent_orchestrator.engine.engine import Engine
-from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.testing.world import Part
-from tests.unit.engine.rig import Rig, agent, jump, named
+from agent_orchestrator.engine.launches import Order, Watch
+from agent_orchestrator.store.port import Append, StoredRun
+from agent_orchestrator.testing.world import Part, SimulatedLaunches
+from tests.unit.engine.rig import Rig, agent, jump, named, until
 from tests.unit.engine.toy import Did, Wanted
 
 TAKEN = TakenUp(boot="1", host="here", pid=1, version="")
@@ -51,6 +55,44 @@ def test_an_agent_that_ended_meanwhile_is_collected_with_its_report(tmp_path: Pa
     (done,) = rig.of_kind(run, Did)
     assert done.outcome.report.summary == "while you were away"
     assert done.outcome.ended_us == rig.machine.processes[named("a")].ended_us
+
+
+class Told(SimulatedLaunches):
+    """Ends are announced when the test says so."""
+
+    def __init__(self, rig: Rig) -> None:
+        super().__init__(rig.machine)
+        self.done: dict[str, Callable[[], None]] = {}
+        self.orders: list[str] = []
+
+    def start(self, order: Order) -> None:
+        self.orders.append(order.effect)
+        super().start(order)
+
+    def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
+        out = self.directory(effect) / "out"
+        ending = Ending(exit_code=0, cause=None, started_us=1, ended_us=2, out=out, err=out)
+        self.done[effect] = partial(done, ending)
+
+
+def test_a_unit_stays_occupied_until_its_outcome_is_durable(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(0.0))
+    told = Told(rig)
+    rig.launches = lambda: told
+    run = rig.toys(agent("a"), agent("b"))
+
+    def end_a_while_b_is_written(batch: Sequence[Append]) -> None:
+        if any(b'"did"' in (part.body or b"") for part in batch) and named("a") in told.done:
+            told.done.pop(named("a"))()
+
+    async def end_b(engine: Engine) -> None:
+        await until(lambda: len(told.done) == 2)
+        rig.store.on_append = end_a_while_b_is_written
+        await jump(engine, 1)
+        told.done[named("b")]()
+
+    assert rig.drive(run, end_b).status == "completed"
+    assert sorted(told.orders) == [named("a"), named("b")], "a was over, and not yet by the journal"
 
 
 def test_an_agent_that_vanished_is_lost(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, cast
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.adapter import InProcessAgent
-from agent_orchestrator.core.effects import AskHuman, AwaitGates, Effect, ReadFile, RunAgent, RunCheck, Wait
+from agent_orchestrator.core.effects import AskHuman, AwaitGates, Checkpoint, Effect, ReadFile, RunAgent, RunCheck, Wait
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.engine.perform.agent import AgentWork
 from agent_orchestrator.engine.perform.check import CheckWork
 from agent_orchestrator.engine.perform.human import HumanWork
 from agent_orchestrator.engine.perform.played import PlayedWork
+from agent_orchestrator.engine.perform.saving import SavingWork
 from agent_orchestrator.engine.perform.waits import GatesWork, ReadWork, TimerWork
 from agent_orchestrator.engine.perform.work import Work
 
@@ -36,7 +37,7 @@ def begin(
     """The work for an effect; `inherited` when an earlier process may have started it."""
     match effect:
         case RunAgent():
-            agent = find_agent(effect.agent.name)
+            agent = find_agent(effect.agent.performer)
             if hasattr(agent, "act"):
                 played = cast(InProcessAgent, agent)
                 return PlayedWork(driver, effect, finished, played, inherited=inherited)
@@ -51,3 +52,5 @@ def begin(
             return GatesWork(driver, effect, finished)
         case ReadFile():
             return ReadWork(driver, effect, finished)
+        case Checkpoint():
+            return SavingWork(driver, effect, finished)

@@ -6,13 +6,16 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_orchestrator.agents.adapter import Agent, Ending
+import msgspec
+
+from agent_orchestrator.agents.adapter import Agent, Announcing, Ending
 from agent_orchestrator.agents.judging import tail_of
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import AgentEnded, Outcome
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.perform.launched import Launched
+from agent_orchestrator.engine.perform.metering import metered
 from agent_orchestrator.engine.perform.prepare import make_task, write_task
 from agent_orchestrator.engine.perform.work import Finished
 
@@ -36,6 +39,7 @@ class AgentWork(Launched):
         super().__init__(driver, effect, finished, inherited=inherited, same_boot=same_boot)
         self.effect, self._agent = effect, agent
         self._task = make_task(driver, effect, self.directory)
+        self._cumulative = False
 
     def order(self) -> Order:
         """Writes prompt and feedback and asks the adapter how to start."""
@@ -51,11 +55,14 @@ class AgentWork(Launched):
             idle_timeout_s=effect.idle_timeout_s,
             output_limit_bytes=effect.output_limit_bytes,
             grace_s=self.engine.stop_grace_s,
+            finished=self._agent.finished(self._task, self.directory / "out") if isinstance(self._agent, Announcing) else None,
+            result_grace_s=self.engine.result_grace_s,
         )
 
     def read_when_judging(self, ending: Ending) -> tuple[Path, ...]:
         """The report is read too, and may be as large as an agent likes."""
-        return (ending.out, ending.err, self._task.report)
+        asked = {self._agent.report_file(self._task)} if isinstance(self._agent, Announcing) else set()
+        return (ending.out, ending.err, self._task.report, *(asked - {self._task.report}))
 
     def judge(self, ending: Ending) -> AgentEnded:
         """Secrets are taken out of the stored output first, so that nothing quoted from it carries one."""
@@ -66,7 +73,8 @@ class AgentWork(Launched):
         verdict = self._agent.judge(self._task, ending)
         failure = verdict.failure
         if failure is not None:
-            failure = Failure(kind=failure.kind, message=redactor.redact_text(failure.message))
+            failure = msgspec.structs.replace(failure, message=redactor.redact_text(failure.message))
+        self._cumulative = verdict.cumulative
         return AgentEnded(
             effect=self.effect.id,
             started_us=ending.started_us,
@@ -75,6 +83,7 @@ class AgentWork(Launched):
             failure=failure,
             report=verdict.report,
             usage=verdict.usage,
+            session=verdict.session,
             tail=redactor.redact_text(tail_of(ending)),
             warnings=(*ending.warnings, *verdict.warnings),
         )
@@ -90,7 +99,8 @@ class AgentWork(Launched):
         )
 
     def deliver(self, outcome: Outcome) -> None:
-        """Keeps a copy of the report for people first."""
+        """Counts what was consumed, on the loop because the ledger is read, and keeps a copy of the report for people."""
         if isinstance(outcome, AgentEnded):
+            outcome = metered(outcome, self.effect, self.engine.store, cumulative=self._cumulative)
             self.engine.keep_report(self.driver, self.effect, outcome)
         super().deliver(outcome)

@@ -39,18 +39,30 @@ class HumanWork(Waiting):
         self._taken = launches.directory(effect.id) / TAKEN
         self._earlier = launches.directory(effect.after) / TAKEN
         self._agent_ended_ns = _ended_ns(launches.directory(effect.after))
+        self._problem = ""
 
     def _look(self) -> None:
+        try:
+            answer = self._find()
+        except OSError as error:
+            # On a full disk the answer stays where it is; that is no reason to let go of the run.
+            answer = None
+            if str(error) != self._problem:
+                self._problem = str(error)
+                self._say(f"The answer in {self._file} cannot be taken yet: {error}.")
+        if answer is not None:
+            # Not from inside start(): the slot must be filled before it can be freed.
+            self.driver.engine.loop.call_soon(self.over, answer)
+        else:
+            self.look_again(HUMAN_POLL_S)
+
+    def _find(self) -> HumanAnswered | None:
         if self._earlier.exists() and not self._taken.exists():
             self._taken.parent.mkdir(parents=True, exist_ok=True)
             self._earlier.rename(self._taken)
         elif self._file.exists() and not self._taken.exists():
             self._take()
-        if self._taken.exists() and (answer := self._read()) is not None:
-            # Not from inside start(): the slot must be filled before it can be freed.
-            self.driver.engine.loop.call_soon(self.over, answer)
-        else:
-            self.look_again(HUMAN_POLL_S)
+        return self._read() if self._taken.exists() else None
 
     def _take(self) -> None:
         # The change time cannot be set by a program, unlike the modification time.

@@ -28,8 +28,16 @@ def make_task(driver: Driver, effect: RunAgent, launch_dir: Path) -> Task:
         home=driver.home,
         workdir=driver.workdir,
         launch_dir=launch_dir,
-        inherited_env=driver.child_env,
+        inherited_env=_child_env(driver, effect),
     )
+
+
+def _child_env(driver: Driver, effect: RunAgent) -> dict[str, str]:
+    """What this agent starts from: what the run passes on, and what its own settings name."""
+    names = effect.agent.options.get("pass_env")
+    if not isinstance(names, list | tuple) or not names:
+        return driver.child_env
+    return driver.engine.world.child_env((*driver.run.context.pass_env, *names))
 
 
 def write_task(task: Task, *, appends_feedback: bool) -> None:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 LOCK, RUNNING, VOID, PID, OUT, ERR = "lock", "running", "void", "pid", "out", "err"
+HUNG = "hung"
+"""Left before a program is stopped that had written its result and did not exit."""
 
 _EXIT = "exit."
 
@@ -34,6 +36,7 @@ class Marks(NamedTuple):
     exit_code: int | None = None
     running: bool = False
     void: bool = False
+    hung: bool = False
 
     @property
     def ended(self) -> bool:
@@ -76,7 +79,7 @@ def read_marks(folder: Path) -> Marks:
         return Marks()
     codes = [name[len(_EXIT) :] for name in names if name.startswith(_EXIT)]
     code = next((int(code) for code in codes if code.isdecimal()), None)
-    return Marks(exit_code=code, running=RUNNING in names, void=VOID in names)
+    return Marks(exit_code=code, running=RUNNING in names, void=VOID in names, hung=HUNG in names)
 
 
 def write_birth(folder: Path, birth: Birth) -> None:

@@ -110,7 +110,13 @@ class Monitor:
         grown, watched.size = size - watched.size, size
         if grown > 0:
             watched.grew_s = now_s
+            watched.finished = watched.finished or (limits.finished is not None and limits.finished())
         wait_s = min(_left_s(watched, now_s), 0.0 if size > limits.output_limit_bytes else math.inf)
+        if wait_s <= 0 and _hangs(watched, now_s):
+            # Marked first: should we die now, whoever collects it must not take our signal for its failure.
+            (watched.folder / folders.HUNG).touch()
+            self._begin_stop(watched)
+            return
         if wait_s <= 0:
             self.stop(watched.effect, _exceeded(watched, now_s))
             return
@@ -195,15 +201,16 @@ class Monitor:
         started_us = birth.started_us if birth is not None else now_us
         ended_us = now_us
         cause = watched.cause
+        after_result = marks.hung and cause is None
         if marks.exit_code is not None:
             ended_us = folders.ended_us(folder, marks.exit_code) or now_us
-        elif cause is None:
+        elif cause is None and not after_result:
             cause = Failure(kind=FailureKind.LOST, message=self._why_lost(marks, birth))
         if not marks.ended and folder.is_dir():
             (folder / folders.VOID).touch()
         return Ending(
             exit_code=marks.exit_code, cause=cause, started_us=started_us, ended_us=max(started_us, ended_us),
-            out=folder / folders.OUT, err=folder / folders.ERR, warnings=_warnings(watched),
+            out=folder / folders.OUT, err=folder / folders.ERR, warnings=_warnings(watched), after_result=after_result,
         )  # fmt: skip
 
     def _why_lost(self, marks: folders.Marks, birth: folders.Birth | None) -> str:
@@ -256,7 +263,14 @@ def _left_s(watched: Watched, now_s: float) -> float:
         left_s = watched.started_s + limits.timeout_s - now_s
     if limits.idle_timeout_s is not None:
         left_s = min(left_s, watched.grew_s + limits.idle_timeout_s - now_s)
+    if watched.finished:
+        left_s = min(left_s, watched.grew_s + limits.result_grace_s - now_s)
     return left_s
+
+
+def _hangs(watched: Watched, now_s: float) -> bool:
+    """Whether it is done, by its own account, and only does not exit."""
+    return watched.finished and now_s >= watched.grew_s + watched.limits.result_grace_s
 
 
 def _exceeded(watched: Watched, now_s: float) -> Failure:

@@ -87,7 +87,7 @@ class Watched:
     """A launch under watch."""
 
     __slots__ = (
-        "cause", "done", "due_s", "effect", "files", "folder", "grew_s", "interval_s", "limits", "over", "phase",
+        "cause", "done", "due_s", "effect", "files", "finished", "folder", "grew_s", "interval_s", "limits", "over", "phase",
         "reached", "shim", "signalled", "size", "turn_s", "unreachable", "watched_s",
     )  # fmt: skip
 
@@ -100,6 +100,8 @@ class Watched:
         self.phase = Phase.RUNNING
         self.over = False
         self.cause: Failure | None = None
+        self.finished = False
+        """Whether its result has been seen."""
         self.size = 0
         self.watched_s = self.grew_s = now_s
         self.interval_s = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +20,7 @@ from agent_orchestrator.surfaces.cli.facts import run_facts, state_file
 from agent_orchestrator.surfaces.cli.hooks import Hooks
 from agent_orchestrator.surfaces.cli.progress import Several, Writer, make_watcher
 from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
+from agent_orchestrator.systems import find_system
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -57,10 +59,12 @@ def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: 
     finally:
         watcher.finish()
         owner.release()
+        # Now nobody drives it, and what spans runs says so.
+        orchestrator.overviews().write(find_system(run.system), Path(run.context.home))
     left = summary.status in ("running", "waiting", "aborting") and not gave_up
     code = INTERRUPTED if left else exit_code(summary)
     took_s = (orchestrator.clock.now_us() - started_us) / US
-    for line in result_lines(run, summary, took_s, left=left):
+    for line in [*result_lines(run, summary, took_s, left=left), *_more_lines(orchestrator, run)]:
         Writer(screen.out).line(line)
     if manner.as_json:
         print_json(result_facts(orchestrator, run, summary, code))
@@ -73,24 +77,38 @@ def result_facts(orchestrator: Orchestrator, run: StoredRun, summary: Summary, c
     return {**facts, "exit_code": code}
 
 
+def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
+    """What a system tells besides when its run rests."""
+    if run.system != "loop":
+        return []
+    from agent_orchestrator.surfaces.cli.looping import closing_lines
+
+    return [plain(line) for line in closing_lines(orchestrator.fold(run).state)]
+
+
 def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool) -> list[str]:
     """How the run stands, and what to do next."""
-    count = f"{summary.done}/{summary.total} steps"
+    noun, units, orc = ("loop", "iterations", "orc loop") if run.system == "loop" else ("run", "steps", "orc")
+    name = f"{noun} {run.id}"
+    count = f"{summary.done}/{summary.total} {units}"
     detail = f": {plain(summary.detail)}" if summary.detail else ""
     if left:
-        return [f"run {run.id} was left ({count}); its agents live on. Go on with: orc resume {run.id}"]
+        return [f"{name} was left ({count}); its agents live on. Go on with: {orc} resume {run.id}"]
     if summary.status == "completed":
-        return [f"run {run.id} completed: {count} in {say_duration(took_s)}", f"state: {state_file(run)}"]
+        done = f"{summary.done} {units}" if noun == "loop" else count
+        why = f", {plain(summary.detail)}" if summary.detail and noun == "loop" else ""
+        return [f"{name} completed: {done} in {say_duration(took_s)}{why}", f"state: {state_file(run)}"]
     if summary.status == "paused":
-        return [f"run {run.id} is paused ({count}){detail}. Go on with: orc resume {run.id}"]
+        return [f"{name} is paused ({count}){detail}. Go on with: {orc} resume {run.id}"]
     if summary.status == "waiting":
-        return [f"run {run.id} waits ({count}){detail}", f"answer with: orc approve {run.id}   then: orc resume {run.id}"]
+        return [f"{name} waits ({count}){detail}", f"answer with: orc approve {run.id}   then: {orc} resume {run.id}"]
     if summary.status == "aborted":
-        return [f"run {run.id} was aborted ({count}){detail}"]
+        return [f"{name} was aborted ({count}){detail}"]
     if summary.ended:
         words = summary.status.replace("_", " ")
+        show = "orc loop status" if noun == "loop" else "orc show"
         return [
-            f"run {run.id} {words} ({count}){detail}",
-            f"why: orc show {run.id}   try again: orc resume {run.id}   state: {state_file(run)}",
+            f"{name} {words} ({count}){detail}",
+            f"why: {show} {run.id}   try again: {orc} resume {run.id}   state: {state_file(run)}",
         ]
-    return [f"run {run.id} rests ({count}). Go on with: orc resume {run.id}"]
+    return [f"{name} rests ({count}). Go on with: {orc} resume {run.id}"]

@@ -7,11 +7,12 @@ from typing import Any
 
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems import STATE_FILES
 
 
 def state_file(run: StoredRun) -> str:
     """Where the run's state file is printed."""
-    return str(Path(run.context.home, ".agents", "runs", run.context.run, "run_state.json"))
+    return str(Path(run.context.home, STATE_FILES[run.system].format(run=run.context.run)))
 
 
 def run_facts(run: StoredRun, owner: str | None = None) -> dict[str, Any]:

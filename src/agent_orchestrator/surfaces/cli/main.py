@@ -21,12 +21,14 @@ from agent_orchestrator.version import __version__
 
 COMMANDS = {
     "run": "Run a workflow.",
+    "loop": "Iterate until a check passes.",
     "list": "List the runs of a repository.",
     "status": "Show what is going on, or how one run stands.",
     "show": "Show everything known about a run or a step.",
     "logs": "Print what a step's agent wrote.",
     "watch": "Follow a run until it ends.",
     "history": "Print a run's journal in words.",
+    "usage": "Show what agents consumed: tokens and cost.",
     "pause": "Let a run drain: nothing new starts.",
     "resume": "Go on with a run.",
     "abort": "Stop a run for good.",

@@ -39,7 +39,7 @@ def print_runs(orchestrator: Orchestrator, screen: Screen, runs: Sequence[Stored
         elif not what and summary.doing:
             what = ", ".join(summary.doing)
         rows.append((run.id, run.name, summary.status, f"{summary.done}/{summary.total}", say_age(run.updated_us, now_us), what))
-    screen.table(("RUN", "NAME", "STATUS", "DONE", "UPDATED", "WHAT"), rows, status=2)
+    screen.table(("RUN", "NAME", "STATUS", "DONE", "UPDATED", "WHAT"), rows, status=2, whole=0)
 
 
 def step_time_s(step: Any, now_us: int) -> float | None:

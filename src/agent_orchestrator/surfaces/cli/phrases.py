@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from agent_orchestrator.core import events as common
 from agent_orchestrator.core.units import US, say_duration
+from agent_orchestrator.surfaces.cli.loop_phrases import LOOP_PHRASES
+from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time, date_time
 from agent_orchestrator.systems.workflow import events as workflow
 
+__all__ = ["Phrase", "clock_time", "date_time", "names", "phrase"]
+
 NAMES_SHOWN = 8
-
-
-class Phrase(NamedTuple):
-    """Who it is about ("" for the run), what happened, and whether only the history tells it."""
-
-    unit: str
-    words: str
-    quiet: bool = False
-
-
-def _local(at_us: int) -> datetime:
-    return datetime.fromtimestamp(at_us / US, UTC).astimezone()
-
-
-def clock_time(at_us: int) -> str:
-    """12:03:04, local time."""
-    return f"{_local(at_us):%H:%M:%S}"
-
-
-def date_time(at_us: int) -> str:
-    """2025-01-15 12:03:04, local time."""
-    return f"{_local(at_us):%Y-%m-%d %H:%M:%S}"
 
 
 def phrase(event: Any) -> Phrase:
@@ -150,5 +131,6 @@ _PHRASES: dict[type, Callable[[Any], Phrase]] = {
     workflow.OptionsChanged: _options,
     workflow.SpecReplaced: _spec,
     workflow.StateEdited: lambda event: Phrase("", f"edits adopted: {names(list(event.changes))}"),
+    **LOOP_PHRASES,
     workflow.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
 }

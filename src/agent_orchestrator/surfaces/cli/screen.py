@@ -62,10 +62,17 @@ class Screen:
         """The text in the colour of a status; what is not listed went wrong."""
         return self.paint(text, _BY_STATUS.get(status.lower(), "red"))
 
-    def table(self, headers: Sequence[str], rows: Sequence[Sequence[object]], *, status: int | None = None) -> None:
-        """Rows under headers; the last column takes what is left and the widest of the others gives way."""
+    def table(
+        self,
+        headers: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        *,
+        status: int | None = None,
+        whole: int | None = None,
+    ) -> None:
+        """Rows under headers; the last column takes what is left and the widest of the others gives way, but for `whole`."""
         cells = [[plain(cell) for cell in row] for row in rows]
-        widths = self._fit([max(len(head), *(len(row[at]) for row in cells), 0) for at, head in enumerate(headers)])
+        widths = self._fit([max(len(head), *(len(row[at]) for row in cells), 0) for at, head in enumerate(headers)], whole)
         lines = [self.paint(_row(headers, widths), "bold")]
         for row in cells:
             text = [shorten(cell, widths[at]).ljust(widths[at]) for at, cell in enumerate(row)]
@@ -74,13 +81,14 @@ class Screen:
             lines.append(GAP.join(text).rstrip())
         self.line("\n".join(lines))
 
-    def _fit(self, widths: list[int]) -> list[int]:
+    def _fit(self, widths: list[int], whole: int | None) -> list[int]:
         room = self.width - len(GAP) * (len(widths) - 1)
+        yielding = [at for at in range(len(widths)) if at != whole]
         while (over := sum(widths) - room) > 0:
-            widest = max(range(len(widths)), key=lambda at: (widths[at], at))
+            widest = max(yielding, key=lambda at: (widths[at], at))
             if widths[widest] <= 6:
                 break
-            second = max((width for at, width in enumerate(widths) if at != widest), default=6)
+            second = max((widths[at] for at in yielding if at != widest), default=6)
             widths[widest] = max(6, widths[widest] - max(1, min(over, widths[widest] - second)))
         return widths
 

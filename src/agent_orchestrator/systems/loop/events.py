@@ -66,8 +66,16 @@ class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
     learnings: tuple[str, ...] = ()
     tokens: int | None = None
     cost_usd: float | None = None
+    session: str | None = None
     tail: str = ""
     warnings: tuple[str, ...] = ()
+
+
+class BudgetNeared(Event, frozen=True, kw_only=True, tag="budget_neared"):
+    """A good part of the budget is spent."""
+
+    percent: int
+    spent_usd: float
 
 
 class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
@@ -77,7 +85,7 @@ class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupte
 
 
 class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
-    """A command is being run: before, iteration, criterion or tests."""
+    """A command is being run: before the first iteration, to check one, or to verify the criterion or the tests."""
 
     effect: str
     purpose: str
@@ -148,6 +156,8 @@ class IterationFinished(Event, frozen=True, kw_only=True, tag="iteration_finishe
     """The error without what changes from run to run; '' when there is none to compare."""
     blocked: tuple[str, ...] = ()
     """Why a passed check does not complete the loop."""
+    moved_on: bool = False
+    """Another error and a tree that was not seen before: whatever held the loop up holds no more."""
 
 
 class StuckNoticed(Event, frozen=True, kw_only=True, tag="stuck_noticed"):
@@ -169,15 +179,16 @@ class CompletionBegan(Event, frozen=True, kw_only=True, tag="completion_began"):
 
 
 class BackoffStarted(Event, frozen=True, kw_only=True, tag="backoff_started"):
-    """The agent failed; the next iteration follows at `until_us`."""
+    """Nothing starts before `until_us`: the agent failed, or its account may not ask the model for a while."""
 
     effect: str
     until_us: int
     reason: str
+    then: str = "next"
 
 
 class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
-    """The next iteration may start."""
+    """What waited may start."""
 
 
 class PauseAsked(Event, frozen=True, kw_only=True, tag="pause_asked"):
@@ -232,6 +243,7 @@ LoopEvent = (
     | TreeSaved
     | IterationStarted
     | AgentFinished
+    | BudgetNeared
     | LaunchInterrupted
     | CheckStarted
     | CheckFinished

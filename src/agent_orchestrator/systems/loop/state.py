@@ -1,7 +1,7 @@
 """A loop in memory. Only `evolve` changes any of this.
 
-`due` is what the loop does next as soon as it may: save, before, agent, check, confirm, ask, next, complete, criterion,
-tests. It does one thing at a time.
+`due` is what the loop does next as soon as it may: save, before, agent, check, confirm, judge, next, complete,
+criterion, tests, done. It does one thing at a time.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Iteration(msgspec.Struct, kw_only=True):
     error: str = ""
     signature: str = ""
     blocked: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    """What stood first in its prompt: told again when its launch was interrupted."""
 
 
 class Launch(msgspec.Struct, omit_defaults=True):
@@ -120,7 +122,20 @@ class LoopState:
         """Whoever started what runs now is gone."""
         self.recovered_by: str | None = None
         self.asking = ""
-        self.question = ""
+        """What a person is asked about, or was last: criterion, weakened, stuck."""
+        self.confirming = False
+        self.verdict: bool | None = None
+        """Whether the iteration at work met the criterion, as far as is known."""
+        self.accepted: bool | None = None
+        """What a person said about weakened tests or a stuck loop."""
+        self.session: str | None = None
+        """The agent's own session, of the newest launch that had one."""
+        self.then = "next"
+        """What follows the wait."""
+        self.cooling = False
+        """The last agent failed: the next iteration waits a moment."""
+        self.failing = 0
+        """Failed agents in a row."""
         self.current: Iteration | None = None
         self.iterations: list[Iteration] = []
         self.checks: list[Check] = []
@@ -129,7 +144,11 @@ class LoopState:
         self.check_output = carried.check_output if carried else ""
         self.check_exit: int | None = None
         self.tests_most: int | None = carried.tests_most if carried else None
-        self.last_tests: tuple[int | None, int | None] = (None, None)
+        self._begin_knowing(spec)
+        self._begin_counting(context)
+
+    def _begin_knowing(self, spec: LoopSpec) -> None:
+        """Nothing is known of the tree, and nothing is wrong."""
         self.start: Saved | None = None
         self.last: Saved | None = None
         self.untracked = "" if spec.git else "the working tree is not in a git repository"
@@ -143,6 +162,9 @@ class LoopState:
         self.evidence: tuple[str, ...] = ()
         self.window = 0
         """Iterations since the last strike: the same error is counted anew after each."""
+
+    def _begin_counting(self, context: Context) -> None:
+        """Nothing was done, nothing was spent, nobody drives."""
         self.best: Iteration | None = None
         self.plateau: int | None = None
         self.low_deltas = 0
@@ -181,6 +203,13 @@ class LoopState:
         if life.phase is Phase.PAUSED and not self.doing.active:
             return Status.PAUSED
         return Status.PAUSED if life.running and isinstance(self.doing.of(UNIT), AskHuman) else Status.RUNNING
+
+    @property
+    def stage(self) -> Status:
+        """The status that directives are judged by: a loop that waits for a person can be paused."""
+        if self.lifecycle.phase is Phase.PAUSED:
+            return Status.PAUSED
+        return Status.RUNNING if self.lifecycle.running and not self.completing else self.status
 
     def name_effect(self, kind: str, iteration: int | None = None) -> str:
         """The id of the next effect."""

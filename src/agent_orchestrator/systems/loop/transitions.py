@@ -1,9 +1,9 @@
 """The status of a loop and the one table of its transitions; every refusal is made of it.
 
-    running ──▶ paused ──▶ running          completing ──▶ completed
-       │           └─────▶ aborted               ├───────▶ failed
-       ├──▶ completing                           └───────▶ crashed
-       └──▶ aborted, crashed, failed
+running ──▶ paused ──▶ running          completing ──▶ completed
+   │           └─────▶ aborted               ├───────▶ failed
+   ├──▶ completing                           └───────▶ crashed
+   └──▶ aborted, crashed, failed
 """
 
 from __future__ import annotations

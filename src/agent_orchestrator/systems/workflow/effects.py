@@ -15,6 +15,9 @@ WORDS = dict.fromkeys(("COMPLETED", "SUCCESS", "OK", "DONE", "PASSED"), SUCCEEDE
 WORDS |= dict.fromkeys(("FAILED", "FAIL", "ERROR"), FAILED)
 """A step's report must use one of these."""
 
+GATE_FIELDS: dict[str, tuple[str, ...]] = {"gate_failure": ("boolean", "string")}
+"""What a step that loops back may add to its report."""
+
 TIMEOUT_LEFT_MIN_S = 1.0
 """An interrupted attempt gets at least this much more time."""
 
@@ -55,6 +58,7 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
             words=WORDS,
             required=choice.name == "wrapper" or step.loop_back_to is not None or step.human_in_the_loop,
             ids={"run_id": run, "step_id": unit, "agent": step.agent},
+            fields=GATE_FIELDS if step.loop_back_to is not None else {},
         ),
         iteration=runtime.iteration_count,
         attempt=runtime.attempts,
@@ -66,6 +70,7 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
         answer_file=answer_file(run, unit) if step.human_in_the_loop else None,
         report_copy=report_file(run, unit),
         artifacts_dir=f"{run_directory(run)}/artifacts",
+        session=work.session,
         timeout_s=timeout_s,
         idle_timeout_s=spec.idle_timeout_s,
     )

@@ -46,6 +46,7 @@ class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
     summary: str = ""
     tail: str = ""
     warnings: tuple[str, ...] = ()
+    session: str | None = None
 
 
 class RetryScheduled(Event, frozen=True, kw_only=True, tag="retry_scheduled"):

@@ -63,6 +63,7 @@ class Launch(msgspec.Struct, omit_defaults=True, gc=False):
     ended_us: int | None = None
     exit_code: int | None = None
     failure: str | None = None
+    session: str | None = None
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -89,6 +90,8 @@ class Work(msgspec.Struct, kw_only=True, gc=False):
     """Running time of this attempt's earlier launches."""
     agent_launch: str = ""
     """The newest agent launch, whose work a person judges."""
+    session: str | None = None
+    """The agent's session that this attempt was stopped in."""
     summary: str = ""
     check_reruns: int = 0
     items: tuple[Any, ...] | None = None

@@ -79,11 +79,24 @@ def _machine(orchestrator: Orchestrator) -> Iterator[Finding]:
 
 
 def _agents(orchestrator: Orchestrator) -> Iterator[Finding]:
+    from agent_orchestrator.config import config_files, load_agents
+
     environ = orchestrator.settings.environ
-    found = {name: path for name in AGENTS if (path := shutil.which(name, path=environ.get("PATH"))) is not None}
+    try:
+        configured = load_agents(orchestrator.settings)
+    except OrcError as error:
+        yield Finding("config", "bad", str(error))
+        configured = {}
+    for file in config_files(orchestrator.settings):
+        if file.exists():
+            yield Finding("config", "ok", str(file))
+    programs = dict.fromkeys(AGENTS, "")
+    programs |= {name: one.binary or (one.argv or [""])[0] for name, one in configured.items() if one.binary or one.argv}
+    found = {name: path for name, one in programs.items() if (path := shutil.which(one or name, path=environ.get("PATH")))}
     for name, path in found.items():
-        yield Finding("agent", "ok", f"{name} {_version_of(path, dict(environ))} ({path})")
-    missing = [name for name in AGENTS if name not in found]
+        version = _version_of(path, dict(environ)) if name in AGENTS else "as configured"
+        yield Finding("agent", "ok", f"{name} {version} ({path})")
+    missing = [name for name in programs if name not in found]
     if missing:
         yield Finding(
             "agent", "ok" if found else "note", f"not found: {', '.join(missing)}; any program works as --agent-command"

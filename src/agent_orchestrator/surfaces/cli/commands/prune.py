@@ -90,23 +90,29 @@ def _read_age_s(text: str) -> float:
 
 def _delete(orchestrator: Orchestrator, run: StoredRun) -> str | None:
     """Deletes everything of a run; answers with why it was kept, or None. The journal goes last."""
+    from agent_orchestrator.git.snapshots import delete_refs
     from agent_orchestrator.git.worktree import remove_worktree
+    from agent_orchestrator.systems import STATE_FILES
 
+    if run.summary.facts.get("logged"):
+        return "its mode keeps every stream of it"
     try:
         owner = orchestrator.own(run.id)
     except RunBusy as error:
         return str(error)
     try:
         home = Path(run.context.home)
-        if run.context.workdir != run.context.home:
-            try:
-                why = remove_worktree(home, run.id)
-            except GitFailed as error:
-                why = str(error)
-            if why is not None:
-                return why
+        try:
+            why = remove_worktree(home, run.id) if run.context.workdir != run.context.home else None
+            if why is None:
+                delete_refs(home, f"refs/orc/{run.id}/")
+        except GitFailed as error:
+            why = str(error)
+        if why is not None:
+            return why
         folder = orchestrator.settings.folder
-        for place in (folder / "launches" / run.id, home / ".agents" / "runs" / run.id):
+        printed = (home / STATE_FILES[run.system].format(run=run.id)).parent
+        for place in (folder / "launches" / run.id, printed):
             if place.exists():
                 try:
                     shutil.rmtree(place)

@@ -57,13 +57,15 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     Prints the run id first, then what happens, then the result and what to do next. While a step waits for a person
     the command stays. Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
     """
+    from agent_orchestrator.config import load_agents
     from agent_orchestrator.control.workflow import prepare
 
     if given["start_at_step"] is not None and given["git_worktree"]:
         raise click.UsageError("--git-worktree is chosen when a run is made; --start-at-step takes one up again.", ctx)
     with open_orchestrator(given["repo"]) as orchestrator:
         options = _options(given)
-        prepared = prepare(options, orchestrator.settings.home, orchestrator.settings.environ)
+        settings = orchestrator.settings
+        prepared = prepare(options, settings.home, settings.environ, load_agents(settings))
         _warn(prepared)
         if given["plan"]:
             return _plan(orchestrator, prepared, as_json=given["as_json"])

@@ -18,6 +18,7 @@ orc schema workflow > workflow.schema.json
 SCHEMAS = {
     "run-state": ("workflow/schema/run_state.schema.json", "run_state.json, the state of a workflow run"),
     "workflow": ("workflow/schema/workflow.schema.json", "a workflow file"),
+    "loop-state": ("loop/schema/loop_state.schema.json", "state.json, the state of a loop"),
     "report": ("workflow/schema/report.schema.json", "run_report@v0, what an agent writes"),
 }
 

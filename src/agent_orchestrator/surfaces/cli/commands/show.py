@@ -41,8 +41,10 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
         document = document_of(folded, orchestrator.clock.now_us())
         details = folded.system.details(folded.state)
         usage = [msgspec.to_builtins(row) for row in orchestrator.store.usage(found.id)]
-        if step is not None and step not in document["steps"]:
-            raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(document["steps"])[:20]))
+        if step is not None and step not in details["steps"]:
+            raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(details["steps"])[:20]))
+        if "steps" not in document:
+            step = None  # Its one unit is the run itself.
         facts = run_facts(found, orchestrator.owner(found))
         if step is not None:
             document, details = document["steps"][step], details["steps"][step]
@@ -98,14 +100,17 @@ def _print_launches(screen: Screen, details: dict[str, Any]) -> None:
         end = "still running" if launch.get("ended_us") is None else f"exit code {launch.get('exit_code', 'unknown')}"
         why = f" ({plain(launch['failure'])})" if launch.get("failure") else ""
         name = launch["effect"].rsplit("/", 1)[-1]
-        screen.line(f"  {'launches' if not number else '':<16}{date_time(launch['started_us'])}  {name}  {end}{why}")
+        session = f"  session {plain(launch['session'])}" if launch.get("session") else ""
+        screen.line(f"  {'launches' if not number else '':<16}{date_time(launch['started_us'])}  {name}  {end}{why}{session}")
 
 
 def _print_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
+    from agent_orchestrator.core.units import say_cost
+
     if not usage:
         return
     costs = [row["usage"].get("cost_usd") for row in usage]
-    known = sum(cost for cost in costs if cost is not None)
-    sign = ">=" if any(cost is None for cost in costs) else ""
+    known = [cost for cost in costs if cost is not None]
+    cost = say_cost(sum(known) if known else None, partly=len(known) < len(costs))
     tokens = sum(row["usage"].get(name) or 0 for row in usage for name in ("input_tokens", "output_tokens"))
-    screen.line(f"usage: {sign}${known:.2f}, {tokens} tokens in {len(usage)} launches")
+    screen.line(f"usage: cost {cost}, {tokens} tokens in {len(usage)} launches")

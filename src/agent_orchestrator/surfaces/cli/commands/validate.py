@@ -114,6 +114,7 @@ def _children(node: yaml.Node | None) -> dict[str, Any]:
 def _check_state(text: str, file: str) -> str:
     import json
 
+    from agent_orchestrator.systems.loop.decide.edits import check_state_document as check_loop_document
     from agent_orchestrator.systems.workflow.decide.edits import check_state_document
 
     try:
@@ -122,10 +123,13 @@ def _check_state(text: str, file: str) -> str:
         raise InvalidSpec(file, [Problem(f"this is not JSON: {error.msg}", error.lineno, error.colno)]) from None
     except RecursionError:
         raise InvalidSpec(file, [Problem("this is not JSON: it is nested too deeply")]) from None
-    faults = check_state_document(document)
+    is_loop = isinstance(document, dict) and "loop_id" in document
+    faults = check_loop_document(document) if is_loop else check_state_document(document)
     if faults:
         root = _compose_json(text, file)
         raise InvalidSpec(file, [Problem(fault, *_place(root, fault.split(": ", 1)[0])) for fault in faults])
+    if is_loop:
+        return f"the state of loop {document['loop_id']}, {document['status']} after {document['iteration']} iterations"
     return f"the state of run {document['run_id']}, {len(document['steps'])} steps"
 
 

@@ -37,6 +37,8 @@ from agent_orchestrator.systems.workflow.state import WorkflowState
 CHECK_RERUNS_MAX = 1
 """How often a check whose evidence is void or lost is run again before that counts as a failed gate."""
 
+USAGE_METRICS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd")
+
 _TIMEOUTS = {FailureKind.TIMEOUT, FailureKind.IDLE}
 
 
@@ -58,6 +60,8 @@ def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[
         return [finished, *succeeded(state, unit)]
     if failure.kind is FailureKind.STOPPED:
         return [finished, _interrupted(state, unit)]
+    if failure.kind is FailureKind.SESSION_LOST and state.works[unit].session is not None:
+        return [finished, StepInterrupted(step=unit, error=failure.message)]
     return [finished, _failed(state, unit, outcome.effect, failure, now_us)]
 
 
@@ -137,12 +141,21 @@ def _finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Fai
         failure=failure,
         reported=outcome.report is not None,
         artifacts=tuple(kept),
-        metrics=stringified(report.metrics),
+        metrics=_consumed(state, unit, outcome) | stringified(report.metrics),
         logs=report.logs,
         summary=clip(report.summary),
         tail=outcome.tail if failure is not None else "",
         warnings=(*outcome.warnings, *report.warnings, *refused),
+        session=outcome.session,
     )
+
+
+def _consumed(state: WorkflowState, unit: str, outcome: AgentEnded) -> dict[str, str]:
+    """What is known of the launch's consumption, beside the agent's own metrics; a step with items has one launch each."""
+    if outcome.usage is None or state.specs[unit].loop is not None:
+        return {}
+    known = {name: getattr(outcome.usage, name) for name in USAGE_METRICS}
+    return stringified({name: value for name, value in known.items() if value is not None})
 
 
 def _misreported(outcome: AgentEnded) -> Failure | None:

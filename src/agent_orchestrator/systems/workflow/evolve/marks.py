@@ -55,7 +55,7 @@ def reset(state: WorkflowState, unit: str, iteration: int) -> None:
     state.failed.pop(unit, None)
     state.steps[unit] = StepRuntime(iteration_count=iteration, report_path=state.steps[unit].report_path)
     work.next_attempt, work.spent_us, work.item, work.items = 1, 0, 0, None
-    work.answer, work.summary = None, ""
+    work.answer, work.summary, work.session = None, "", None
 
 
 def tell(work: Work, entry: dict[str, Any]) -> None:
@@ -73,3 +73,5 @@ def close_launch(work: Work, event: AgentFinished | CheckFinished) -> None:
     launch = work.history[-1]
     launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
     launch.failure = event.failure.kind.value if event.failure is not None else None
+    if isinstance(event, AgentFinished):
+        launch.session = event.session

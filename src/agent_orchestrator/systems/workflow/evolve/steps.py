@@ -63,16 +63,18 @@ def _agent_finished(state: WorkflowState, event: e.AgentFinished, at_us: int) ->
         step.report_path = f"{context.home}/{report_file(context.run, unit)}"
         if event.artifacts:
             step.artifacts = list(dict.fromkeys([*step.artifacts, *event.artifacts]))
-        if event.metrics:
-            step.metrics = step.metrics | event.metrics
         if event.logs:
             step.logs = [*step.logs, *event.logs]
         work.summary = event.summary
+    if event.metrics:
+        step.metrics = step.metrics | event.metrics
     if event.warnings:
         work.warnings = (*work.warnings, *event.warnings)[-WARNINGS_MAX:]
-    if event.failure is not None and event.failure.kind is FailureKind.STOPPED:
+    stopped = event.failure is not None and event.failure.kind is FailureKind.STOPPED
+    work.session = event.session if stopped else None
+    if stopped:
         work.spent_us += event.ended_us - event.started_us
-    elif event.failure is not None:
+    elif event.failure is not None and event.failure.kind is not FailureKind.SESSION_LOST:
         tell(work, {"attempt": step.attempts, "error": event.failure.message, "tail": event.tail})
 
 

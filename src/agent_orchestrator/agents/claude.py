@@ -1,0 +1,152 @@
+"""`claude`: Claude Code, headless (`claude -p --output-format stream-json`).
+
+Its `subtype` says "success" for API errors too: only `is_error` counts. Denied tools leave exit code 0. Money is a total
+over the session, tokens of `modelUsage` too; prices of models it does not know are made up by it and not believed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.agents.cli import CLI, CliAgent, outside
+from agent_orchestrator.agents.options import AgentSettings
+from agent_orchestrator.agents.stream import (
+    Consumed,
+    Denied,
+    Ended,
+    Limited,
+    Said,
+    SessionBegan,
+    StreamEvent,
+    ToolUsed,
+    at,
+    count_at,
+    money_at,
+    text_at,
+)
+from agent_orchestrator.agents.structured import report_schema
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.units import US
+
+_REASONS = {"max_turns": "limit", "budget_exhausted": "limit", "structured_output_retry_exhausted": "report"}
+_TOKENS = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cache_read_tokens": "cacheReadInputTokens",
+    "cache_write_tokens": "cacheCreationInputTokens",
+}
+_RESET = re.compile(r"limit reached\|(\d{10})\b")
+
+
+class ClaudeAgent(CliAgent):
+    """The adapter."""
+
+    name = "claude"
+    understood = CLI | {"permission_mode", "allowed_tools", "add_dirs", "mcp_config", "system_prompt", "max_turns"}
+    structured = True
+    cumulative = True
+    dead_session = "No conversation found with session ID"
+    # It would retry a refused key ten times over minutes; retrying is the orchestrator's business.
+    defaults = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "2"}  # noqa: RUF012 - a ClassVar of the parent
+
+    def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
+        """Flags that take several values come first, so that none of them swallows another."""
+        yield "-p"
+        for folder in (*settings.add_dirs, *outside(task)):
+            yield from ("--add-dir", folder)
+        if settings.allowed_tools:
+            yield from ("--allowedTools", ",".join(settings.allowed_tools))
+        if settings.mcp_config is not None:
+            yield from ("--mcp-config", settings.mcp_config)
+        if settings.system_prompt is not None:
+            yield from ("--append-system-prompt", settings.system_prompt)
+        if settings.max_turns is not None:
+            yield from ("--max-turns", str(settings.max_turns))
+        if task.effect.agent.model is not None:
+            yield from ("--model", task.effect.agent.model)
+        if task.effect.session is not None:
+            yield from ("--resume", task.effect.session)
+        yield from ("--permission-mode", settings.permission_mode or "acceptEdits")
+        yield from ("--json-schema", json.dumps(report_schema(task.effect.report)))
+        yield from ("--output-format", "stream-json", "--verbose")
+        yield from settings.args
+
+    def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
+        """Types not listed here carry nothing that we need."""
+        kind, subtype = document.get("type"), document.get("subtype")
+        if kind == "result":
+            return _result(document)
+        if kind == "assistant":
+            return _message(document)
+        if kind == "system" and subtype == "init" and text_at(document, "session_id"):
+            return (SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None),)
+        if kind == "system" and subtype == "permission_denied":
+            return (Denied(tool=text_at(document, "tool_name"), why=text_at(document, "message")),)
+        if kind == "rate_limit_event" and text_at(document, "rate_limit_info", "status") == "rejected":
+            resets_s = count_at(document, "rate_limit_info", "resetsAt")
+            window = text_at(document, "rate_limit_info", "rateLimitType")
+            return (Limited(retry_at_us=resets_s * US if resets_s is not None else None, window=window),)
+        return ()
+
+
+def _message(document: dict[str, Any]) -> Iterator[StreamEvent]:
+    content = at(document, "message", "content")
+    for block in content if isinstance(content, list) else ():
+        if at(block, "type") == "tool_use":
+            yield ToolUsed(tool=text_at(block, "name"))
+        elif at(block, "type") == "text":
+            yield Said(text=text_at(block, "text"))
+
+
+def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:
+    usage = _usage(document)
+    if usage is not None:
+        yield Consumed(usage=usage, total=True)
+    denials = document.get("permission_denials")
+    for denial in denials if isinstance(denials, list) else ():
+        yield Denied(tool=text_at(denial, "tool_name"), why=_asked(denial))
+    errors = document.get("errors")
+    said = text_at(document, "result")
+    if isinstance(errors, list) and errors:
+        said = "; ".join(str(error) for error in errors)
+    if reset := _RESET.search(said):
+        yield Limited(retry_at_us=int(reset[1]) * US)
+    reason = text_at(document, "terminal_reason")
+    report = document.get("structured_output")
+    yield Ended(
+        ok=document.get("is_error") is False and document.get("subtype") == "success",
+        message=said or reason,
+        status=count_at(document, "api_error_status"),
+        reason=_REASONS.get(reason, ""),
+        report=report if isinstance(report, dict) else None,
+    )
+
+
+def _usage(document: dict[str, Any]) -> Usage | None:
+    """All models together, those of side calls too: `usage` beside it leaves out the last call of a stopped session."""
+    models = document.get("modelUsage")
+    if not isinstance(models, dict) or not models:
+        cost = money_at(document, "total_cost_usd")
+        return msgspec.convert({"cost_usd": cost, **dict.fromkeys(_TOKENS, 0)}, Usage) if cost == 0 else None
+    counts = {ours: sum(count_at(used, theirs) or 0 for used in models.values()) for ours, theirs in _TOKENS.items()}
+    main = max(models, key=lambda model: count_at(models[model], "outputTokens") or 0)
+    guessed = any(at(used, "costBasis") == "unknown" for used in models.values())
+    cost = None if guessed else money_at(document, "total_cost_usd")
+    return msgspec.convert({"model": main, "cost_usd": cost, **counts}, Usage)
+
+
+def _asked(denial: object) -> str:
+    """What the tool was to do, shortly."""
+    for key in ("command", "file_path", "url"):
+        if told := text_at(denial, "tool_input", key):
+            return told
+    return ""
+
+
+AGENT = ClaudeAgent()

@@ -1,0 +1,228 @@
+"""What the adapters of coding-agent CLIs share: a prompt on standard input, JSON lines back, and one way to judge.
+
+Success is never one signal: exit code, terminal event, error flag, denials and report must agree. An adapter adds how
+its CLI is started and what its lines mean.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
+from agent_orchestrator.agents.classify import BAD_START, kind_of
+from agent_orchestrator.agents.environment import build_environment
+from agent_orchestrator.agents.judging import failed_exit, read_report_file, verdict_of
+from agent_orchestrator.agents.options import BASICS, AgentSettings, settings_of
+from agent_orchestrator.agents.output import plain, read_ends, read_last_line
+from agent_orchestrator.agents.stream import Ended, ResultWatch, StreamEvent, Transcript, read_transcript
+from agent_orchestrator.agents.structured import ask_for_report, unfold
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.limits import ERROR_LINE_CHARS
+from agent_orchestrator.errors import AgentMissing
+
+CLI = BASICS | {"binary", "args", "denials"}
+"""Settings that every CLI understands."""
+
+GO_ON = "You were stopped in the middle of this task. Go on from where you were; do not start over. The task was:\n\n"
+
+_BY_REASON = {"limit": FailureKind.AGENT_LIMIT, "report": FailureKind.REPORT_INVALID}
+
+
+class CliAgent:
+    """An adapter of a CLI; subclasses fill in the class variables, `argv` and `read`."""
+
+    name: ClassVar[str]
+    appends_feedback = True
+    understood: ClassVar[frozenset[str]]
+    """The settings that this CLI has a flag for."""
+    structured: ClassVar[bool] = False
+    """Whether it can be made to answer with a report by schema; if not, the prompt asks for the report file."""
+    cumulative: ClassVar[bool] = False
+    """Whether its usage counts everything since the session began."""
+    dead_session: ClassVar[str] = ""
+    """What it says on its error output when the session to go on with is gone."""
+    abilities: ClassVar[frozenset[str]] = frozenset({"session", "usage"})
+    """It keeps sessions to go on with, and says what it consumed; none lets its temperature be set."""
+    defaults: ClassVar[dict[str, str]] = {}
+    """Environment variables that it gets unless they are set otherwise."""
+
+    def argv(self, task: Task, settings: AgentSettings) -> Iterable[str]:
+        """The arguments after the program."""
+        raise AssertionError("each CLI has its own flags")
+
+    def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
+        """What one line of its stream means."""
+        raise AssertionError("each CLI has its own events")
+
+    def unstarted(self, exit_code: int, err: str) -> FailureKind | None:
+        """What an end without a terminal event means, where this CLI says it in its own way."""
+        return None
+
+    def ended(self, seen: Transcript) -> Ended | None:
+        """How it ended by its own account."""
+        return seen.end
+
+    def preflight(self, choice: AgentChoice) -> None:
+        """The settings must be understood and the program must be there."""
+        program = settings_of(choice, self.understood).binary or self.name
+        if "/" not in program:
+            if shutil.which(program) is None:
+                raise AgentMissing(agent=choice.name, why=f"{program} was not found on the PATH; install it or set `binary`")
+        elif not Path(program).is_file() or not os.access(program, os.X_OK):
+            raise AgentMissing(agent=choice.name, why=f"{program} is not an executable file")
+
+    def plan(self, task: Task) -> Plan:
+        """The CLI with its flags, the prompt on its standard input."""
+        settings = settings_of(task.effect.agent, self.understood)
+        env = {**self.defaults, **build_environment(task), **settings.env, **task.effect.env}
+        words = (settings.binary or self.name, *self.argv(task, settings))
+        return Plan(argv=words, env=env, stdin=self._input(task))
+
+    def finished(self, task: Task, out: Path) -> ResultWatch:
+        """Looks for the terminal event while it runs."""
+        return ResultWatch(out, self.read)
+
+    def report_file(self, task: Task) -> Path:
+        """Beside the run's artifacts where there is no schema: launches lie under `.git`, where some CLIs never write."""
+        return task.report if self.structured else task.artifacts_dir / f"report-{task.effect.unit}-{task.launch_dir.name}.json"
+
+    def judge(self, task: Task, ending: Ending) -> Verdict:
+        """The verdict, with the session and what was consumed, however it ended."""
+        settings = settings_of(task.effect.agent, self.understood)
+        seen = read_transcript(ending.out, self.read)
+        verdict = self._verdict(task, ending, seen, settings)
+        warnings = [*verdict.warnings]
+        if seen.skipped:
+            warnings.append(f"{seen.skipped} lines of the agent's stream were too long to be read.")
+        if seen.denials and verdict.failure is None:
+            warnings.append(f"The agent was refused {_tools(seen)}.")
+        if ending.after_result:
+            warnings.append("The agent did not exit after its result and was stopped.")
+        usage = _usage(seen, task) if seen.session is not None or seen.usage is not None else None
+        if verdict.failure is not None and verdict.failure.kind is FailureKind.SESSION_LOST:
+            return verdict
+        return msgspec.structs.replace(
+            verdict, session=seen.session, usage=usage, cumulative=self.cumulative, warnings=tuple(warnings)
+        )
+
+    def _verdict(self, task: Task, ending: Ending, seen: Transcript, settings: AgentSettings) -> Verdict:
+        end = self.ended(seen)
+        if ending.cause is not None:
+            return Verdict(failure=ending.cause)
+        if end is None:
+            return Verdict(failure=self._without_end(task, ending, seen))
+        if not end.ok:
+            return Verdict(failure=self._lost_session(task, end.message) or _refused(end, seen))
+        if not ending.after_result and ending.exit_code != 0:
+            return Verdict(failure=failed_exit(ending.exit_code, read_last_line(ending.err)))
+        if seen.denials and settings.denials == "fail":
+            message = (
+                f'The agent was refused {_tools(seen)}: allow it in [agents.{task.effect.agent.name}], or set denials = "warn"'
+            )
+            return Verdict(failure=Failure(kind=FailureKind.DENIED, message=message))
+        return self._reported(task, end)
+
+    def _reported(self, task: Task, end: Ended) -> Verdict:
+        """By the report: in the result, else where the agent was asked to write it. The launch keeps it in its own place."""
+        rule, asked = task.effect.report, self.report_file(task)
+        raw = msgspec.json.encode({**rule.ids, **unfold(end.report)}) if end.report is not None else read_report_file(asked)
+        if raw is None and asked != task.report:
+            asked, raw = task.report, read_report_file(task.report)
+        verdict = verdict_of(0, raw, rule, where="its result" if end.report is not None else str(self.report_file(task)))
+        if self.structured and raw is None and verdict.failure is None:
+            message = f"The agent ended without the report that its schema asks for: {_short(end.message)}"
+            return Verdict(failure=Failure(kind=FailureKind.REPORT_MISSING, message=message))
+        if verdict.report is not None and isinstance(raw, bytes) and (end.report is not None or asked != task.report):
+            _keep(task.report, raw)
+        return verdict
+
+    def _without_end(self, task: Task, ending: Ending, seen: Transcript) -> Failure:
+        """No terminal event: killed, started wrongly, or broken; the error output says which."""
+        err, last = plain(read_ends(ending.err)), read_last_line(ending.err)
+        code = ending.exit_code
+        if code is None or code in (126, 127):
+            return failed_exit(code, last)
+        if code == 0 and seen.denials:
+            return Failure(kind=FailureKind.DENIED, message=f"The agent gave up when it was refused {_tools(seen)}")
+        if code == 0:
+            return Failure(kind=FailureKind.EXIT, message=f"Agent process exited with code 0 but without a result{_after(last)}")
+        if lost := self._lost_session(task, err):
+            return lost
+        kind, wrong = self.unstarted(code, err), BAD_START.search(err)
+        if kind is None and seen.session is None and wrong is not None:
+            kind, last = FailureKind.LAUNCH, _line_at(err, wrong.start())
+        failure = failed_exit(code, last or _short(seen.text))
+        return failure if kind is None else msgspec.structs.replace(failure, kind=kind)
+
+    def _lost_session(self, task: Task, said: str) -> Failure | None:
+        if task.effect.session is None or not self.dead_session or self.dead_session not in said:
+            return None
+        message = f"The session {task.effect.session} is gone; the attempt goes on in a fresh one"
+        return Failure(kind=FailureKind.SESSION_LOST, message=message)
+
+    def _input(self, task: Task) -> Path:
+        """The prompt, with what this launch has to be told around it."""
+        before = GO_ON if task.effect.session is not None else ""
+        after = "" if self.structured else ask_for_report(task, self.report_file(task))
+        if not before and not after:
+            return task.prompt
+        file = task.launch_dir / "input.md"
+        file.write_text(before + task.prompt.read_text("utf-8").rstrip() + after, "utf-8")
+        return file
+
+
+def outside(task: Task) -> list[str]:
+    """Folders that the agent may need beside the working tree."""
+    folder = task.artifacts_dir
+    return [] if folder.is_relative_to(task.workdir) else [str(folder)]
+
+
+def _keep(file: Path, raw: bytes) -> None:
+    """Whatever the agent put there goes first: it may be a link to somewhere else."""
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb") as kept:
+        kept.write(raw)
+
+
+def _refused(end: Ended, seen: Transcript) -> Failure:
+    """A terminal event that says no."""
+    kind = _BY_REASON.get(end.reason) or kind_of(end.status, end.message)
+    if seen.limit is not None and kind in (FailureKind.EXIT, FailureKind.OVERLOADED):
+        kind = FailureKind.RATE_LIMITED
+    limited = kind is FailureKind.RATE_LIMITED and seen.limit is not None
+    message = _short(end.message) or "The agent ended with an error and gave no reason"
+    return Failure(kind=kind, message=message, retry_at_us=seen.limit.retry_at_us if limited and seen.limit else None)
+
+
+def _usage(seen: Transcript, task: Task) -> Usage:
+    usage = seen.usage or Usage()
+    model = usage.model or seen.model or task.effect.agent.model
+    return msgspec.structs.replace(usage, model=model, session=seen.session)
+
+
+def _tools(seen: Transcript) -> str:
+    names = ", ".join(list(seen.denials)[:5])
+    why = next((why for why in seen.denials.values() if why), "")
+    return f"the tool {names}" + (f" ({_short(why)})" if why else "")
+
+
+def _line_at(text: str, place: int) -> str:
+    line = _short(text[text.rfind("\n", 0, place) + 1 :].partition("\n")[0])
+    return "it was called with arguments that it does not know" if line.lower().startswith(("usage", "positionals")) else line
+
+
+def _after(last: str) -> str:
+    return f": {last}" if last else ""
+
+
+def _short(text: str) -> str:
+    line = " ".join(plain(text).split())
+    return line if len(line) <= ERROR_LINE_CHARS else line[: ERROR_LINE_CHARS - 1] + "…"

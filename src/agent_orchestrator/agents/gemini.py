@@ -1,0 +1,101 @@
+"""`gemini`: Gemini CLI, headless (`gemini --output-format stream-json`).
+
+An API error's exit code is its HTTP status modulo 256. A loop it detects ends with status success and a warning.
+It has no schema flag: the prompt asks for the report file. It reports tokens, never money.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.agents.classify import status_in
+from agent_orchestrator.agents.cli import CLI, CliAgent, outside
+from agent_orchestrator.agents.options import AgentSettings
+from agent_orchestrator.agents.stream import (
+    Consumed,
+    Denied,
+    Ended,
+    Said,
+    SessionBegan,
+    StreamEvent,
+    ToolUsed,
+    at,
+    count_at,
+    text_at,
+)
+from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.inputs import Usage
+
+_EXITS = {41: FailureKind.AUTH, 42: FailureKind.LAUNCH, 52: FailureKind.LAUNCH, 55: FailureKind.LAUNCH}
+"""Authentication, bad input, bad configuration, a folder that is not trusted."""
+
+_REFUSED = re.compile("denied by policy|path not in workspace", re.I)
+
+
+class GeminiAgent(CliAgent):
+    """The adapter."""
+
+    name = "gemini"
+    understood = CLI | {"permission_mode", "allowed_tools", "add_dirs"}
+    dead_session = "Error resuming session"
+
+    def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
+        """Folders beside the tree have to be named, or it refuses to touch them."""
+        yield from ("--output-format", "stream-json", "--skip-trust")
+        yield from ("--approval-mode", settings.permission_mode or "auto_edit")
+        if folders := (*settings.add_dirs, *outside(task)):
+            yield from ("--include-directories", ",".join(folders))
+        if settings.allowed_tools:
+            yield from ("--allowed-tools", ",".join(settings.allowed_tools))
+        if task.effect.agent.model is not None:
+            yield from ("--model", task.effect.agent.model)
+        if task.effect.session is not None:
+            yield from ("--resume", task.effect.session)
+        yield from settings.args
+
+    def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
+        """What a line means."""
+        match document.get("type"):
+            case "init" if text_at(document, "session_id"):
+                return (SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None),)
+            case "tool_use":
+                return (ToolUsed(tool=text_at(document, "tool_name")),)
+            case "tool_result" if _REFUSED.search(text_at(document, "error", "message")):
+                tool = text_at(document, "tool_id").partition("__")[0]
+                return (Denied(tool=tool, why=text_at(document, "error", "message")),)
+            case "message" if document.get("role") == "assistant":
+                return (Said(text=text_at(document, "content")),)
+            case "error" if "loop detected" in text_at(document, "message").lower():
+                return (Ended(ok=False, message=text_at(document, "message"), reason="limit"),)
+            case "result":
+                return _result(document)
+        return ()
+
+    def unstarted(self, exit_code: int, err: str) -> FailureKind | None:
+        """By its own exit codes."""
+        return _EXITS.get(exit_code)
+
+
+def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:
+    models = at(document, "stats", "models")
+    usage = Usage(
+        model=next(iter(models)) if isinstance(models, dict) and len(models) == 1 else None,
+        input_tokens=count_at(document, "stats", "input"),
+        output_tokens=count_at(document, "stats", "output_tokens"),
+        cache_read_tokens=count_at(document, "stats", "cached"),
+    )
+    yield Consumed(usage=usage, total=True)
+    message = text_at(document, "error", "message")
+    limited = text_at(document, "error", "type") == "FatalTurnLimitedError"
+    yield Ended(
+        ok=document.get("status") == "success",
+        message=message,
+        status=status_in(message),
+        reason="limit" if limited else "",
+    )
+
+
+AGENT = GeminiAgent()

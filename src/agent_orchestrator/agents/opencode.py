@@ -1,0 +1,100 @@
+"""`opencode`: opencode, headless (`opencode run --format json`).
+
+There is no terminal event: the last step that finishes with reason `stop` ends the work, and a run that ends after
+`tool-calls` was cut short by a refused permission. Tokens and cost are per step and add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.agents.cli import CLI, CliAgent
+from agent_orchestrator.agents.options import AgentSettings
+from agent_orchestrator.agents.stream import (
+    Consumed,
+    Denied,
+    Ended,
+    Limited,
+    Said,
+    SessionBegan,
+    StreamEvent,
+    ToolUsed,
+    at,
+    count_at,
+    money_at,
+    text_at,
+)
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.units import US
+
+_REJECTED = "rejected permission"
+
+
+class OpencodeAgent(CliAgent):
+    """The adapter."""
+
+    name = "opencode"
+    understood = CLI | {"permission_mode"}
+    dead_session = "Session not found"
+
+    def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
+        """Without `--auto` whatever would be asked is refused; the report lies outside the tree, which is always asked."""
+        yield from ("run", "--format", "json", "--dir", str(task.workdir))
+        if (settings.permission_mode or "auto") == "auto":
+            yield "--auto"
+        if task.effect.agent.model is not None:
+            yield from ("--model", task.effect.agent.model)
+        if task.effect.session is not None:
+            yield from ("--session", task.effect.session)
+        yield from settings.args
+
+    def read(self, document: dict[str, Any]) -> Iterator[StreamEvent]:
+        """What a line means."""
+        if session := text_at(document, "sessionID"):
+            yield SessionBegan(session=session)
+        match document.get("type"):
+            case "text":
+                yield Said(text=text_at(document, "part", "text"))
+            case "tool_use":
+                yield from _tool(document)
+            case "step_finish":
+                yield from _step(document)
+            case "error":
+                yield from _error(document)
+
+
+def _tool(document: dict[str, Any]) -> Iterable[StreamEvent]:
+    tool, why = text_at(document, "part", "tool"), text_at(document, "part", "state", "error")
+    yield ToolUsed(tool=tool)
+    if _REJECTED in why:
+        yield Denied(tool=tool, why=text_at(document, "part", "state", "input", "command"))
+
+
+def _step(document: dict[str, Any]) -> Iterator[StreamEvent]:
+    tokens = at(document, "part", "tokens")
+    said, thought = count_at(tokens, "output"), count_at(tokens, "reasoning") or 0
+    usage = Usage(
+        input_tokens=count_at(tokens, "input"),
+        output_tokens=said + thought if said is not None else None,
+        cache_read_tokens=count_at(tokens, "cache", "read"),
+        cache_write_tokens=count_at(tokens, "cache", "write"),
+        cost_usd=money_at(document, "part", "cost") or None,  # 0 is what it says of a model without a price
+    )
+    yield Consumed(usage=usage)
+    if text_at(document, "part", "reason") == "stop":
+        yield Ended(ok=True)
+
+
+def _error(document: dict[str, Any]) -> Iterator[StreamEvent]:
+    data = at(document, "error", "data")
+    wait = text_at(data, "responseHeaders", "retry-after")
+    stamp = count_at(document, "timestamp")
+    if wait.isdecimal() and len(wait) < 9 and stamp is not None:
+        yield Limited(retry_at_us=stamp * 1000 + int(wait) * US)
+    message = text_at(data, "message") or text_at(document, "error", "name")
+    yield Ended(ok=False, message=message, status=count_at(data, "statusCode"))
+
+
+AGENT = OpencodeAgent()

@@ -1,0 +1,144 @@
+"""What can be set for an agent in a configuration file; stored with a run, so that a resume does the same thing.
+
+`AgentSettings` is one `[agents.NAME]` table. Reading files is `config.py`'s; which settings an agent understands is
+its adapter's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import msgspec
+
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.errors import InvalidValue, UsageError
+
+MILLION = 1_000_000
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One agent. Without `adapter` it goes by its own name or, with `argv`, is a program like any other."""
+
+    adapter: str | None = None
+    model: str | None = None
+    env: dict[str, str] = {}
+    pass_env: tuple[str, ...] = ()
+    prices: dict[str, Price] = {}
+    """By model; `default` is for all others."""
+
+    binary: str | None = None
+    permission_mode: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    add_dirs: tuple[str, ...] = ()
+    mcp_config: str | None = None
+    system_prompt: str | None = None
+    max_turns: int | None = None
+    args: tuple[str, ...] = ()
+    denials: Literal["fail", "warn"] = "fail"
+    """Whether an attempt in which a tool was refused may succeed."""
+
+    argv: tuple[str, ...] | None = msgspec.field(default=None, name="command")
+    prompt_mode: Literal["stdin", "argv", "file"] = "stdin"
+    output: Literal["text", "report-file", "json-lines"] = "text"
+    usage: dict[Literal["input", "output", "cache_read", "cache_write", "cost_usd", "session", "model"], str] = {}
+    """Where these stand in the JSON lines, as dotted paths."""
+    usage_counts: Literal["last", "sum"] = "last"
+
+
+BASICS = frozenset({"adapter", "model", "env", "pass_env", "prices"})
+"""Settings that every agent understands."""
+PROGRAM = BASICS | {"argv", "prompt_mode", "output", "usage", "usage_counts"}
+"""Those of an agent that is defined by its command."""
+
+
+def read_settings(table: object, where: str) -> AgentSettings:
+    """One table of a configuration file; a UsageError names the file and the key at fault."""
+    if not isinstance(table, dict):
+        raise UsageError(detail=f"{where} must be a table.")
+    known = [field.encode_name for field in msgspec.structs.fields(AgentSettings)]
+    for key in table:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known)}."
+            raise UsageError(detail=f"{where}: unknown key {key}; {hint}")
+    settings = _converted(table, where)
+    for model, price in settings.prices.items():
+        for kind in price.__struct_fields__:
+            value = getattr(price, kind)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise UsageError(detail=f"{where}: prices.{model}.{kind} is {value}; it must be US dollars per million tokens.")
+    return settings
+
+
+def settings_of(choice: AgentChoice, understood: frozenset[str]) -> AgentSettings:
+    """The settings stored with a choice; raises a UsageError for one that its adapter cannot follow."""
+    table = {"command" if key == "argv" else key: value for key, value in choice.options.items()}
+    settings = read_settings(table, f"The agent {choice.name}")
+    if settings.max_turns is not None and settings.max_turns < 1:
+        raise InvalidValue(what=f"max_turns of the agent {choice.name}", value=settings.max_turns, expected="at least 1")
+    foreign = [key for key in choice.options if key not in understood]
+    if foreign:
+        detail = f"The agent {choice.name} has no setting {foreign[0]}; it understands {', '.join(sorted(understood))}."
+        raise UsageError(detail=detail)
+    words = (*settings.args, *(settings.argv or ()), *settings.add_dirs, *settings.allowed_tools, settings.binary or "")
+    if any("\0" in word for word in (*words, settings.system_prompt or "", settings.mcp_config or "")):
+        raise InvalidValue(what=f"A setting of the agent {choice.name}", value="…", expected="text without NUL bytes")
+    return settings
+
+
+def resolve_agent(choice: AgentChoice, agents: Mapping[str, AgentSettings]) -> AgentChoice:
+    """The choice with what the configuration says about its name; what was chosen explicitly wins."""
+    settings = agents.get(choice.name)
+    if settings is None:
+        return choice
+    adapter = settings.adapter or ("command" if settings.argv is not None else "")
+    inherited = agents.get(adapter) if adapter != choice.name else None
+    options: dict[str, Any] = {**stored_options(inherited), **stored_options(settings)} if inherited else stored_options(settings)
+    model = choice.model or settings.model or (inherited.model if inherited else None)
+    return AgentChoice(name=choice.name, model=model, adapter=adapter, options={**options, **choice.options})
+
+
+def stored_options(settings: AgentSettings) -> dict[str, Any]:
+    """The settings as plain data: only what was set."""
+    table: dict[str, Any] = msgspec.to_builtins(settings)
+    if "command" in table:
+        table["argv"] = table.pop("command")
+    return {key: value for key, value in table.items() if key not in ("adapter", "model")}
+
+
+def priced(usage: Usage, choice: AgentChoice) -> Usage:
+    """The usage with its cost, where the agent reports tokens only and there are prices; unknown stays unknown."""
+    if usage.cost_usd is not None or not choice.options.get("prices"):
+        return usage
+    prices = msgspec.convert(choice.options["prices"], dict[str, Price])
+    price = prices.get(usage.model or choice.model or "") or prices.get("default")
+    if price is None or usage.input_tokens is None or usage.output_tokens is None:
+        return usage
+    counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens or 0, usage.cache_write_tokens or 0)
+    rates = (price.input, price.output, price.cache_read, price.cache_write)
+    if any(count and rate is None for count, rate in zip(counts, rates, strict=True)):
+        return usage
+    cost = sum(count * (rate or 0.0) for count, rate in zip(counts, rates, strict=True)) / MILLION
+    return msgspec.structs.replace(usage, cost_usd=cost)
+
+
+def _converted(table: dict[str, Any], where: str) -> AgentSettings:
+    for key, value in table.items():
+        try:
+            msgspec.convert({key: value}, AgentSettings)
+        except msgspec.ValidationError as error:
+            raise UsageError(detail=f"{where}: {key}: {error}.") from None
+    return msgspec.convert(table, AgentSettings)

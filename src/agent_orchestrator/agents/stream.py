@@ -1,0 +1,232 @@
+"""What an agent's CLI says while it works: JSON lines, read in whole lines and bounded, turned into typed events.
+
+An adapter says what a line means; what it does not know is ignored. Nothing here judges, and nothing is ever looked for
+in raw text: a file that mentions an error is not an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
+
+LOOK_BYTES = 256 * 1024
+"""What one look at a growing stream reads at most; a result stands in its last line."""
+
+_BLOCK_BYTES = 256 * 1024
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class SessionBegan(msgspec.Struct, frozen=True, kw_only=True):
+    """The CLI's own name for the conversation."""
+
+    session: str
+    model: str | None = None
+
+
+class ToolUsed(msgspec.Struct, frozen=True, kw_only=True):
+    """The model used a tool."""
+
+    tool: str
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """The model said something."""
+
+    text: str
+
+
+class Consumed(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens and money. `total` replaces what was known, otherwise it adds to it."""
+
+    usage: Usage
+    total: bool = False
+
+
+class Denied(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool was refused to the model."""
+
+    tool: str
+    why: str = ""
+
+
+class Limited(msgspec.Struct, frozen=True, kw_only=True):
+    """The account's rate limit was hit."""
+
+    retry_at_us: int | None = None
+    window: str = ""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """The terminal event: what the CLI itself makes of its work."""
+
+    ok: bool
+    message: str = ""
+    status: int | None = None
+    """The HTTP status that ended it."""
+    reason: str = ""
+    """`limit` when it stopped at a limit of its own, `report` when the model could not be brought to report validly."""
+    report: dict[str, Any] | None = None
+
+
+StreamEvent = SessionBegan | ToolUsed | Said | Consumed | Denied | Limited | Ended
+Reader = Callable[[dict[str, Any]], Iterable[StreamEvent]]
+
+
+class Transcript:
+    """Everything a stream said, folded."""
+
+    def __init__(self) -> None:
+        self.session: str | None = None
+        self.model: str | None = None
+        self.tools = 0
+        self.text = ""
+        self.usage: Usage | None = None
+        self.denials: dict[str, str] = {}
+        self.limit: Limited | None = None
+        self.end: Ended | None = None
+        self.skipped = 0
+        """Lines that were too long to read."""
+
+    def add(self, event: StreamEvent) -> None:
+        """Takes one event in."""
+        match event:
+            case SessionBegan():
+                self.session, self.model = event.session, event.model or self.model
+            case ToolUsed():
+                self.tools += 1
+            case Said():
+                self.text = event.text
+            case Consumed():
+                self.usage = event.usage if event.total or self.usage is None else sum_usage(self.usage, event.usage)
+            case Denied():
+                self.denials[event.tool] = event.why
+            case Limited():
+                self.limit = event
+            case Ended():
+                # What failed stays failed: one CLI calls a loop that it broke off a success in the end.
+                self.end = event if self.end is None or self.end.ok else self.end
+
+
+def read_transcript(path: Path, reader: Reader) -> Transcript:
+    """The transcript of a stream that has ended."""
+    seen = Transcript()
+    for line in _lines(path):
+        if line is None:
+            seen.skipped += 1
+        elif (document := decode_line(line)) is not None:
+            for event in reader(document):
+                seen.add(event)
+    return seen
+
+
+def decode_line(line: bytes) -> dict[str, Any] | None:
+    """The JSON object on a line; anything else is somebody's chatter."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        return _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+class ResultWatch:
+    """Looks for the terminal event in a stream that grows: whole lines only, each once, at most LOOK_BYTES at a time.
+
+    What lies further back than that when it looks is not looked at: a terminal event is the last thing that is written.
+    """
+
+    def __init__(self, path: Path, reader: Reader) -> None:
+        self._path, self._reader = path, reader
+        self._offset = 0
+        self._seen = False
+
+    def __call__(self) -> bool:
+        """Whether the terminal event has been written."""
+        if not self._seen:
+            self._seen = self._look()
+        return self._seen
+
+    def _look(self) -> bool:
+        try:
+            with self._path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                self._offset = max(self._offset, size - LOOK_BYTES)
+                file.seek(self._offset)
+                data = file.read(LOOK_BYTES)
+        except OSError:
+            return False
+        whole, newline, _ = data.rpartition(b"\n")
+        self._offset += len(whole) + len(newline)
+        documents = [document for line in whole.split(b"\n") if (document := decode_line(line)) is not None]
+        return any(isinstance(event, Ended) for document in documents for event in self._reader(document))
+
+
+def sum_usage(one: Usage, other: Usage) -> Usage:
+    """Both together; what one of them does not know is taken from the other."""
+    sums = {
+        name: (getattr(one, name) or 0) + (getattr(other, name) or 0)
+        for name in COUNTED
+        if getattr(one, name) is not None or getattr(other, name) is not None
+    }
+    return Usage(model=other.model or one.model, session=other.session or one.session, **sums)
+
+
+COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd")
+"""The fields of a Usage that add up."""
+
+
+def at(document: object, *names: str) -> Any:
+    """The value at a path of keys, or None: what a CLI writes may change its shape at any time."""
+    for name in names:
+        if not isinstance(document, dict):
+            return None
+        document = document.get(name)
+    return document
+
+
+def text_at(document: object, *names: str) -> str:
+    """A text at a path, or nothing."""
+    value = at(document, *names)
+    return value if isinstance(value, str) else ""
+
+
+def count_at(document: object, *names: str) -> int | None:
+    """A count at a path, or None."""
+    value = at(document, *names)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def money_at(document: object, *names: str) -> float | None:
+    """An amount at a path, or None."""
+    value = at(document, *names)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12 else None
+
+
+def _lines(path: Path) -> Iterator[bytes | None]:
+    """The lines of a file; None for one that is too long. A last line without an end counts: nobody will end it now."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    rest, too_long = b"", False
+    try:
+        while block := os.read(opened, _BLOCK_BYTES):
+            *whole, last = block.split(b"\n")
+            for line in whole:
+                yield None if too_long or len(rest) + len(line) > LINE_LIMIT_BYTES else rest + line
+                rest, too_long = b"", False
+            rest = b"" if too_long else rest + last
+            too_long = too_long or len(rest) > LINE_LIMIT_BYTES
+    except OSError:  # a directory or a device in its place
+        return
+    finally:
+        os.close(opened)
+    if too_long or rest:
+        yield None if too_long else rest

@@ -1,0 +1,38 @@
+"""Reads what people write on a command line to choose agents and set values: the same for every system."""
+
+from __future__ import annotations
+
+import shlex
+
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.errors import InvalidValue
+
+
+def read_agent(text: str) -> AgentChoice:
+    """NAME or NAME:MODEL."""
+    name, _, model = text.partition(":")
+    if not name:
+        raise InvalidValue(what="--agent", value=text, expected="NAME or NAME:MODEL, as in claude:opus")
+    return AgentChoice(name=name, model=model or None)
+
+
+def split_command(command: str) -> list[str]:
+    """A command line as a program and its arguments; no shell will see it."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InvalidValue(what="--agent-command", value=command, expected=f"a command line ({error})") from None
+    if not words:
+        raise InvalidValue(what="--agent-command", value=command, expected="a program and its arguments")
+    return words
+
+
+def read_pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
+    """NAME=VALUE, each."""
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or "\0" in text:
+            raise InvalidValue(what=flag, value=text, expected="NAME=VALUE")
+        pairs[name] = value
+    return pairs

@@ -1,0 +1,183 @@
+"""Keeps working trees as commits under refs of our own, compares them, and brings them back.
+
+A snapshot is made with a temporary index and `commit-tree`, its date given: repeated, it is the same commit. Nothing of
+the user's index, branch or files is touched but by `restore`, which saves what is there first.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.core.inputs import Change
+from agent_orchestrator.core.limits import CHANGED_FILES_MAX
+from agent_orchestrator.core.units import US
+from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.run import git
+from agent_orchestrator.git.tree import OURS
+
+WHO = {
+    "GIT_AUTHOR_NAME": "agent-orchestrator",
+    "GIT_AUTHOR_EMAIL": "orc@localhost",
+    "GIT_COMMITTER_NAME": "agent-orchestrator",
+    "GIT_COMMITTER_EMAIL": "orc@localhost",
+}
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A tree under a ref."""
+
+    commit: str
+    tree: str
+    head: str | None
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies between two trees."""
+
+    files: int
+    added: int
+    removed: int
+
+
+def save(workdir: Path, scratch: Path, ref: str, message: str, at_us: int) -> Snapshot:
+    """The working tree, untracked files included, as a commit under `ref`; raises GitFailed."""
+    head = head_of(workdir)
+    known = commit_of(workdir, ref)
+    if known is not None and git(workdir, "log", "-1", "--format=%B", known).strip() == message.strip():
+        return Snapshot(commit=known, tree=git(workdir, "rev-parse", f"{known}^{{tree}}"), head=head)
+    tree = write_tree(workdir, scratch)
+    commit = _commit(workdir, tree, head, message, at_us)
+    git(workdir, "update-ref", ref, commit)
+    return Snapshot(commit=commit, tree=tree, head=head)
+
+
+def write_tree(workdir: Path, scratch: Path) -> str:
+    """The tree of everything that is neither ignored nor ours, in the repository's object store."""
+    index = _make_index(workdir, scratch)
+    try:
+        return git(workdir, "write-tree", env={"GIT_INDEX_FILE": str(index)})
+    finally:
+        index.unlink(missing_ok=True)
+
+
+def commit_on_branch(workdir: Path, tree: str, message: str, at_us: int) -> str | None:
+    """Commits a tree on the current branch; None when nothing changed. Repeated, it finds its own commit."""
+    head = head_of(workdir)
+    if head is not None and git(workdir, "log", "-1", "--format=%B", head).strip() == message.strip():
+        return head
+    if head is not None and git(workdir, "rev-parse", f"{head}^{{tree}}") == tree:
+        return None
+    commit = _commit(workdir, tree, head, message, at_us)
+    git(workdir, "update-ref", "-m", message.splitlines()[0], "HEAD", commit, head or "0" * 40)
+    git(workdir, "read-tree", "HEAD")
+    return commit
+
+
+def _commit(workdir: Path, tree: str, head: str | None, message: str, at_us: int) -> str:
+    date = f"{at_us // US} +0000"
+    parent = ["-p", head] if head is not None else []
+    env = {**WHO, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    return git(workdir, "commit-tree", tree, *parent, "-m", message, env=env)
+
+
+def _make_index(workdir: Path, scratch: Path) -> Path:
+    scratch.mkdir(parents=True, exist_ok=True)
+    index = scratch / "snapshot-index"
+    index.unlink(missing_ok=True)
+    real = Path(git(workdir, "rev-parse", "--path-format=absolute", "--git-path", "index"))
+    if real.exists():
+        shutil.copyfile(real, index)
+    env = {"GIT_INDEX_FILE": str(index)}
+    git(workdir, "add", "--all", "--", ":/", env=env)
+    git(workdir, "rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", *OURS, env=env)
+    return index
+
+
+def head_of(workdir: Path) -> str | None:
+    """The current commit, or None in a repository without one."""
+    return commit_of(workdir, "HEAD")
+
+
+def commit_of(workdir: Path, name: str) -> str | None:
+    """The commit behind a name, or None."""
+    try:
+        return git(workdir, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    except GitFailed:
+        return None
+
+
+def count_changes(workdir: Path, old: str | None, new: str) -> Difference:
+    """How much differs between two trees or commits."""
+    files = added = removed = 0
+    for line in git(workdir, "diff-tree", "-r", "--no-renames", "--numstat", old or EMPTY_TREE, new).splitlines():
+        more, less, *_ = line.split("\t")
+        files += 1
+        added += int(more) if more.isdigit() else 0
+        removed += int(less) if less.isdigit() else 0
+    return Difference(files=files, added=added, removed=removed)
+
+
+def list_changes(workdir: Path, old: str | None, new: str) -> tuple[Change, ...]:
+    """The files that differ, with what each became; at most CHANGED_FILES_MAX."""
+    raw = git(workdir, "diff-tree", "-r", "-z", "--no-renames", "--raw", old or EMPTY_TREE, new)
+    fields = raw.split("\0")
+    found = []
+    for about, path in zip(fields[::2], fields[1::2], strict=False):
+        words = about.split()
+        if len(words) == 5:
+            gone = words[4].startswith("D")
+            found.append(Change(words[4][:1], path, "" if gone else words[3]))
+    return tuple(found[:CHANGED_FILES_MAX])
+
+
+def diff_text(workdir: Path, old: str | None, new: str, limit_chars: int) -> str:
+    """The diff as people read it, at most so much of it."""
+    text = git(workdir, "diff-tree", "-r", "-p", "--no-renames", "--no-color", "--no-ext-diff", old or EMPTY_TREE, new)
+    return text if len(text) <= limit_chars else text[:limit_chars] + "\n… (cut)"
+
+
+def restore(workdir: Path, scratch: Path, target: str, keep: str, message: str, at_us: int) -> str:
+    """Makes the working tree what it was in commit `target`; answers with the ref that keeps what was there before."""
+    index = _make_index(workdir, scratch)
+    try:
+        env = {"GIT_INDEX_FILE": str(index)}
+        tree = git(workdir, "write-tree", env=env)
+        ref = _free_ref(workdir, keep, tree)
+        git(workdir, "update-ref", ref, _commit(workdir, tree, head_of(workdir), message, at_us))
+        git(workdir, "read-tree", "-m", "-u", tree, f"{target}^{{tree}}", env=env)
+    finally:
+        index.unlink(missing_ok=True)
+    return ref
+
+
+def _free_ref(workdir: Path, wanted: str, tree: str) -> str:
+    """The ref, or the next free name where it keeps another tree already."""
+    ref, number = wanted, 1
+    while (known := commit_of(workdir, ref)) is not None and git(workdir, "rev-parse", f"{known}^{{tree}}") != tree:
+        number += 1
+        ref = f"{wanted}-{number}"
+    return ref
+
+
+def make_branch(workdir: Path, branch: str, commit: str) -> None:
+    """Points a branch of ours at a commit; one that is checked out somewhere is refused by git."""
+    git(workdir, "branch", "--force", branch, commit)
+
+
+def is_clean(workdir: Path) -> bool:
+    """Whether nothing is uncommitted, untracked files included; our own files never count."""
+    ours = [f":(exclude){one}" for one in OURS]
+    return not git(workdir, "status", "--porcelain", "--", ":/", *ours)
+
+
+def delete_refs(home: Path, prefix: str) -> None:
+    """Forgets all snapshots below a prefix; git removes what nothing else names."""
+    if top_level(home) is None:
+        return
+    for ref in git(home, "for-each-ref", "--format=%(refname)", prefix).splitlines():
+        git(home, "update-ref", "-d", ref)

@@ -1,0 +1,43 @@
+"""`orc loop list`: the loops of a repository."""
+
+from __future__ import annotations
+
+import click
+
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator
+
+EXAMPLE = """
+orc loop list
+orc loop list --all --json
+"""
+
+
+def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
+    """Lists loops, those that crashed seen and recorded; also what `aiwg ralph-status` does without an id."""
+    from agent_orchestrator.api.loops import loops
+    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.surfaces.cli.overview import print_runs
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+
+    with open_orchestrator(repo) as orchestrator:
+        known = loops(orchestrator)
+        shown = known if all_of_them else [run for run in known if not run.summary.ended]
+        if as_json:
+            facts = [{**run_facts(run, orchestrator.owner(run)), **run.summary.facts} for run in shown]
+            print_json({"loops": facts, "total": len(known)})
+            return 0
+        screen = Screen(orchestrator.settings.environ)
+        if not shown:
+            hidden = f"; `orc loop list --all` shows the {len(known)} that ended" if known else ", `orc loop run` starts one"
+            screen.line(f"No loop is active in {orchestrator.settings.home}{hidden}.")
+            return 0
+        print_runs(orchestrator, screen, shown)
+    return 0
+
+
+@make_command("list", EXAMPLE)
+@click.option("--all", "all_of_them", is_flag=True, help="Also those that ended.")
+def command(repo: str | None, as_json: bool, all_of_them: bool) -> int:
+    """List the loops."""
+    return print_loops(repo, all_of_them=all_of_them, as_json=as_json)

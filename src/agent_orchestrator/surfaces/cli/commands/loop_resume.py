@@ -1,0 +1,90 @@
+"""`orc loop resume`: goes on with a loop, or starts a successor of one that ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agent_orchestrator.surfaces.cli.looping import (
+    agent_options,
+    announce,
+    detach_loop,
+    drive_started,
+    driving_options,
+    limit_options,
+    loop_argument,
+    pick_loop,
+    read_manner,
+    read_options,
+)
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator
+
+if TYPE_CHECKING:
+    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.core.effects import AgentChoice
+    from agent_orchestrator.store.port import StoredRun
+
+EXAMPLE = """
+orc loop resume
+orc loop resume ralph-fix-tests-a1b2c3d4 --max-iterations 300
+"""
+
+
+@make_command("resume", EXAMPLE)
+@loop_argument
+@limit_options
+@agent_options
+@click.option("--force", is_flag=True, help="Start a successor though four loops are active.")
+@driving_options
+def command(loop: str | None, named: str | None, repo: str | None, **given: Any) -> int:
+    """Go on with a loop, or with its work.
+
+    A paused loop goes on with the same count; an agent that lived on is adopted. A loop that failed, was aborted or
+    crashed is over: a successor with a new id takes over task, options and count, and the tree as it is.
+    """
+    from agent_orchestrator.control.loop import changes_of, choose_agent
+
+    options = read_options(given)
+    changes, agent = changes_of(options), choose_agent(options)
+    with open_orchestrator(repo) as orchestrator:
+        run = pick_loop(orchestrator, loop, named)
+        return _resume(orchestrator, run, changes, agent, given)
+
+
+def _resume(
+    orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any], agent: AgentChoice | None, given: dict[str, Any]
+) -> int:
+    import msgspec
+
+    from agent_orchestrator.api.loops import succeed
+    from agent_orchestrator.api.takeup import take_up
+    from agent_orchestrator.core.inputs import Resume
+    from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait
+    from agent_orchestrator.surfaces.cli.driving import drive
+    from agent_orchestrator.surfaces.cli.screen import warn
+
+    manner = read_manner(given)
+    if run.summary.ended:
+        started = succeed(orchestrator, run, changes, agent, force=given["force"])
+        warn(f"loop {run.id} is {run.summary.facts['status']}; {started.run.id} goes on with its work.")
+        return drive_started(orchestrator, started, manner, detach=given["detach"])
+    more = {**changes, "agent": msgspec.to_builtins(agent)} if agent is not None else changes
+    owner = orchestrator.owner(run)
+    if owner is not None:
+        sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=more))
+        return report_sent(orchestrator, run, sent, f"Loop {run.id} goes on; {owner} drives it.", as_json=manner.as_json)
+    if given["detach"]:
+        if more:
+            orchestrator.send(run, Resume(id=new_id(), changes=more))
+        return detach_loop(orchestrator, run, manner)
+    held = orchestrator.own(run.id)
+    taken = take_up(orchestrator, orchestrator.find(run.id), more or None)
+    inputs = taken.inputs
+    if not inputs and orchestrator.fold(run).state.pausing is not None:
+        inputs = (Resume(id=new_id()),)  # It was about to pause when its process went away.
+    announce(run, manner)
+    for note in taken.notes:
+        warn(note)
+    return drive(orchestrator, run, held, manner, inputs)

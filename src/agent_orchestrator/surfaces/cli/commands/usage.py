@@ -1,0 +1,84 @@
+"""`orc usage`: what agents consumed, in tokens and money."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, run_argument
+
+if TYPE_CHECKING:
+    from agent_orchestrator.store.port import StoredUsage
+
+EXAMPLE = """
+orc usage
+orc usage f8c1 --by step
+orc usage --by day --json | jq .total.cost_usd
+"""
+
+KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+HEADERS = ("launches", "input", "output", "cache read", "cache write", "cost")
+
+
+@make_command("usage", EXAMPLE)
+@run_argument()
+@click.option("--by", type=click.Choice(["agent", "model", "day", "step"]), default="agent", help="What a line is (agent).")
+def command(run: str | None, by: str, repo: str | None, as_json: bool) -> int:
+    """Show what agents consumed: tokens and cost.
+
+    Of one run, or of all runs of the repository. What an agent did not report is unknown, not zero: a sum with unknown
+    parts says >= (in JSON: `unknown` counts the launches that are missing from it).
+    """
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+
+    with open_orchestrator(repo) as orchestrator:
+        found = orchestrator.find(run) if run is not None else None
+        rows = orchestrator.store.usage(found.id if found else None) if found or orchestrator.runs() else []
+        lines = {key: total(some) for key, some in sorted(grouped(rows, by).items())}
+        if as_json:
+            print_json({"run_id": found.id if found else None, "by": by, "lines": lines, "total": total(rows)})
+            return 0
+        screen = Screen(orchestrator.settings.environ)
+        if not rows:
+            screen.line("No agent has reported anything that it consumed.")
+            return 0
+        table = [(key, *told(line)) for key, line in lines.items()]
+        screen.table((by, *HEADERS), [*table, ("all", *told(total(rows)))])
+    return 0
+
+
+def grouped(rows: list[StoredUsage], by: str) -> dict[str, list[StoredUsage]]:
+    """The ledger's lines by what they are asked for."""
+    from agent_orchestrator.core.units import iso
+
+    groups: dict[str, list[StoredUsage]] = {}
+    for row in rows:
+        names = {"agent": row.agent, "model": row.usage.model or "unknown", "day": iso(row.at_us)[:10], "step": row.unit}
+        groups.setdefault(names[by], []).append(row)
+    return groups
+
+
+def total(rows: list[StoredUsage]) -> dict[str, Any]:
+    """Sums of what is known, null where nothing is, and how many launches did not say."""
+    line: dict[str, Any] = {"launches": len(rows)}
+    unknown: dict[str, int] = {}
+    for name in (*KINDS, "cost_usd"):
+        known = [value for row in rows if (value := getattr(row.usage, name)) is not None]
+        line[name] = round(sum(known), 10) if known else None
+        if len(known) < len(rows):
+            unknown[name] = len(rows) - len(known)
+    line["unknown"] = unknown
+    return line
+
+
+def told(line: dict[str, Any]) -> list[str]:
+    """The cells of a line."""
+    from agent_orchestrator.core.units import say_cost
+
+    cells = [str(line["launches"])]
+    for name in KINDS:
+        value = line[name]
+        cells.append("unknown" if value is None else (">= " if name in line["unknown"] else "") + f"{value:,}")
+    return [*cells, say_cost(line["cost_usd"], partly="cost_usd" in line["unknown"])]

@@ -1,0 +1,86 @@
+"""A loop's events in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_orchestrator.core.units import US, say_duration
+from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time
+from agent_orchestrator.systems.loop import events as loop
+
+_PURPOSES = {"before": "check before the first iteration", "check": "check", "criterion": "verification", "tests": "tests"}
+
+
+def _said(text: str) -> str:
+    return f": {text}" if text else ""
+
+
+def _tree_saved(event: loop.TreeSaved) -> Phrase:
+    if event.unavailable:
+        return Phrase("loop", f"the tree is not kept, and there are no diffs: {event.unavailable}")
+    if not event.iteration:
+        return Phrase("loop", "the tree is kept as it was found")
+    words = f"{event.files_changed} files changed, +{event.lines_added} -{event.lines_removed}"
+    return Phrase("loop", words if event.files_changed else "changed nothing")
+
+
+def _agent_finished(event: loop.AgentFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    if event.failure is not None:
+        return Phrase("loop", f"agent ended after {took}: {event.failure.message}")
+    return Phrase("loop", f"agent ended after {took}{_said(event.summary)}")
+
+
+def _check_finished(event: loop.CheckFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    name = _PURPOSES[event.purpose]
+    again = ", it is run once more" if event.again else ""
+    if event.failure is not None:
+        return Phrase("loop", f"{name} ended after {took}: {event.failure.message}{again}")
+    if event.moved:
+        return Phrase("loop", f"{name} is void, the working tree changed while it ran ({took}){again}")
+    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
+    return Phrase("loop", f"{name} {said} ({took}){again}")
+
+
+def _finished(event: loop.IterationFinished) -> Phrase:
+    if event.blocked:
+        return Phrase("loop", f"iteration {event.iteration} passes, but {'; '.join(event.blocked)}: this does not count")
+    said = "met the criterion" if event.passed else f"did not do it{_said(event.error)}"
+    return Phrase("loop", f"iteration {event.iteration} {said}")
+
+
+def _judged(event: loop.HumanJudged) -> Phrase:
+    return Phrase("loop", f"{'confirmed' if event.approved else 'not confirmed'}{_said(event.comments)}")
+
+
+LOOP_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+    loop.LoopBegan: lambda event: Phrase("", f"a loop{_said(event.task)}"),
+    loop.SavingStarted: lambda event: Phrase("loop", "saves the tree", quiet=True),
+    loop.TreeSaved: _tree_saved,
+    loop.IterationStarted: lambda event: Phrase("loop", f"iteration {event.iteration} started"),
+    loop.AgentFinished: _agent_finished,
+    loop.BudgetNeared: lambda event: Phrase("loop", f"{event.percent} % of the budget are spent (${event.spent_usd:.2f})"),
+    loop.LaunchInterrupted: lambda event: Phrase("loop", f"interrupted ({event.what})"),
+    loop.CheckStarted: lambda event: Phrase("loop", f"{_PURPOSES[event.purpose]} started", quiet=True),
+    loop.CheckFinished: _check_finished,
+    loop.ConfirmationStarted: lambda event: Phrase("loop", "another agent is asked to confirm"),
+    loop.HumanAsked: lambda event: Phrase("loop", f"waits for a person: {event.question}"),
+    loop.HumanJudged: lambda event: Phrase(
+        "loop", f"{'confirmed' if event.approved else 'not confirmed'}{_said(event.comments)}"
+    ),
+    loop.IterationFinished: _finished,
+    loop.StuckNoticed: lambda event: Phrase("loop", f"seems stuck: {'; '.join(event.evidence)}"),
+    loop.Steered: lambda event: Phrase("loop", f"steered: {event.text}"),
+    loop.CompletionBegan: lambda event: Phrase("loop", f"completing, {event.why}"),
+    loop.BackoffStarted: lambda event: Phrase("loop", f"goes on at {clock_time(event.until_us)}: {event.reason}"),
+    loop.BackoffEnded: lambda event: Phrase("loop", "may go on", quiet=True),
+    loop.PauseAsked: lambda event: Phrase("", f"pauses when this iteration is over ({event.reason})"),
+    loop.PauseCancelled: lambda event: Phrase("", "goes on instead of pausing"),
+    loop.Concluded: lambda event: Phrase("", f"{'crashed' if event.crashed else 'is over'}{_said(event.detail)}"),
+    loop.OptionsChanged: lambda event: Phrase("", f"options changed: {', '.join(event.changes) or 'agent'}"),
+    loop.Recovered: lambda event: Phrase("", f"{event.by} goes on with its work"),
+    loop.Imported: lambda event: Phrase("", f"imported at iteration {event.iteration}"),
+    loop.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
+}

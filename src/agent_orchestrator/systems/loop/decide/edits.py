@@ -1,0 +1,183 @@
+"""A state.json that a person edited, or that came from elsewhere: what of it is adopted.
+
+The configuration and a legal change of status are; everything derived is recomputed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.events import Aborted, Ended, Paused, Resumed, StopReason
+from agent_orchestrator.core.inputs import Edited
+from agent_orchestrator.core.units import from_iso
+from agent_orchestrator.errors import InvalidDocument
+from agent_orchestrator.systems.loop.decide.directives import changed_spec
+from agent_orchestrator.systems.loop.events import Concluded, EditRefused, Imported, LoopEvent, OptionsChanged
+from agent_orchestrator.systems.loop.spec import LOOP_ID, ExecutionMode, LoopSpec
+from agent_orchestrator.systems.loop.state import LoopState
+from agent_orchestrator.systems.loop.transitions import Status, refusal
+
+BY_HAND = "set by hand in state.json"
+_VERSION = re.compile(r"2\.\d+\.\d+\Z")
+
+
+def check_state_document(document: object) -> list[str]:
+    """Every fault of a state.json, each with the path of its field; unknown fields are none."""
+    if not isinstance(document, dict):
+        return ["the document must be a JSON object"]
+    faults = [f"{name}: is missing" for name in ("version", "loop_id", "status", "iteration") if name not in document]
+    if not isinstance(version := document.get("version", "2.0.0"), str) or not _VERSION.match(version):
+        faults.append(f"version: {version!r} is not a version 2.x.y")
+    if document.get("status", "running") not in list(Status):
+        faults.append(f"status: {document['status']!r} is not one of {', '.join(Status)}")
+    if not _count(document.get("iteration", 0), 0):
+        faults.append("iteration: must be a whole number, at least 0")
+    configuration = document.get("configuration", {})
+    if not isinstance(configuration, dict):
+        return [*faults, "configuration: must be an object"]
+    return [*faults, *_configuration_faults(configuration)]
+
+
+def _configuration_faults(given: dict[str, Any]) -> list[str]:
+    faults = []
+    for name, least in (("max_iterations", 1), ("checkpoint_interval", 1), ("timeout_minutes", 1)):
+        if name in given and not _count(given[name], least) and not (name == "timeout_minutes" and given[name] is None):
+            faults.append(f"configuration.{name}: must be a whole number, at least {least}")
+    flags = ("interactive", "auto_test")
+    faults += [f"configuration.{name}: must be true or false" for name in flags if not isinstance(given.get(name, False), bool)]
+    if given.get("execution_mode", "default") not in list(ExecutionMode):
+        faults.append(f"configuration.execution_mode: must be one of {', '.join(ExecutionMode)}")
+    return faults
+
+
+def edited(state: LoopState, edit: Edited) -> list[LoopEvent]:
+    """Adopts what a person changed, or refuses the edit with all its faults; other files than state.json are derived."""
+    if not edit.path.endswith("/state.json"):
+        return []
+    document = edit.document
+    faults = check_state_document(document)
+    if not faults and document["loop_id"] != state.context.run:
+        faults = [f"loop_id: {document['loop_id']!r} is another loop"]
+    wanted = Status(document["status"]) if not faults else state.status
+    if wanted is not state.status and (why := refusal(state.stage, wanted)) is not None:
+        faults = [f"status: {why}"]
+    if faults:
+        return [EditRefused(problems=tuple(faults))]
+    events: list[LoopEvent] = []
+    changes = _changes(state.spec, document.get("configuration", {}))
+    if changes:
+        events.append(OptionsChanged(changes=changes))
+    return events if wanted is state.status else [*events, *_moved(wanted)]
+
+
+def _changes(spec: LoopSpec, given: dict[str, Any]) -> dict[str, Any]:
+    held = msgspec.to_builtins(changed_spec(spec, {}))
+    blank = msgspec.to_builtins(msgspec.structs.asdict(spec))
+    names = ("max_iterations", "timeout_minutes", "interactive", "auto_test", "checkpoint_interval", "execution_mode")
+    return {name: given[name] for name in names if name in given and given[name] != held.get(name, blank[name])}
+
+
+def _moved(wanted: Status) -> list[LoopEvent]:
+    match wanted:
+        case Status.PAUSED:
+            return [Paused(reason=BY_HAND)]
+        case Status.RUNNING:
+            return [Resumed()]
+        case Status.ABORTED:
+            return [Aborted(reason=BY_HAND)]
+        case _:
+            return [Concluded(stop=StopReason.FAILED, detail=BY_HAND, crashed=wanted is Status.CRASHED)]
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """A loop made of a foreign state file: what it is asked to do, its facts after those of `begin`, what was changed."""
+
+    loop: str | None
+    spec: LoopSpec
+    facts: tuple[LoopEvent, ...]
+    notes: tuple[str, ...]
+
+
+def import_state(document: object, path: str) -> Taken:
+    """Reads a state.json or a legacy current-loop.json without a journal, sloppy ones included."""
+    if not isinstance(document, dict):
+        raise InvalidDocument(path=path, what="loop state", detail="it is not a JSON object")
+    notes: list[str] = []
+    given = {**document, **{_snake(key): value for key, value in document.items() if isinstance(key, str)}}
+    task = given.get("task") or given.get("prompt") or given.get("description")
+    criterion = given.get("completion_criteria") or given.get("completion") or given.get("completion_promise")
+    if not isinstance(task, str) or not isinstance(criterion, str):
+        raise InvalidDocument(path=path, what="loop state", detail="it has no task and completion_criteria")
+    loop = given.get("loop_id")
+    if not isinstance(loop, str) or not LOOP_ID.match(loop):
+        notes.append(f"loop_id: {loop!r} is not an id; a new one is made" if loop is not None else "loop_id: made")
+        loop = None
+    configuration = given.get("configuration")
+    options = configuration if isinstance(configuration, dict) else {}
+    spec = _import_spec(task, criterion, {**given, **options}, notes)
+    iteration = given.get("iteration", given.get("current_iteration", 0))
+    if not _count(iteration, 0):
+        notes.append(f"iteration: {iteration!r} is not a count; 0 is used")
+        iteration = 0
+    fact = Imported(iteration=iteration, checks=_import_checks(given, notes), started_at=_time(given.get("started_at"), notes))
+    return Taken(loop, spec, (fact, _standstill(given.get("status"), notes)), tuple(notes))
+
+
+def _import_spec(task: str, criterion: str, given: dict[str, Any], notes: list[str]) -> LoopSpec:
+    spec = LoopSpec(task=task, completion=criterion, owner=str(given.get("owner") or ""))
+    for name in ("max_iterations", "timeout_minutes", "interactive", "auto_test", "checkpoint_interval", "execution_mode"):
+        if given.get(name) is None:
+            continue
+        if _configuration_faults({name: given[name]}):
+            notes.append(f"configuration.{name}: {given[name]!r} is not usable; the default is used")
+        else:
+            spec = changed_spec(spec, {name: given[name]})
+    return spec
+
+
+def _import_checks(given: dict[str, Any], notes: list[str]) -> tuple[dict[str, Any], ...]:
+    progress = given.get("progress")
+    checks = progress.get("completion_checks") if isinstance(progress, dict) else None
+    kept = []
+    for check in checks if isinstance(checks, list) else []:
+        fine = isinstance(check, dict) and isinstance(check.get("passed"), bool) and _count(check.get("iteration"), 0)
+        if fine and _time(check.get("timestamp"), []) is not None:
+            output = check.get("output")
+            kept.append({**{name: check[name] for name in ("iteration", "timestamp", "passed")}, "output": str(output or "")})
+        else:
+            notes.append("progress.completion_checks: an entry that is not one was left out")
+    return tuple(kept)
+
+
+def _standstill(status: object, notes: list[str]) -> LoopEvent:
+    if status == Status.COMPLETED:
+        return Ended(stop=StopReason.COMPLETED, detail="imported")
+    if status == Status.ABORTED:
+        return Ended(stop=StopReason.ABORTED, detail="imported")
+    if status in (Status.FAILED, Status.CRASHED):
+        return Ended(stop=StopReason.FAILED, detail="imported")
+    if status != Status.PAUSED:
+        notes.append(f"status: was {status}, is paused until it is resumed")
+    return Paused(reason="imported")
+
+
+def _time(value: object, notes: list[str]) -> str | None:
+    if isinstance(value, str):
+        try:
+            from_iso(value)
+        except ValueError:
+            notes.append(f"started_at: {value!r} is not a time")
+        else:
+            return value
+    return None
+
+
+def _snake(key: str) -> str:
+    return re.sub(r"(?<=[a-z])([A-Z])", lambda match: f"_{match[1].lower()}", key)
+
+
+def _count(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

@@ -1,0 +1,196 @@
+"""What the outcome of a loop's effect means: go on, once more, or the end."""
+
+from __future__ import annotations
+
+from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded, Usage
+from agent_orchestrator.core.limits import TAIL_CHARS
+from agent_orchestrator.core.report import Report
+from agent_orchestrator.core.units import US
+from agent_orchestrator.systems.loop.events import (
+    AgentFinished,
+    BackoffStarted,
+    BudgetNeared,
+    CheckFinished,
+    Concluded,
+    HumanJudged,
+    LaunchInterrupted,
+    LoopEvent,
+    TreeSaved,
+)
+from agent_orchestrator.systems.loop.judging import count_tests, last_line
+from agent_orchestrator.systems.loop.state import LoopState
+
+RERUNS_MAX = 1
+"""How often a check is run again: one whose evidence is worth nothing, and a verification that failed."""
+
+WARN_PERCENT = (75, 90)
+"""Shares of the budget at which a person is warned."""
+
+PARKED_US = 300 * US
+"""How long a rate limit is waited for when the agent does not say until when it lasts."""
+
+LOST = "the process that drove the loop is gone, and what it ran is gone with it"
+
+
+def agent_ended(state: LoopState, outcome: AgentEnded, now_us: int) -> list[LoopEvent]:
+    """The iteration's agent is over, or the one that confirms."""
+    report = outcome.report or Report(status="")
+    failure = outcome.failure or _misreported(report)
+    finished = AgentFinished(
+        effect=outcome.effect,
+        started_us=outcome.started_us,
+        ended_us=outcome.ended_us,
+        exit_code=outcome.exit_code,
+        failure=failure,
+        summary=_clip(report.summary),
+        done=report.fields.get("done") is True,
+        quality_score=_score(report),
+        learnings=tuple(_clip(one.lesson)[:300] for one in report.learnings),
+        tokens=_tokens(outcome.usage),
+        cost_usd=outcome.usage.cost_usd if outcome.usage is not None else None,
+        session=outcome.session if failure is None or failure.kind is not FailureKind.SESSION_LOST else None,
+        tail=outcome.tail if failure is not None else "",
+        warnings=(*outcome.warnings, *report.warnings),
+    )
+    return [finished, *_neared(state, finished), *_followed(state, finished, report, now_us)]
+
+
+def _followed(state: LoopState, finished: AgentFinished, report: Report, now_us: int) -> list[LoopEvent]:
+    """What the end of an agent means."""
+    failure = finished.failure
+    what = "confirm" if state.confirming else "agent"
+    if failure is not None and failure.kind in (FailureKind.STOPPED, FailureKind.SESSION_LOST):
+        return [LaunchInterrupted(what=what)]
+    if failure is not None and failure.kind is FailureKind.RATE_LIMITED:
+        until_us = failure.retry_at_us or now_us + PARKED_US
+        return [BackoffStarted(effect=state.name_effect("wait"), until_us=until_us, reason=failure.message, then=what)]
+    if failure is not None and failure.kind is FailureKind.LOST and state.orphaned:
+        return [_crashed(failure)]
+    if state.confirming:
+        return [_confirmed(report, failure)]
+    if failure is not None and not failure.retryable:
+        return [Concluded(stop=StopReason.FAILED, detail=failure.message)]
+    return []
+
+
+def _neared(state: LoopState, finished: AgentFinished) -> list[LoopEvent]:
+    """A warning at each share of the budget that this launch went past."""
+    budget, before, more = state.spec.budget_usd, state.cost_usd or 0.0, finished.cost_usd
+    if not budget or not more:
+        return []
+    spent = before + more
+    past = [percent for percent in WARN_PERCENT if before < budget * percent / 100 <= spent]
+    return [BudgetNeared(percent=past[-1], spent_usd=spent)] if past else []
+
+
+def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
+    """A command is over: the evidence, and whether it is run once more."""
+    failure, purpose = outcome.failure, state.purpose
+    before, after = outcome.tree_before, outcome.tree_after
+    moved = before is not None and after is not None and before != after
+    passed = failure is None and outcome.exit_code == 0 and not moved
+    stopped = failure is not None and failure.kind is FailureKind.STOPPED
+    lost = failure is not None and failure.kind is FailureKind.LOST
+    orphan = lost and state.orphaned
+    doubtful = moved or lost or (state.completing and not passed)
+    again = doubtful and not stopped and not orphan and state.reruns < RERUNS_MAX
+    counted = count_tests(outcome.tail)
+    spec = state.spec
+    finished = CheckFinished(
+        effect=outcome.effect,
+        purpose=purpose,
+        command=(spec.test_command if purpose == "tests" else spec.command) or "",
+        started_us=outcome.started_us,
+        ended_us=outcome.ended_us,
+        exit_code=outcome.exit_code,
+        failure=failure,
+        tail=outcome.tail,
+        tests=counted[0] if counted is not None else None,
+        tests_passed=counted[1] if counted is not None else None,
+        tree=after,
+        moved=moved,
+        again=again,
+    )
+    if stopped:
+        return [finished, LaunchInterrupted(what=purpose)]
+    if failure is not None and orphan:
+        return [finished, _crashed(failure)]
+    if state.completing and not passed and not again:
+        return [finished, Concluded(stop=StopReason.FAILED, detail=_unverified(finished))]
+    return [finished]
+
+
+def tree_saved(state: LoopState, outcome: CheckpointEnded) -> list[LoopEvent]:
+    """The tree is kept, or cannot be."""
+    return [
+        TreeSaved(
+            iteration=state.current.number if state.current is not None else 0,
+            unavailable=outcome.unavailable,
+            commit=outcome.commit,
+            tree=outcome.tree,
+            files_changed=outcome.files_changed,
+            lines_added=outcome.lines_added,
+            lines_removed=outcome.lines_removed,
+            changed=outcome.changed,
+            diff=outcome.diff,
+            branch_commit=outcome.branch_commit,
+        )
+    ]
+
+
+def human_answered(state: LoopState, yes: bool, comments: str) -> list[LoopEvent]:
+    """A person answered, by file or by directive."""
+    return [HumanJudged(about=state.asking, approved=yes, comments=_clip(comments))]
+
+
+def _confirmed(report: Report, failure: Failure | None) -> HumanJudged:
+    if failure is not None:
+        return HumanJudged(about="criterion", approved=False, comments=f"nobody confirmed it: {failure.message}")
+    return HumanJudged(about="criterion", approved=report.status == "PASS", comments=_clip(report.summary))
+
+
+def _crashed(failure: Failure) -> Concluded:
+    return Concluded(stop=StopReason.FAILED, detail=f"{LOST}: {failure.message}", crashed=True)
+
+
+def _unverified(check: CheckFinished) -> str:
+    said = check.failure.message if check.failure is not None else last_line(check.tail)
+    moved = " because it changes the working tree" if check.moved else ""
+    return f"`{check.command}` failed twice when the loop was completing{moved}" + (f": {said}" if said else "")
+
+
+def _misreported(report: Report) -> Failure | None:
+    fields = report.fields
+    if (score := fields.get("quality_score")) is not None and not _is_score(score):
+        return _invalid(f"the report's quality_score is {score!r}; it must be a number from 0 to 100")
+    if not isinstance(fields.get("done", False), bool):
+        return _invalid(f"the report's done is {fields['done']!r}; it must be true or false")
+    return None
+
+
+def _score(report: Report) -> float | None:
+    value = report.fields.get("quality_score")
+    return float(value) if value is not None and _is_score(value) else None
+
+
+def _is_score(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100
+
+
+def _invalid(message: str) -> Failure:
+    return Failure(kind=FailureKind.REPORT_INVALID, message=message)
+
+
+def _tokens(usage: Usage | None) -> int | None:
+    if usage is None:
+        return None
+    known = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens]
+    counted = [count for count in known if count is not None]
+    return sum(counted) if counted else None
+
+
+def _clip(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= TAIL_CHARS else text[: TAIL_CHARS - 1] + "…"

@@ -1,0 +1,117 @@
+"""Builds a loop's effects from the spec and the state. Plain data; paths are relative to the loop's home or its tree."""
+
+from __future__ import annotations
+
+import msgspec
+
+from agent_orchestrator.core.effects import AgentChoice, AskHuman, Checkpoint, RunAgent, RunCheck
+from agent_orchestrator.core.report import ReportRule
+from agent_orchestrator.core.units import US
+from agent_orchestrator.systems.loop.prompts import compose, compose_confirmation
+from agent_orchestrator.systems.loop.spec import ExecutionMode
+from agent_orchestrator.systems.loop.state import UNIT, LoopState
+
+ROLE = "loop"
+CONFIRMER = "qa_expert"
+TIMEOUT_LEFT_MIN_S = 1.0
+"""What is started gets at least this much time."""
+
+
+def loop_directory(run: str) -> str:
+    """The loop's directory of print-outs, relative to its home."""
+    return f".aiwg/ralph/loops/{run}"
+
+
+def ref_of(run: str, iteration: int) -> str:
+    """Where an iteration's tree is kept."""
+    return f"refs/orc/{run}/{iteration}"
+
+
+def run_agent(state: LoopState, effect: str, at_us: int) -> RunAgent:
+    """The agent of the iteration at work."""
+    spec, current, run = state.spec, state.current, state.context.run
+    assert spec.agent is not None, "an iteration has an agent"
+    assert current is not None, "an agent works in an iteration"
+    env = spec.env if spec.seed is None else spec.env | {"LOOP_SEED": str(spec.seed)}
+    return RunAgent(
+        id=effect,
+        unit=UNIT,
+        agent=_with_options(state, spec.agent),
+        role=ROLE,
+        report=ReportRule(words={"OK": "OK", "FAILED": "FAILED"}, any_status=True, ids={"run_id": run, "step_id": UNIT}),
+        iteration=current.number,
+        attempt=1,
+        prompt_text=compose(state, current.told),
+        env=env,
+        artifacts_dir=f"{loop_directory(run)}/artifacts",
+        session=state.session,
+        timeout_s=_timeout_s(state, at_us),
+        idle_timeout_s=spec.idle_timeout_s,
+    )
+
+
+def confirm(state: LoopState, effect: str, at_us: int) -> RunAgent:
+    """The other agent that confirms a prose criterion."""
+    spec, run = state.spec, state.context.run
+    assert spec.confirm_with is not None, "somebody confirms"
+    return RunAgent(
+        id=effect,
+        unit=UNIT,
+        agent=spec.confirm_with,
+        role=CONFIRMER,
+        report=ReportRule(
+            words={"PASS": "PASS", "FAIL": "FAIL"}, required=True, ids={"run_id": run, "step_id": UNIT, "agent": CONFIRMER}
+        ),
+        iteration=state.number,
+        attempt=1,
+        prompt_text=compose_confirmation(state),
+        env=spec.env,
+        artifacts_dir=f"{loop_directory(run)}/artifacts",
+        timeout_s=_timeout_s(state, at_us),
+        idle_timeout_s=spec.idle_timeout_s,
+    )
+
+
+def run_check(state: LoopState, effect: str, purpose: str) -> RunCheck:
+    """The criterion, or the tests."""
+    command = state.spec.test_command if purpose == "tests" else state.spec.command
+    return RunCheck(id=effect, unit=UNIT, command=command or "")
+
+
+def ask_human(state: LoopState, effect: str, question: str, after: str) -> AskHuman:
+    """A question to a person."""
+    file = f"{loop_directory(state.context.run)}/answer.json"
+    return AskHuman(id=effect, unit=UNIT, question=question, answer_file=file, after=after or effect)
+
+
+def save_tree(state: LoopState, effect: str, iteration: int, at_us: int) -> Checkpoint:
+    """The tree as it was found, or as an iteration left it."""
+    run, spec = state.context.run, state.spec
+    trailers = f"Loop-Id: {run}\nLoop-Iteration: {iteration}\nOrc-Effect: {effect}\n"
+    summary = state.current.summary.splitlines()[0][:60] if state.current is not None and state.current.summary else ""
+    title = f"{run}: iteration {iteration}" if iteration else f"{run}: as it was found"
+    wanted = spec.commit and iteration > 0
+    return Checkpoint(
+        id=effect,
+        unit=UNIT,
+        ref=ref_of(run, iteration),
+        message=f"{title}\n\n{trailers}",
+        at_us=at_us,
+        since=state.last.commit if state.last is not None else None,
+        start=state.start.commit if state.start is not None else None,
+        branch_message=f"{summary or spec.task.splitlines()[0][:60]}\n\n{trailers}" if wanted else None,
+    )
+
+
+def _with_options(state: LoopState, choice: AgentChoice) -> AgentChoice:
+    if state.spec.execution_mode is not ExecutionMode.STRICT:
+        return choice
+    return msgspec.structs.replace(choice, options=choice.options | {"temperature": 0})
+
+
+def _timeout_s(state: LoopState, at_us: int) -> float | None:
+    limits = [state.time_left_s(at_us)]
+    if state.spec.iteration_timeout_s is not None:
+        limits.append(state.spec.iteration_timeout_s - state.spent_us / US)
+    known = [limit for limit in limits if limit is not None]
+    return max(TIMEOUT_LEFT_MIN_S, min(known)) if known else None

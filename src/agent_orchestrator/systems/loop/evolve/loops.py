@@ -1,0 +1,176 @@
+"""Facts about the loop as a whole: an iteration is over, stuck, completing, ended, taken up, changed by people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.events import Aborted, Ended, Paused, Resumed, StopReason, TakenUp
+from agent_orchestrator.core.units import from_iso
+from agent_orchestrator.systems.loop import events as e
+from agent_orchestrator.systems.loop.checkpoints import keep_checkpoint
+from agent_orchestrator.systems.loop.evolve.marks import has_tests, most
+from agent_orchestrator.systems.loop.spec import LoopSpec, Tried
+from agent_orchestrator.systems.loop.state import CHECKS_KEPT, UNIT, Check, Iteration, LoopState
+
+LOW_DELTA = 5.0
+"""An iteration that raises the score by less brings little; two in a row are pointed out."""
+
+TRIED_KEPT = 50
+
+
+def _iteration_finished(state: LoopState, event: e.IterationFinished, at_us: int) -> None:
+    current = state.current
+    assert current is not None, "an iteration was at work"
+    current.ended_us, current.passed, current.blocked = at_us, event.passed, event.blocked
+    current.progress, current.failed = event.progress, event.failed
+    current.error, current.signature = event.error, event.signature
+    before = state.iterations[-1].score if state.iterations else None
+    current.score, current.delta = event.score, None if before is None else round(event.score - before, 1)
+    state.iteration = event.iteration
+    state.current = None
+    state.iterations.append(current)
+    state.worked_us += at_us - current.started_us
+    state.successes += event.progress
+    state.failures += event.failed
+    state.failing = state.failing + 1 if event.failed else 0
+    state.cooling = event.failed
+    state.window += 1
+    if event.moved_on:
+        state.strikes = 0
+    files = current.saved.files_changed if current.saved is not None else None
+    tried = Tried(
+        iteration=event.iteration, passed=event.passed, summary=current.summary[:300], error=event.error, files_changed=files
+    )
+    state.tried = [*state.tried, tried][-TRIED_KEPT:]
+    _rate(state, current)
+    state.tests_most = most(state.tests_most, current.tests)
+    if event.blocked:
+        said = f"the check passes, but {'; '.join(event.blocked)}: bring back what was there, this does not count as done"
+        state.notices = (*state.notices, said)
+    passed = event.passed and not event.blocked
+    state.due = "complete" if passed else "next"
+    if passed or event.iteration % state.spec.checkpoint_interval == 0:
+        keep_checkpoint(state, current, "completion" if passed else "iteration", at_us)
+
+
+def _rate(state: LoopState, current: Iteration) -> None:
+    """The best iteration so far, and whether more of them bring little."""
+    best = state.best
+    if best is None or _rank(current) > _rank(best):
+        state.best = current
+    low = current.delta is not None and current.delta < LOW_DELTA and not current.passed
+    state.low_deltas = state.low_deltas + 1 if low else 0
+    if state.low_deltas >= 2 and state.plateau is None:
+        state.plateau = current.number
+    elif not low:
+        state.plateau = None
+
+
+def _rank(one: Iteration) -> tuple[bool, float]:
+    return bool(one.passed) and not one.blocked, one.score or 0.0
+
+
+def _stuck_noticed(state: LoopState, event: e.StuckNoticed, at_us: int) -> None:
+    state.strikes += 1
+    state.window = 0
+    state.evidence = event.evidence
+    said = f"you seem to be stuck ({'; '.join(event.evidence)}): do something else than before, and say what and why"
+    state.notices = (*state.notices, said)
+
+
+def _completion_began(state: LoopState, event: e.CompletionBegan, at_us: int) -> None:
+    state.completing, state.pausing, state.reruns = True, None, 0
+    state.due = "criterion" if state.spec.command is not None else "tests" if has_tests(state.spec) else "done"
+
+
+def _concluded(state: LoopState, event: e.Concluded, at_us: int) -> None:
+    state.doing.drop(UNIT)
+    state.due = None
+    state.conclusion, state.crashed = (event.stop, event.detail), event.crashed
+
+
+def _options_changed(state: LoopState, event: e.OptionsChanged, at_us: int) -> None:
+    changes = msgspec.to_builtins(state.spec) | event.changes
+    state.spec = msgspec.convert(changes, LoopSpec)
+    if event.agent is not None:
+        state.spec = msgspec.structs.replace(state.spec, agent=event.agent)
+
+
+def _imported(state: LoopState, event: e.Imported, at_us: int) -> None:
+    state.iteration = state.first = event.iteration
+    if event.started_at is not None:
+        state.started_us = from_iso(event.started_at)
+    known = [msgspec.convert(check, Check, strict=False) for check in event.checks]
+    state.checks = known[-CHECKS_KEPT:]
+    if known:
+        state.check_output = known[-1].output
+
+
+def _taken_up(state: LoopState, event: TakenUp, at_us: int) -> None:
+    state.pid, state.driven = event.pid, True
+    state.orphaned = state.lifecycle.running and state.doing.active > 0
+
+
+def _paused(state: LoopState, event: Paused, at_us: int) -> None:
+    state.lifecycle.evolve(event)
+    state.pausing = None
+    if state.paused_at_us is None:
+        state.paused_at_us = at_us
+
+
+def _resumed(state: LoopState, event: Resumed, at_us: int) -> None:
+    state.lifecycle.evolve(event)
+    if state.paused_at_us is not None:
+        state.paused_us += at_us - state.paused_at_us
+        state.paused_at_us = None
+
+
+def _aborted(state: LoopState, event: Aborted, at_us: int) -> None:
+    state.lifecycle.evolve(event)
+    state.pausing = None
+
+
+def _ended(state: LoopState, event: Ended, at_us: int) -> None:
+    state.doing.drop(UNIT)
+    state.due, state.completing, state.ended_us = None, False, at_us
+    if event.stop not in (StopReason.COMPLETED, StopReason.ABORTED):
+        state.error = event.detail, at_us
+    state.lifecycle.evolve(event)
+
+
+def _steered(state: LoopState, event: e.Steered, at_us: int) -> None:
+    state.steering.append(event.text)
+
+
+def _pause_asked(state: LoopState, event: e.PauseAsked, at_us: int) -> None:
+    state.pausing = event.reason
+
+
+def _pause_cancelled(state: LoopState, event: e.PauseCancelled, at_us: int) -> None:
+    state.pausing = None
+
+
+def _recovered(state: LoopState, event: e.Recovered, at_us: int) -> None:
+    state.recovered_by = event.by
+
+
+LOOP_FACTS: dict[type, Callable[[LoopState, Any, int], None]] = {
+    e.IterationFinished: _iteration_finished,
+    e.StuckNoticed: _stuck_noticed,
+    e.CompletionBegan: _completion_began,
+    e.Concluded: _concluded,
+    e.OptionsChanged: _options_changed,
+    e.Imported: _imported,
+    TakenUp: _taken_up,
+    Paused: _paused,
+    Resumed: _resumed,
+    Aborted: _aborted,
+    Ended: _ended,
+    e.Steered: _steered,
+    e.PauseAsked: _pause_asked,
+    e.PauseCancelled: _pause_cancelled,
+    e.Recovered: _recovered,
+}

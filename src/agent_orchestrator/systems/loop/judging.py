@@ -1,0 +1,172 @@
+"""Judges an iteration: its score, whether it got on, whether tests were weakened, whether the loop is stuck.
+
+Completion is evidence: nothing here looks at what the agent claims, but for a prose criterion that was confirmed.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from fnmatch import fnmatchcase
+
+from agent_orchestrator.core.limits import ERROR_LINE_CHARS
+from agent_orchestrator.systems.loop.events import HumanAsked, IterationFinished, LoopEvent, StuckNoticed
+from agent_orchestrator.systems.loop.state import Iteration, LoopState
+
+SAME_ERROR_TIMES = 3
+STEERS_BEFORE_STOP = 2
+"""How often the agent is told that it is stuck before the loop stops."""
+TREES_REMEMBERED = 10
+NAMES_SHOWN = 5
+
+_CHANGING = re.compile(
+    r"\x1b\[[0-9;]*m"
+    r"|\b\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds|m)\b"
+    r"|\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*"
+    r"|\b\d\d:\d\d:\d\d\b"
+    r"|\b0x[0-9a-fA-F]+"
+    r"|/tmp/\S+"
+)
+_TESTS = re.compile(r"(?:^|/)(?:tests?|spec|__tests__)/|(?:^|/)test_[^/]*\.py$|(?:_test\.\w+|\.(?:test|spec)\.\w+)$")
+
+_PYTEST = re.compile(r"^=*\s*((?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)(?:, )?)+) in ", re.M)
+_UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.M)
+_UNITTEST_BAD = re.compile(r"^(?:OK|FAILED) \(([^)]*)\)", re.M)
+_JEST = re.compile(r"^Tests:\s+(.*?)(\d+) total", re.M)
+_CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.M)
+
+
+def count_tests(output: str) -> tuple[int, int] | None:
+    """How many tests ran and how many passed, by the last words of a recognised runner; skipped ones did not run."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    if found := _PYTEST.findall(text):
+        counts = {word.rstrip("s"): int(number) for number, word in re.findall(r"(\d+) (\w+)", found[-1])}
+        passed = counts.get("passed", 0) + counts.get("xpassed", 0)
+        return passed + counts.get("failed", 0) + counts.get("error", 0), passed
+    if ran := _UNITTEST.findall(text):
+        bad = _UNITTEST_BAD.findall(text)
+        counts = {word: int(number) for word, number in re.findall(r"(\w+)=(\d+)", bad[-1])} if bad else {}
+        total = int(ran[-1]) - counts.get("skipped", 0)
+        return total, total - counts.get("failures", 0) - counts.get("errors", 0)
+    if jest := _JEST.findall(text):
+        counts = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", jest[-1][0])}
+        total = int(jest[-1][1]) - counts.get("skipped", 0) - counts.get("todo", 0)
+        return total, counts.get("passed", 0)
+    if cargo := _CARGO.findall(text):
+        passed = sum(int(good) for good, _ in cargo)
+        return passed + sum(int(bad) for _, bad in cargo), passed
+    return None
+
+
+def signature_of(output: str, exit_code: int | None) -> str:
+    """An error without what changes from run to run; '' when the check said nothing."""
+    text = _CHANGING.sub("", output).strip()
+    return f"{exit_code}:{zlib.crc32(text.encode()):08x}" if text else ""
+
+
+def last_line(output: str) -> str:
+    """What a check said last."""
+    lines = (line.strip() for line in reversed(output.splitlines()))
+    return next((line for line in lines if line), "")[:ERROR_LINE_CHARS]
+
+
+def judged(state: LoopState) -> list[LoopEvent]:
+    """The iteration at work is over: what came of it, and whether the loop is stuck."""
+    current = state.current
+    assert current is not None, "an iteration is judged"
+    passed = bool(state.verdict)
+    blocked = () if not passed or state.spec.allow_fewer_tests or state.accepted else weakened(state)
+    if blocked and state.spec.interactive and state.accepted is None:
+        question = f"The criterion is met, but {'; '.join(blocked)}. Accept it?"
+        effect = state.name_effect("human")
+        return [HumanAsked(effect=effect, about="weakened", question=question, after=state.agent_launch)]
+    before = state.iterations[-1] if state.iterations else None
+    signature = "" if passed else signature_of(state.check_output, state.check_exit)
+    tree = current.saved.tree if current.saved is not None else None
+    known = _known_trees(state)
+    changed = tree is not None and (not known or tree != known[-1])
+    result_changed = before is not None and (before.passed, before.signature) != (passed, signature)
+    finished = IterationFinished(
+        iteration=current.number,
+        passed=passed,
+        score=score_of(state, current, passed=passed and not blocked),
+        progress=changed or result_changed or (before is None and passed),
+        failed=bool(current.agent_error),
+        error="" if passed else error_of(state, current),
+        signature=signature,
+        blocked=blocked,
+        moved_on=(tree is None or tree not in known) and (before is None or before.signature != signature),
+    )
+    evidence = () if passed else stuck_evidence(state, current, signature)
+    return [finished, StuckNoticed(evidence=evidence)] if evidence else [finished]
+
+
+def score_of(state: LoopState, current: Iteration, *, passed: bool) -> float:
+    """The agent's own estimate, else the share of tests that pass, else all or nothing; deleting tests raises no score."""
+    if current.reported_score is not None:
+        return current.reported_score
+    if passed:
+        return 100.0
+    ran, good = current.tests, current.tests_passed
+    known = max(ran or 0, state.tests_most or 0)
+    return round(100.0 * (good or 0) / known, 1) if known else 0.0
+
+
+def error_of(state: LoopState, current: Iteration) -> str:
+    """Why the iteration did not do it, in a line."""
+    said = last_line(state.check_output)
+    if state.spec.command is None:
+        return current.agent_error or said or "the agent does not say that it is done"
+    return said or (f"exit code {state.check_exit}" if state.check_exit is not None else current.agent_error)
+
+
+def weakened(state: LoopState) -> tuple[str, ...]:
+    """How the tests were made easier to pass, if they were."""
+    found = []
+    ran, most = state.current.tests if state.current is not None else None, state.tests_most
+    if ran is not None and most is not None and ran < most:
+        found.append(f"{ran} tests ran where {most} ran before")
+    gone = [change.path for change in state.changed if change.status == "D" and _TESTS.search(change.path)]
+    if gone:
+        found.append(f"test files were deleted: {_names(gone)}")
+    touched = [change.path for change in state.changed if is_protected(change.path, state.spec.protected)]
+    if touched:
+        found.append(f"protected files were changed: {_names(touched)}")
+    return tuple(found)
+
+
+def is_protected(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a path is, or lies below, one of the patterns."""
+    for pattern in patterns:
+        stem = pattern.rstrip("/")
+        if fnmatchcase(path, stem) or fnmatchcase(path, f"{stem}/*"):
+            return True
+    return False
+
+
+def stuck_evidence(state: LoopState, current: Iteration, signature: str) -> tuple[str, ...]:
+    """What says that the loop does not get on: the same error, no diff, a tree that was there before."""
+    found = []
+    recent = [one.signature for one in state.iterations[-(SAME_ERROR_TIMES - 1) :]]
+    enough = state.window + 1 >= SAME_ERROR_TIMES and len(recent) == SAME_ERROR_TIMES - 1
+    if signature and enough and all(one == signature for one in recent):
+        found.append(f"the same error {SAME_ERROR_TIMES} times: {last_line(state.check_output)}")
+    if current.saved is not None:
+        trees = _known_trees(state)
+        if trees and current.saved.tree == trees[-1]:
+            found.append(f"iteration {current.number} changed nothing")
+        elif current.saved.tree in trees:
+            found.append(f"iteration {current.number} went back to a tree that was there before")
+    if current.agent_error and state.failing + 1 >= SAME_ERROR_TIMES:
+        found.append(f"the agent failed {state.failing + 1} times in a row: {current.agent_error}")
+    return tuple(found)
+
+
+def _known_trees(state: LoopState) -> list[str]:
+    trees = [state.start.tree] if state.start is not None else []
+    return [*trees, *(one.saved.tree for one in state.iterations[-TREES_REMEMBERED:] if one.saved is not None)]
+
+
+def _names(paths: list[str]) -> str:
+    more = f" and {len(paths) - NAMES_SHOWN} more" if len(paths) > NAMES_SHOWN else ""
+    return ", ".join(paths[:NAMES_SHOWN]) + more

@@ -1,0 +1,107 @@
+"""Composes the prompt of an iteration from what the loop knows: pure text, at most PROMPT_CHARS_MAX characters.
+
+The task comes verbatim and is never cut; what a person or the loop itself has to say comes first; the diff gives way
+when there is too much.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent_orchestrator.systems.loop.state import LoopState
+
+PROMPT_CHARS_MAX = 60_000
+TRIED_SHOWN = 10
+_BACKTICKS = re.compile(r"`{3,}")
+
+
+def compose(state: LoopState, told: tuple[str, ...]) -> str:
+    """The prompt for the iteration at work."""
+    spec = state.spec
+    head = [*(_section("First of all", text) for text in told), *_notices(state)]
+    head.append(_section("Task", spec.task))
+    head.append(_section("When it is done", _criterion(state)))
+    tail = [*_tried(state), *_learnings(state), *_last_check(state)]
+    room = PROMPT_CHARS_MAX - sum(map(len, [*head, *tail])) - 500
+    return "\n".join([*head, *_diff(state, room), *tail, _frame(state)])
+
+
+def compose_confirmation(state: LoopState) -> str:
+    """The prompt for the agent that confirms a prose criterion."""
+    spec, current = state.spec, state.current
+    said = current.summary if current is not None else ""
+    ask = (
+        "Look at the working tree and judge whether the criterion is met. Change nothing. Answer with a JSON object at "
+        '$REPORT_PATH: {"status": "PASS" or "FAIL", "summary": "why"}.\n'
+    )
+    parts = [
+        _section("Task", spec.task),
+        _section("Criterion", spec.completion),
+        _section("What the agent says", said or "It says that the criterion is met."),
+        *_diff(state, PROMPT_CHARS_MAX - len(spec.task) - len(spec.completion) - 2_000),
+        ask,
+    ]
+    return "\n".join(parts)
+
+
+def _criterion(state: LoopState) -> str:
+    spec = state.spec
+    if spec.command is None:
+        return (
+            f"{spec.completion}\n\nWhen you are sure that this is so, say it in your report: "
+            '{"status": "OK", "done": true, "summary": "why you are sure"}. It will be confirmed by somebody else.'
+        )
+    return (
+        f"The command `{spec.command}` exits with 0 in this directory. It is run for you after you end; "
+        "saying that you are done ends nothing. Do not delete, skip or weaken tests."
+    )
+
+
+def _notices(state: LoopState) -> list[str]:
+    return [_section("Attention", "\n".join(f"- {text}" for text in state.notices))] if state.notices else []
+
+
+def _tried(state: LoopState) -> list[str]:
+    if not state.tried:
+        return []
+    lines = []
+    for one in state.tried[-TRIED_SHOWN:]:
+        files = "" if one.files_changed is None else f", {one.files_changed} files changed"
+        said = f": {one.summary}" if one.summary else ""
+        ended = "the check passed" if one.passed else f"the check failed: {one.error}" if one.error else "the check failed"
+        lines.append(f"- iteration {one.iteration}{said} ({ended}{files})")
+    return [_section("What was tried", "\n".join(lines))]
+
+
+def _learnings(state: LoopState) -> list[str]:
+    return [_section("Learned so far", "\n".join(f"- {text}" for text in state.learnings))] if state.learnings else []
+
+
+def _last_check(state: LoopState) -> list[str]:
+    if not state.check_output.strip():
+        return []
+    return [_section("What the last check said (its end)", _fenced(state.check_output))]
+
+
+def _diff(state: LoopState, room: int) -> list[str]:
+    if not state.diff or room < 500:
+        return []
+    text = state.diff if len(state.diff) <= room else state.diff[:room] + "\n… (cut)"
+    return [_section("What was changed since the start", _fenced(text, "diff"))]
+
+
+def _frame(state: LoopState) -> str:
+    return (
+        f"This is iteration {state.number} of at most {state.spec.max_iterations}. Work in the current directory. You may write "
+        'a report as a JSON object to $REPORT_PATH: {"status": "OK", "summary": "what you did", "quality_score": 0 to 100, '
+        '"learnings": [{"type": "…", "lesson": "what the next iteration should know"}]}.\n'
+    )
+
+
+def _section(title: str, text: str) -> str:
+    return f"## {title}\n\n{text.rstrip()}\n"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    fence = max((len(run) + 1 for run in _BACKTICKS.findall(text)), default=3) * "`"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

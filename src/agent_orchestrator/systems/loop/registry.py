@@ -1,0 +1,64 @@
+"""The documents over all loops of a repository: the registry, and the file that older tools expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agent_orchestrator.core.system import Document, ListedRun
+from agent_orchestrator.systems.loop.times import stamp
+from agent_orchestrator.systems.loop.transitions import ACTIVE
+
+REGISTRY = ".aiwg/ralph/registry.json"
+LEGACY = ".aiwg/ralph/current-loop.json"
+VERSION = "2.0.0"
+LOOPS_MAX = 4
+HEARTBEAT_S = 60.0
+STALE_S = 300.0
+"""A loop is active as long as its process lives; who reads only the file may give it up after this long."""
+
+
+def active_loops(runs: Sequence[ListedRun]) -> list[ListedRun]:
+    """Running, paused and completing loops, oldest first: these are listed and count."""
+    active = [run for run in runs if run.summary.facts.get("status") in ACTIVE]
+    return sorted(active, key=lambda run: (run.context.created_us, run.id))
+
+
+def overview(runs: Sequence[ListedRun], driven: Callable[[str], bool], now_us: int) -> list[Document]:
+    """registry.json, and current-loop.json where there is one and exactly one loop is active."""
+    listed = [_entry(run, now_us, driven=driven(run.id)) for run in active_loops(runs)]
+    body = {
+        "version": VERSION,
+        "max_concurrent_loops": LOOPS_MAX,
+        "active_loops": listed,
+        "last_updated": stamp(now_us),
+    }
+    documents = [Document(path=REGISTRY, body=body)]
+    if len(listed) == 1:
+        documents.append(Document(path=LEGACY, body=_legacy(listed[0]), only_over=True))
+    return documents
+
+
+def _entry(run: ListedRun, now_us: int, *, driven: bool) -> dict[str, Any]:
+    facts = run.summary.facts
+    return {
+        "loop_id": run.id,
+        "status": facts["status"],
+        "iteration": facts["iteration"],
+        "task": facts["task"],
+        "completion_criteria": facts["completion_criteria"],
+        "started_at": facts["started_at"],
+        "last_active": stamp(now_us if driven else run.updated_us),
+        "pid": facts["pid"] if driven else None,
+        "owner": facts["owner"],
+        "working_directory": facts["working_directory"],
+        "state_file": facts["state_file"],
+        "max_iterations": facts["max_iterations"],
+        "timeout_minutes": facts["timeout_minutes"],
+    }
+
+
+def _legacy(entry: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: entry[name] for name in ("loop_id", "status", "iteration", "task", "completion_criteria", "started_at")}
+    limits = {"max_iterations": entry["max_iterations"], "timeout_minutes": entry["timeout_minutes"]}
+    return {"version": VERSION, **kept, "last_updated": entry["last_active"], "pid": entry["pid"], "configuration": limits}

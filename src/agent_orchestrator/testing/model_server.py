@@ -1,0 +1,268 @@
+"""A scripted model on loopback, so that real agent CLIs can be run in tests without a model, a key or a network.
+
+A lane is a path: `server.lane("fix", [Write(…), Answer(…)])` gives the base URL of a model that does just that, one
+behaviour per call, the last one for ever. It speaks Anthropic messages and OpenAI responses, streamed and whole.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, cast
+
+import msgspec
+
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.testing.model_wire import Block, Events, message_events, message_whole, offered, response_events
+
+
+class Say(msgspec.Struct, frozen=True):
+    """Ends the turn with a text."""
+
+    text: str
+
+
+class Write(msgspec.Struct, frozen=True):
+    """Writes a file with the client's own tool."""
+
+    path: str
+    content: str
+
+
+class Shell(msgspec.Struct, frozen=True):
+    """Runs a command with the client's own tool."""
+
+    command: str
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """Ends the turn with a structured answer."""
+
+    report: dict[str, Any]
+
+
+class Refuse(msgspec.Struct, frozen=True):
+    """Answers with an HTTP error."""
+
+    status: int
+    message: str = "scripted"
+    retry_after_s: int | None = None
+    headers: dict[str, str] = {}
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """Begins a stream with text; then it is `malformed`, `cut` off, or `stalls`. `silent` never begins."""
+
+    how: str
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Waits until the lane is let go, and then does the other thing."""
+
+    then: Say | Write | Shell | Answer
+
+
+Behaviour = Say | Write | Shell | Answer | Refuse | Broken | Held
+
+_ERRORS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class Lane:
+    """What one client is told, and what it asked and was charged."""
+
+    def __init__(self, script: Sequence[Behaviour]) -> None:
+        self._script = list(script)
+        self._lock = threading.Lock()
+        self.let_go = threading.Event()
+        self.requests: list[dict[str, Any]] = []
+        self.charged = Usage(input_tokens=0, output_tokens=0, cache_read_tokens=0, cache_write_tokens=0)
+        """What complete answers on this lane cost in tokens, all together."""
+
+    def next(self, request: dict[str, Any]) -> tuple[Behaviour, int]:
+        """The behaviour for this call, and its number."""
+        with self._lock:
+            self.requests.append(request)
+            number = len(self.requests)
+            return self._script[min(number, len(self._script)) - 1], number
+
+    def charge(self, usage: Usage) -> None:
+        """Counts an answer that was given."""
+        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+        with self._lock:
+            sums = {name: (getattr(self.charged, name) or 0) + (getattr(usage, name) or 0) for name in names}
+            self.charged = msgspec.convert(sums, Usage)
+
+
+class ModelServer:
+    """Use it as a context manager; it listens on a free port of 127.0.0.1 and nowhere else."""
+
+    def __init__(self) -> None:
+        self.lanes: dict[str, Lane] = {}
+        self.closing = threading.Event()
+        self._http = _Http(self)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
+
+    def lane(self, name: str, script: Sequence[Behaviour]) -> str:
+        """The base URL of a model that behaves so."""
+        self.lanes[name] = Lane(script)
+        return f"http://127.0.0.1:{self._http.server_port}/{name}"
+
+    def __enter__(self) -> ModelServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closing.set()
+        for lane in self.lanes.values():
+            lane.let_go.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, model: ModelServer) -> None:
+        super().__init__(("127.0.0.1", 0), _Call)
+        self.model = model
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is none of our business."""
+
+
+class _Call(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "scripted-model"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the parent's
+        """Says nothing."""
+
+    def do_GET(self) -> None:
+        """There is nothing to get; some clients try a websocket first."""
+        self._send(426 if self.headers.get("upgrade") else 404, {"error": {"message": "nothing here"}})
+
+    def do_HEAD(self) -> None:
+        """As for GET."""
+        self._send(404, {})
+
+    def do_POST(self) -> None:
+        """One call of the model."""
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        path = self.path.split("?")[0]
+        model = cast(_Http, self.server).model
+        lane = model.lanes.get(path.split("/")[1])
+        if lane is None or not path.endswith(("/v1/messages", "/responses")):
+            self._send(404, {"error": {"message": f"no {path}"}})
+            return
+        request: dict[str, Any] = json.loads(body or b"{}")
+        behaviour, number = lane.next(request)
+        if isinstance(behaviour, Held):
+            lane.let_go.wait()
+            behaviour = behaviour.then
+        match behaviour:
+            case Refuse():
+                self._refuse(behaviour)
+            case Broken(how="silent"):
+                model.closing.wait()
+                self._hang_up()
+            case _:
+                self._answer(lane, request, behaviour, number, messages=path.endswith("/v1/messages"))
+
+    def _answer(self, lane: Lane, request: dict[str, Any], behaviour: Behaviour, number: int, *, messages: bool) -> None:
+        # Odd numbers, so that a sum that is right by accident is unlikely.
+        usage = Usage(input_tokens=1000 + 7 * number, output_tokens=31 + number, cache_read_tokens=503, cache_write_tokens=0)
+        if messages:
+            usage = msgspec.structs.replace(usage, cache_write_tokens=101)
+        block = _block(behaviour, offered(request))
+        broken = behaviour.how if isinstance(behaviour, Broken) else ""
+        if broken and not request.get("stream"):
+            self._hang_up()  # some clients ask again without a stream when one broke
+            return
+        if not request.get("stream"):
+            self._send(200, message_whole(request, block, usage))
+        elif not self._stream(
+            message_events(request, block, usage) if messages else response_events(request, block, usage), broken
+        ):
+            return
+        lane.charge(usage)
+
+    def _stream(self, events: Events, broken: str) -> bool:
+        """Whether all of it was said."""
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for event, said in events:
+            self._chunk(f"event: {event}\ndata: {json.dumps(said)}\n\n")
+            if broken and event in ("content_block_delta", "response.output_text.delta"):
+                self._break(event, broken)
+                return False
+        self._chunk("")
+        return True
+
+    def _break(self, event: str, how: str) -> None:
+        if how == "malformed":
+            self._chunk(f'event: {event}\ndata: {{"type":"{event}","ind\n\n')
+            self._chunk("")
+            return
+        if how == "stalls":
+            cast(_Http, self.server).model.closing.wait()
+        self._hang_up()
+
+    def _refuse(self, behaviour: Refuse) -> None:
+        kind = _ERRORS.get(behaviour.status, "overloaded_error" if behaviour.status == 529 else "api_error")
+        wait = dict(behaviour.headers)
+        if behaviour.retry_after_s is not None:
+            wait["retry-after"] = str(behaviour.retry_after_s)
+        self._send(behaviour.status, {"type": "error", "error": {"type": kind, "message": behaviour.message, "code": kind}}, wait)
+
+    def _send(self, status: int, document: dict[str, Any], headers: dict[str, str] | None = None) -> None:
+        data = json.dumps(document).encode()
+        self.send_response(status)
+        for name, value in {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _chunk(self, text: str) -> None:
+        data = text.encode()
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _block(behaviour: Behaviour, tools: dict[str, str]) -> Block:
+    """What the model says, in terms of the tools that this client offers."""
+    match behaviour:
+        case Write(path, content) if "Write" in tools:
+            return Block(tool="Write", values={"file_path": path, "content": content})
+        case Write(path, content) if tools.get("apply_patch") == "custom":
+            lines = "".join(f"+{line}\n" for line in content.splitlines())
+            return Block(tool="apply_patch", text=f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch", custom=True)
+        case Write(path, content):
+            return _shell(f"cat > '{path}' <<'END'\n{content}\nEND", tools)
+        case Shell(command):
+            return _shell(command, tools)
+        case Answer(report) if "StructuredOutput" in tools:
+            return Block(tool="StructuredOutput", values=report)
+        case Answer(report):
+            return Block(text=json.dumps(report))
+        case Say(text):
+            return Block(text=text)
+    return Block(text="It begins well, and then")
+
+
+def _shell(command: str, tools: dict[str, str]) -> Block:
+    if "Bash" in tools:
+        return Block(tool="Bash", values={"command": command, "description": "scripted"})
+    return Block(tool="exec_command", values={"cmd": command})

@@ -1,0 +1,37 @@
+"""Where the clients are not installed these tests are skipped, with the reason."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_orchestrator.testing.model_server import ModelServer
+from tests.clients.rig import BINARIES, Rig, binary
+
+
+def missing() -> str | None:
+    """Why the clients cannot be run, or None."""
+    if os.environ.get("CLIENTS") == "0":
+        return "the real clients were left out (CLIENTS=0)"
+    if all(binary(client) for client in BINARIES):
+        return None
+    if shutil.which("npm") is None:
+        return "npm was not found, so that the real clients could not be installed"
+    return "the real clients are not installed; `make clients` does it"
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def rig(tmp_path: Path, model: ModelServer) -> Rig:
+    if (why := missing()) is not None:
+        pytest.skip(why)
+    return Rig(tmp_path, model)

@@ -1,0 +1,192 @@
+"""Runs with the real `claude` and `codex`, as `make test` installed them, and a scripted model instead of a real one.
+
+Nothing of the environment of whoever runs the tests reaches a client: PATH is the system's, HOME is new, keys are
+dummies and the model is on 127.0.0.1. A client that is installed on the machine is never used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.starting import start_workflow
+from agent_orchestrator.config import load_agents, load_settings
+from agent_orchestrator.control.workflow import WorkflowOptions, prepare
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.journal import decode_events
+from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.events import AgentFinished
+from agent_orchestrator.testing.model_server import Behaviour, Lane, ModelServer
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTALLED = ROOT / ".cache" / "clients" / "node_modules"
+PATIENCE_S = 60.0
+
+BINARIES = {"claude": "@anthropic-ai/claude-code-*/claude", "codex": "@openai/codex-*/vendor/*/bin/codex"}
+MODELS = {"claude": "claude-sonnet-4-5", "codex": "gpt-5.5"}
+COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+ONE_STEP = "name: one\nsteps:\n  - {id: work, agent: coder, prompt: prompt.md}\n"
+
+
+def binary(client: str) -> Path | None:
+    """The client's own program, whatever npm did with its launcher."""
+    return next(iter(sorted(INSTALLED.glob(BINARIES[client]))), None)
+
+
+def report(**fields: Any) -> dict[str, Any]:
+    """A structured answer: every field is there."""
+    empty = dict.fromkeys(("artifacts", "metrics", "logs", "files_modified", "learnings"))
+    return {"status": "COMPLETED", "summary": "done", **empty, **fields}
+
+
+class Rig:
+    """A repository with a configuration that sends every client to the scripted model."""
+
+    def __init__(self, folder: Path, model: ModelServer) -> None:
+        self.model = model
+        self.repo, self.home = folder / "repo", folder / "home"
+        for made in (self.repo, self.home / ".codex"):
+            made.mkdir(parents=True)
+        self.environ = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "TERM": "dumb",
+            "LANG": "C.UTF-8",
+            "TMPDIR": str(folder),
+            # Whatever a client would like to talk to beside its model is refused: nothing leaves the machine.
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1",
+            "ANTHROPIC_API_KEY": "sk-ant-dummy-key-of-a-test",
+            "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy-token-of-a-test",
+            "SCRIPTED_KEY": "dummy-key-of-a-test",
+        }
+        subprocess.run(["git", "init", "-q", str(self.repo)], check=True, env=self.environ)
+        (self.repo / "prompt.md").write_text("Write the file.\n")
+        self.workflow(ONE_STEP)
+        self._tables: dict[str, list[str]] = {}
+
+    def workflow(self, text: str) -> None:
+        """What will be run."""
+        (self.repo / "workflow.yaml").write_text(text)
+
+    def lane(self, client: str, script: Sequence[Behaviour], *more: str) -> Lane:
+        """From now on the client's model behaves so; `more` are lines of its settings."""
+        lane = f"{self.repo.parent.name}-{client}"
+        url = self.model.lane(lane, script)
+        lines = [f'binary = "{binary(client)}"', f'model = "{MODELS[client]}"', *more]
+        if client == "claude":
+            quiet = 'CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1"'
+            lines += ['pass_env = ["ANTHROPIC_API_KEY"]', f'env = {{ ANTHROPIC_BASE_URL = "{url}", {quiet} }}']
+        else:
+            provider = (
+                f'model_providers.scripted={{name="scripted",base_url="{url}/v1",env_key="SCRIPTED_KEY",wire_api="responses",'
+                "request_max_retries=0,stream_max_retries=0}"
+            )
+            words = ["-c", "analytics.enabled=false", "--disable", "plugins", "-c", 'model_provider="scripted"', "-c", provider]
+            own: list[str] = next((json.loads(line.partition("=")[2]) for line in more if line.startswith("args")), [])
+            lines = [line for line in lines if not line.startswith("args")]
+            lines += ['pass_env = ["SCRIPTED_KEY"]', f"args = {json.dumps([*words, *own])}"]
+        self._tables[client] = lines
+        text = "\n".join(f"[agents.{name}]\n" + "\n".join(lines) + "\n" for name, lines in self._tables.items())
+        (self.repo / ".orc.toml").write_text(text)
+        return self.model.lanes[lane]
+
+    def run(self, **options: Any) -> tuple[Summary, str]:
+        """Runs the workflow in this process to its end."""
+        with self.orchestrator() as orchestrator:
+            settings = orchestrator.settings
+            given = WorkflowOptions(workflow=str(self.repo / "workflow.yaml"), **{"max_attempts": 1, **options})
+            prepared = prepare(given, self.repo, settings.environ, load_agents(settings))
+            run = start_workflow(orchestrator, prepared)
+            owner = orchestrator.own(run.id)
+            try:
+                return orchestrator.drive(run, Silent(), lambda driver: True), run.id
+            finally:
+                owner.release()
+
+    def orchestrator(self) -> Orchestrator:
+        return Orchestrator(settings=load_settings(str(self.repo), self.environ))
+
+    def steps(self, run: str) -> dict[str, Any]:
+        """What `orc show --json` says about the steps beyond the state file."""
+        with self.orchestrator() as orchestrator:
+            folded = orchestrator.fold(orchestrator.find(run))
+            details: dict[str, Any] = folded.system.details(folded.state)["steps"]
+            return details
+
+    def launches(self, run: str, step: str = "work") -> list[dict[str, Any]]:
+        """The step's agent launches, oldest first."""
+        found: list[dict[str, Any]] = self.steps(run)[step]["launches"]
+        return found
+
+    def failures(self, run: str) -> list[Failure]:
+        """Why launches failed, as the journal has it."""
+        with self.orchestrator() as orchestrator:
+            rows = orchestrator.store.rows(run)
+            events = [event for _, _, body in rows for event in decode_events(WORKFLOW, body)]
+        return [event.failure for event in events if isinstance(event, AgentFinished) and event.failure is not None]
+
+    def state(self, run: str) -> dict[str, Any]:
+        """The state file."""
+        read: dict[str, Any] = json.loads((self.repo / ".agents" / "runs" / run / "run_state.json").read_text())
+        return read
+
+    def usage(self, run: str, agent: str | None = None) -> list[Usage]:
+        """The ledger's lines of a run."""
+        with self.orchestrator() as orchestrator:
+            return [row.usage for row in orchestrator.store.usage(run) if agent in (None, row.agent)]
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """An `orc` process with nothing of our environment."""
+        command = [sys.executable, "-m", "agent_orchestrator.cli", *arguments, "--repo", str(self.repo)]
+        environ = {**self.environ, "PYTHONPATH": str(ROOT / "src")}
+        return subprocess.Popen(command, env=environ, cwd=self.repo, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def orc(self, *arguments: str, code: int = 0) -> str:
+        """The same, to its end."""
+        process = self.start(*arguments)
+        said, _ = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == code, said
+        return said
+
+
+def counts(usages: Sequence[Usage]) -> dict[str, int]:
+    """What they add up to."""
+    return {name: sum(getattr(usage, name) or 0 for usage in usages) for name in COUNTED}
+
+
+def charged(lane: Lane) -> dict[str, int]:
+    """What the scripted model put on the bill."""
+    return counts([lane.charged])
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Waits for something that another process does."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end_s, "it never happened"
+        time.sleep(0.02)
+
+
+def clients_of(folder: Path) -> list[int]:
+    """Processes of clients that work in a repository, by their working directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and INSTALLED in (entry / "exe").readlink().parents:
+                found += [int(entry.name)] if (entry / "cwd").readlink() == folder else []
+        except OSError:
+            continue
+    return [pid for pid in found if pid != os.getpid()]

@@ -1,0 +1,100 @@
+"""Every way in which a real client's work can go ends in the right typed outcome, and never in a false success."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from agent_orchestrator.core.failure import DETERMINISTIC, FailureKind
+from agent_orchestrator.testing.model_server import Answer, Behaviour, Broken, Refuse, Say, Shell, Write
+from tests.clients.rig import Rig, charged, counts, report
+
+CLIENTS = ("claude", "codex")
+
+
+class Case(NamedTuple):
+    """What the model does, the client's settings, and what must come of it."""
+
+    script: list[Behaviour]
+    kind: str
+    settings: tuple[str, ...] = ()
+
+
+BOTH = {
+    "401": Case([Refuse(401)], "auth"),
+    "429 short": Case([Refuse(429, retry_after_s=1)], "rate_limited"),
+    "429 long": Case([Refuse(429, retry_after_s=3600)], "rate_limited"),
+    "529": Case([Refuse(529)], "overloaded"),
+    "500": Case([Refuse(500)], "overloaded"),
+    "400": Case([Refuse(400, "no such thing")], "spec"),
+    "malformed": Case([Broken("malformed")], "overloaded"),
+    "cut": Case([Broken("cut")], "overloaded"),
+    "bad flag": Case([Say("never asked")], "launch", ('args = ["--no-such-flag"]',)),
+    "no report": Case([Say("All done, trust me.")], "report_missing"),
+    "another report": Case([Answer(report(status="WONDERFUL"))], "report_invalid"),
+    "reported failure": Case([Answer(report(status="FAILED", summary="it is too hard"))], "reported"),
+}
+OWN = {
+    ("claude", "too long"): Case([Refuse(400, "prompt is too long: 215000 tokens > 200000 maximum")], "prompt_too_long"),
+    ("claude", "no credit"): Case([Refuse(400, "Your credit balance is too low to access the Anthropic API.")], "auth"),
+    ("claude", "denied"): Case([Write("/etc/orc-test", "no"), Answer(report())], "denied"),
+    ("claude", "max turns"): Case([Shell("echo 1")], "agent_limit", ("max_turns = 2",)),
+    ("claude", "budget"): Case([Shell("echo 1")], "agent_limit", ('args = ["--max-budget-usd", "0.005"]',)),
+    ("codex", "too long"): Case([Refuse(400, "context_length_exceeded")], "prompt_too_long"),
+    ("codex", "denied"): Case([Write("no.txt", "no"), Answer(report())], "denied", ('permission_mode = "read-only"',)),
+}
+CASES = {**{(client, name): case for client in CLIENTS for name, case in BOTH.items()}, **OWN}
+
+
+@pytest.mark.parametrize(("client", "name"), list(CASES))
+def test_a_run_that_goes_wrong_says_how(client: str, name: str, rig: Rig) -> None:
+    case = CASES[client, name]
+    lane = rig.lane(client, case.script, *case.settings)
+    summary, run = rig.run(agent=client)
+    (launch,) = rig.launches(run)
+    assert (launch["failure"], summary.status) == (case.kind, "failed"), rig.state(run)
+    assert rig.state(run)["steps"]["work"]["last_error"]
+    assert (FailureKind(case.kind) in DETERMINISTIC) == (case.kind in {"auth", "spec", "launch", "prompt_too_long", "denied"})
+    known = [usage for usage in rig.usage(run) if usage.input_tokens is not None]
+    if not any(isinstance(behaviour, Broken) for behaviour in case.script):  # what a broken answer costs is anybody's guess
+        assert counts(known) == charged(lane)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_stream_that_breaks_once_is_mended_by_another_attempt(client: str, rig: Rig) -> None:
+    rig.lane(client, [Broken("cut"), Write("hello.txt", "hi"), Answer(report())])
+    summary, run = rig.run(agent=client, max_attempts=2)
+    assert summary.status == "completed", rig.state(run)
+    assert (rig.repo / "hello.txt").read_text().strip() == "hi"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("how", ["silent", "stalls"])
+def test_a_model_that_falls_silent_is_not_waited_for(client: str, how: str, rig: Rig) -> None:
+    rig.lane(client, [Broken(how)])
+    _, run = rig.run(agent=client, idle_timeout="4s")
+    (launch,) = rig.launches(run)
+    assert launch["failure"] == "idle"
+    assert launch["session"]
+    (usage,) = rig.usage(run)
+    assert (usage.input_tokens, usage.cost_usd) == (None, None)
+
+
+def test_a_limit_of_the_account_says_until_when(rig: Rig) -> None:
+    resets_s = 4_000_000_000
+    limit = {f"anthropic-ratelimit-unified-{name}": "rejected" for name in ("status", "5h-status")}
+    limit |= {f"anthropic-ratelimit-unified-{name}": str(resets_s) for name in ("reset", "5h-reset")}
+    rig.lane("claude", [Refuse(429, headers={**limit, "anthropic-ratelimit-unified-representative-claim": "five_hour"})])
+    config = rig.repo / ".orc.toml"
+    config.write_text(config.read_text().replace("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"))
+    _, run = rig.run(agent="claude")
+    (failure,) = rig.failures(run)
+    assert (failure.kind, failure.retry_at_us) == (FailureKind.RATE_LIMITED, resets_s * 1_000_000)
+
+
+def test_a_refused_tool_is_only_a_warning_where_that_is_wanted(rig: Rig) -> None:
+    rig.lane("claude", [Write("/etc/orc-test", "no"), Answer(report())], 'denials = "warn"')
+    summary, run = rig.run(agent="claude")
+    assert summary.status == "completed"
+    assert "was refused the tool Write (/etc/orc-test)" in rig.steps(run)["work"]["warnings"][0]

@@ -1,0 +1,62 @@
+"""Records journals of this version from the transcripts: `python -m tests.journals.record`, once, before a release.
+
+A recorded journal is never written again: later versions must fold it to the same print-outs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.events import CameLate, TakenUp
+from agent_orchestrator.version import __version__
+from tests.scenarios.test_scenarios import SCENARIOS, Stage
+
+HERE = Path(__file__).parent
+
+
+class Recorded(msgspec.Struct):
+    """A run as a version left it, and what it printed."""
+
+    system: str
+    spec: Any
+    context: Any
+    rows: list[tuple[int, list[Any]]]
+    documents: dict[str, Any]
+
+
+def record(path: Path) -> Recorded:
+    stage = Stage()
+    for block in path.read_text("utf-8").split("\n\n\n"):
+        stage.perform(block.partition("\n----")[0].strip("\n"))
+    world = stage.world
+    assert world is not None
+    drawn = [
+        (at_us, [event for event, _ in group]) for at_us, group in itertools.groupby(world.journal, key=lambda entry: entry[1])
+    ]
+    first_us = drawn[0][0]
+    rows: list[tuple[int, list[Any]]] = [
+        drawn[0],
+        (first_us, [TakenUp(boot="b", host="h", pid=1, version=__version__)]),
+        *drawn[1:],
+        (drawn[-1][0], [CameLate(effect=f"{world.context.run}/gone/i0.a1.l1.agent")]),
+    ]
+    system = world.system
+    documents = {one.path: msgspec.to_builtins(one.body) for one in system.documents(world.state, world.now_us)}
+    return Recorded(system.name, msgspec.to_builtins(world.spec), msgspec.to_builtins(world.context), rows, documents)
+
+
+def main() -> None:
+    folder = HERE / __version__
+    folder.mkdir(exist_ok=True)
+    for path in SCENARIOS:
+        target = folder / f"{path.stem}.json"
+        if not target.exists():
+            target.write_bytes(msgspec.json.format(msgspec.json.encode(record(path)), indent=1) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

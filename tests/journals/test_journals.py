@@ -1,0 +1,61 @@
+"""Journals of every released version are folded for ever, to what they meant when they were written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.engine.journal import fold
+from agent_orchestrator.store.memory import MemoryStore
+from agent_orchestrator.store.port import Append, NewRun
+from agent_orchestrator.systems import SYSTEMS, find_system
+from tests.journals.record import Recorded
+
+JOURNALS = sorted(Path(__file__).parent.glob("*/*.json"))
+
+
+def read(path: Path) -> Recorded:
+    return msgspec.json.decode(path.read_bytes(), type=Recorded)
+
+
+@pytest.mark.parametrize("path", JOURNALS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_recorded_journal_means_what_it_meant(path: Path) -> None:
+    recorded = read(path)
+    context = msgspec.convert(recorded.context, Context)
+    store, run = MemoryStore(), context.run
+    bodies = [msgspec.json.encode(events) for _, events in recorded.rows]
+    appends = [
+        Append(run=run, expected_seq=seq, at_us=at_us, body=body)
+        for seq, ((at_us, _), body) in enumerate(zip(recorded.rows, bodies, strict=True))
+    ]
+    new = NewRun(
+        system=recorded.system,
+        name="recorded",
+        context=context,
+        spec=msgspec.json.encode(recorded.spec),
+        summary=Summary(status="running"),
+    )
+    store.create(new, appends[0])
+    assert [store.append([part]) for part in appends[1:]] == [[None]] * len(appends[1:])
+    stored = store.run(run)
+    assert stored is not None
+    system = find_system(recorded.system)
+    folded = fold(store, system, stored)
+    printed = {one.path: msgspec.to_builtins(one.body) for one in system.documents(folded.state, folded.at_us)}
+    assert printed == recorded.documents
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_event_a_system_can_write_is_in_a_recorded_journal(name: str) -> None:
+    known = {event.__struct_config__.tag for event in get_args(find_system(name).event_type)}
+    seen = {_tag(event) for path in JOURNALS for _, events in read(path).rows for event in events if read(path).system == name}
+    assert known - seen == set()
+
+
+def _tag(event: Any) -> Any:
+    return event["event"]

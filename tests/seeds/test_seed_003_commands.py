@@ -1,0 +1,73 @@
+"""Seed 003: its command lines, its registry and its legacy file, on real loops."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.loop_rig import LoopRig, loop_of
+from tests.acceptance.rig import wait_until
+
+
+@pytest.fixture
+def rig(repo: Path) -> LoopRig:
+    return LoopRig(repo)
+
+
+def test_the_four_command_lines_work_verbatim(rig: LoopRig) -> None:
+    """003:361–376: ralph-status, ralph-pause, ralph-resume, ralph-abort with a loop id."""
+    rig.do("echo $ITERATION > n")
+    rig.hold(1)
+    running = rig.start_loop()
+    loop = loop_of(running)
+    running.wait_for("iteration 1 started")
+    assert f"loop {loop}  running" in rig.aiwg("ralph-status", loop).out
+    assert rig.aiwg("ralph-pause", loop).code == 0
+    rig.open("go")
+    assert running.end().code == 130
+    assert rig.state(loop)["status"] == "paused"
+    (rig.side / "go").unlink()
+    rig.hold(2)
+    resumed = rig.aiwg("ralph-resume", loop, "--detach")
+    assert resumed.code == 0, resumed
+    wait_until(lambda: len(rig.launches()) == 2)
+    assert rig.state(loop)["status"] == "running"
+    assert rig.aiwg("ralph-abort", loop).code == 0
+    wait_until(lambda: rig.state(loop)["status"] == "aborted")
+    assert rig.registry()["active_loops"] == []
+
+
+def test_the_registry_lists_an_active_loop_with_its_state_file(rig: LoopRig) -> None:
+    """003:30, 262, 274, 286, 301, with the contract's fields."""
+    rig.do("touch done")
+    rig.hold()
+    running = rig.start_loop("--timeout", "60")
+    loop = loop_of(running)
+    wait_until(lambda: rig.launches())
+    registry = rig.registry()
+    assert (registry["version"], registry["max_concurrent_loops"]) == ("2.0.0", 4)
+    (entry,) = registry["active_loops"]
+    assert list(entry) == [
+        *("loop_id", "status", "iteration", "task", "completion_criteria", "started_at", "last_active", "pid", "owner"),
+        *("working_directory", "state_file", "max_iterations", "timeout_minutes"),
+    ]
+    assert (entry["loop_id"], entry["status"], entry["pid"]) == (loop, "running", running.process.pid)
+    assert (entry["working_directory"], entry["timeout_minutes"]) == (".", 60)
+    assert json.loads((rig.repo / entry["state_file"]).read_text())["loop_id"] == loop
+    rig.open("go")
+    assert running.end().code == 0
+
+
+def test_the_legacy_file_is_converted_to_a_state_file_and_kept(rig: LoopRig) -> None:
+    """003:378–387."""
+    rig.ralph.mkdir(parents=True)
+    legacy = rig.ralph / "current-loop.json"
+    old = {"loop_id": "ralph-old-work-0badcafe", "task": "old work", "completion_criteria": "make test", "iteration": 2}
+    legacy.write_text(json.dumps({**old, "status": "paused", "maxIterations": 9}))
+    assert rig.aiwg("ralph-status").code == 0
+    state = rig.state("ralph-old-work-0badcafe")
+    assert (state["iteration"], state["status"], state["configuration"]["max_iterations"]) == (2, "paused", 9)
+    kept = json.loads(legacy.read_text())
+    assert (kept["loop_id"], kept["status"]) == ("ralph-old-work-0badcafe", "paused")

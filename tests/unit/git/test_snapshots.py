@@ -1,0 +1,120 @@
+"""Trees under refs: made without touching the user's index, the same when repeated, brought back without losing anything."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from agent_orchestrator.core.effects import Checkpoint
+from agent_orchestrator.git.checkpoint import take_checkpoint
+from agent_orchestrator.git.snapshots import commit_on_branch, delete_refs, is_clean, list_changes, restore, save
+
+AT_US = 1_750_000_000_000_000
+REF = "refs/orc/x/1"
+
+
+def git(repo: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=repo, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_snapshot_has_untracked_files_and_leaves_index_branch_and_files_alone(repo: Path, tmp_path: Path) -> None:
+    (repo / "README.md").write_text("staged\n")
+    git(repo, "add", "README.md")
+    (repo / "README.md").write_text("edited\n")
+    (repo / "new.txt").write_text("new\n")
+    (repo / ".gitignore").write_text("secret\n")
+    (repo / "secret").write_text("s\n")
+    for ours in (".agents", ".aiwg"):
+        (repo / ours).mkdir()
+        (repo / ours / "state.json").write_text("{}")
+    before = git(repo, "status", "--porcelain"), git(repo, "rev-parse", "HEAD"), git(repo, "diff", "--cached")
+    saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    assert git(repo, "ls-tree", "-r", "--name-only", saved.commit).split() == [".gitignore", "README.md", "new.txt"]
+    assert git(repo, "show", f"{REF}:README.md") == "edited"
+    assert (git(repo, "status", "--porcelain"), git(repo, "rev-parse", "HEAD"), git(repo, "diff", "--cached")) == before
+
+
+def test_repeated_it_is_the_same_commit(repo: Path, tmp_path: Path) -> None:
+    (repo / "a").write_text("a")
+    first = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    git(repo, "update-ref", "-d", REF)
+    assert save(repo, tmp_path / "scratch", REF, "m", AT_US) == first
+    (repo / "a").write_text("later")
+    assert save(repo, tmp_path / "scratch", REF, "m", AT_US) == first, "what was saved under this message stays"
+
+
+def test_a_checkpoint_counts_from_the_last_and_lists_from_the_start(repo: Path, tmp_path: Path) -> None:
+    start = save(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
+    (repo / "one").write_text("1\n")
+    one = save(repo, tmp_path / "scratch", REF, "one", AT_US)
+    (repo / "two").write_text("2\n2\n")
+    (repo / "README.md").unlink()
+    effect = Checkpoint(
+        id="x/loop/i2.a1.l1.save",
+        unit="loop",
+        ref="refs/orc/x/2",
+        message="two",
+        at_us=AT_US,
+        since=one.commit,
+        start=start.commit,
+    )
+    ended = take_checkpoint(repo, tmp_path / "scratch", effect)
+    assert (ended.files_changed, ended.lines_added, ended.lines_removed) == (2, 2, 1)
+    assert [(change.status, change.path) for change in ended.changed] == [("D", "README.md"), ("A", "one"), ("A", "two")]
+    assert "+2" in ended.diff
+
+
+def test_without_git_a_checkpoint_says_so(tmp_path: Path) -> None:
+    effect = Checkpoint(id="x/loop/i1.a1.l1.save", unit="loop", ref=REF, message="m", at_us=AT_US)
+    assert "not in a git repository" in take_checkpoint(tmp_path, tmp_path / "scratch", effect).unavailable
+
+
+def test_a_repository_without_a_commit_can_be_saved(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "a").write_text("a\n")
+    effect = Checkpoint(id="x/loop/i1.a1.l1.save", unit="loop", ref=REF, message="m", at_us=AT_US)
+    ended = take_checkpoint(tmp_path, tmp_path.parent / "scratch", effect)
+    assert [change.path for change in ended.changed] == ["a"]
+    assert ended.head is None
+
+
+def test_a_commit_on_the_branch_is_made_once_and_only_when_something_changed(repo: Path, tmp_path: Path) -> None:
+    saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    assert commit_on_branch(repo, saved.tree, "nothing", AT_US) is None
+    (repo / "a").write_text("a\n")
+    saved = save(repo, tmp_path / "scratch", "refs/orc/x/2", "m2", AT_US)
+    made = commit_on_branch(repo, saved.tree, "Write a\n\nLoop-Iteration: 1\n", AT_US)
+    assert commit_on_branch(repo, saved.tree, "Write a\n\nLoop-Iteration: 1\n", AT_US) == made
+    assert git(repo, "log", "--format=%s") == "Write a\nFirst"
+    assert is_clean(repo)
+
+
+def test_restoring_brings_back_every_file_and_keeps_what_was_there(repo: Path, tmp_path: Path) -> None:
+    (repo / "mine").write_text("uncommitted\n")
+    start = save(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
+    (repo / "mine").unlink()
+    (repo / "README.md").write_text("changed\n")
+    (repo / "folder").mkdir()
+    (repo / "folder" / "new").write_text("new\n")
+    kept = restore(repo, tmp_path / "scratch", start.commit, "refs/orc/x/reverted", "kept", AT_US)
+    assert (repo / "mine").read_text() == "uncommitted\n"
+    assert (repo / "README.md").read_text() == "A repository to work on.\n"
+    assert not (repo / "folder").exists()
+    assert git(repo, "show", f"{kept}:folder/new") == "new"
+    assert list_changes(repo, start.commit, kept) != ()
+
+
+def test_reverting_again_keeps_the_new_work_too(repo: Path, tmp_path: Path) -> None:
+    start = save(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
+    kept = []
+    for text in ("one", "two"):
+        (repo / "work").write_text(text)
+        kept.append(restore(repo, tmp_path / "scratch", start.commit, "refs/orc/x/reverted", "kept", AT_US))
+    assert [git(repo, "show", f"{ref}:work") for ref in kept] == ["one", "two"]
+
+
+def test_refs_of_a_loop_are_forgotten_together(repo: Path, tmp_path: Path) -> None:
+    save(repo, tmp_path / "scratch", "refs/orc/x/1", "m", AT_US)
+    save(repo, tmp_path / "scratch", "refs/orc/xy/1", "m", AT_US)
+    delete_refs(repo, "refs/orc/x/")
+    assert git(repo, "for-each-ref", "--format=%(refname)", "refs/orc/") == "refs/orc/xy/1"

@@ -1,0 +1,115 @@
+"""How an iteration is judged: tests counted, errors compared, scores, the best one, checkpoints kept."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from agent_orchestrator.systems.loop.judging import count_tests, is_protected, signature_of
+from tests.scenarios.loop_world import LOOP_RUN, UNIT, LoopWorld
+
+
+@pytest.mark.parametrize(
+    ("output", "counted"),
+    [
+        ("===== 3 failed, 9 passed, 1 skipped in 0.12s =====", (12, 9)),
+        ("5 passed in 0.01s", (5, 5)),
+        ("1 passed in 0.1s\n===== 2 errors in 0.5s =====", (2, 0)),
+        ("Ran 4 tests in 0.001s\n\nFAILED (failures=1, errors=1)", (4, 2)),
+        ("Ran 4 tests in 0.001s\n\nOK (skipped=3)", (1, 1)),
+        ("Ran 1 test in 0.001s\n\nOK", (1, 1)),
+        ("Tests:       1 failed, 2 skipped, 5 passed, 8 total", (6, 5)),
+        ("test result: ok. 7 passed; 0 failed; 1 ignored;\ntest result: FAILED. 1 passed; 2 failed; 0 ignored;", (10, 8)),
+        ("Found 12 errors", None),
+        ("", None),
+    ],
+)
+def test_tests_are_counted_by_the_last_words_of_known_runners(output: str, counted: tuple[int, int] | None) -> None:
+    assert count_tests(output) == counted
+
+
+def test_an_error_is_the_same_though_times_and_addresses_differ() -> None:
+    first = "2025-01-15T14:30:00Z FAILED at 0xdeadbeef in 0.12s (/tmp/a1/x)"
+    assert signature_of(first, 1) == signature_of("2026-02-02T21:00:00Z FAILED at 0xbeef in 3.4s (/tmp/b2/y)", 1)
+    assert signature_of("Found 12 errors", 1) != signature_of("Found 8 errors", 1)
+    assert signature_of("x", 1) != signature_of("x", 2)
+    assert signature_of("\n", 1) == ""
+
+
+def test_a_protected_path_is_a_file_a_folder_or_a_pattern() -> None:
+    patterns = ("tests/", "docs/*.md", "Makefile")
+    assert all(is_protected(path, patterns) for path in ("tests/a.py", "tests/b/c.py", "docs/x.md", "Makefile"))
+    assert not any(is_protected(path, patterns) for path in ("src/tests.py", "docs", "makefile"))
+
+
+def test_an_iteration_that_deletes_tests_is_not_the_best_one() -> None:
+    world = LoopWorld()
+    world.begin(tail="1 failed, 9 passed in 0.1s")
+    world.iterate(tail="1 failed, 9 passed in 0.1s")
+    world.iterate(exit_code=0, tail="1 passed in 0.1s")
+    assert [one.score for one in world.state.iterations] == [90.0, 10.0]
+    assert world.state.best.number == 1
+
+
+def test_the_newest_five_checkpoints_stay_and_the_best_one() -> None:
+    world = LoopWorld()
+    world.begin()
+    for number in range(1, 10):
+        world.iterate(tail=f"error {number}", report={"quality_score": 90 if number == 2 else 10})
+    paths = [document.path for document in world.system.documents(world.state, 0)]
+    kept = [int(path[-11:-8]) for path in paths if path.endswith(".gz")]
+    assert kept == [2, 5, 6, 7, 8, 9]
+
+
+def test_a_checkpoint_says_what_was_changed_and_is_the_same_bytes_again() -> None:
+    world = LoopWorld(checkpoint_interval=2)
+    world.begin()
+    world.iterate(tail="a")
+    assert world.state.checkpoints == {}
+    world.iterate(tail="b", changed="src/a.py", deleted="old.py")
+    packed = world.state.checkpoints[2]
+    assert world.folded().checkpoints[2] == packed
+    document = json.loads(gzip.decompress(packed))
+    assert list(document) == ["checkpoint_id", "workflow_id", "loop_id", "created_at", "trigger", "state", "metadata"]
+    assert document["state"]["artifacts"] == [
+        {"path": "old.py", "hash": "", "status": "deleted"},
+        {"path": "src/a.py", "hash": "b10b", "status": "modified"},
+    ]
+    assert document["loop_id"] == LOOP_RUN
+    assert list(document["metadata"]) == ["size_bytes", "compression", "retention_days", "schema_version"]
+
+
+def test_steering_is_told_again_when_the_launch_was_interrupted() -> None:
+    from agent_orchestrator.core.failure import FailureKind
+    from agent_orchestrator.core.inputs import Instruct, Pause, Resume
+    from tests.scenarios.world import failing
+
+    world = LoopWorld()
+    world.begin()
+    world.tell(Instruct(id="s", what="steer", values={"text": "look left"}))
+    world.iterate()
+    assert world.prompt.startswith("## First of all\n\nlook left")
+    world.tell(Pause(id="p", now=True))
+    world.agent(UNIT, failure=failing(FailureKind.STOPPED))
+    world.tell(Resume(id="r"))
+    assert world.prompt.startswith("## First of all\n\nlook left")
+    world.iterate(tail="other")
+    assert "look left" not in world.prompt
+
+
+def test_a_prompt_keeps_to_its_size_and_the_task_stays_whole() -> None:
+    from agent_orchestrator.core.inputs import CheckpointEnded
+    from agent_orchestrator.systems.loop.prompts import PROMPT_CHARS_MAX
+
+    task = "do it well. " * 4_000
+    world = LoopWorld(task=task)
+    world.begin(tail="x" * 2_000)
+    world.agent(UNIT, {"summary": "s" * 2_000})
+    effect = world.doing(UNIT)
+    world.tell(CheckpointEnded(effect=effect.id, commit="c", tree="t", diff="+line\n" * 5_000))
+    world.check_end(UNIT, 1, tail="y" * 2_000)
+    assert task.rstrip() in world.prompt
+    assert "… (cut)" in world.prompt
+    assert len(world.prompt) <= PROMPT_CHARS_MAX
