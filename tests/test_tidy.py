@@ -23,6 +23,7 @@ CATCHES_EVERYTHING = {
 IMPORTS_LATE = {
     f"{SRC}/surfaces/cli/": "a command pays only for what it uses: `orc status` imports neither asyncio nor rich",
     f"{SRC}/cli.py": "the same program as surfaces/cli",
+    f"{SRC}/config.py": "configuration files are read when agents are chosen: looking must stay instant",
     f"{SRC}/agents/__init__.py": "an adapter is loaded when it is chosen",
     f"{SRC}/systems/__init__.py": "a system is loaded when a run of it is",
     f"{SRC}/api/orchestrator.py": "only driving needs an event loop: looking must stay instant",

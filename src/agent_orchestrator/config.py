@@ -7,15 +7,17 @@ known is an error: a setting that is misspelled must not be silently ignored.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_orchestrator.agents.options import AgentSettings, read_settings
 from agent_orchestrator.errors import MissingPath, UsageError
 from agent_orchestrator.git.locate import store_folder, top_level
+
+if TYPE_CHECKING:
+    from agent_orchestrator.agents.options import AgentSettings
 
 PASSED_ON = frozenset(
     (
@@ -91,6 +93,8 @@ def config_files(settings: Settings) -> tuple[Path, ...]:
 
 def load_agents(settings: Settings) -> dict[str, AgentSettings]:
     """The `[agents.NAME]` tables of all configuration files."""
+    from agent_orchestrator.agents.options import read_settings
+
     tables: dict[str, dict[str, object]] = {}
     for file in config_files(settings):
         for name, table in _read_agents(file).items():
@@ -100,6 +104,8 @@ def load_agents(settings: Settings) -> dict[str, AgentSettings]:
 
 
 def _read_agents(file: Path) -> dict[str, dict[str, object]]:
+    import tomllib
+
     try:
         document = tomllib.loads(file.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -188,8 +188,9 @@ def test_the_budget_pauses_the_loop_and_a_higher_one_lets_it_go_on(rig: LoopRig)
     refused = rig.orc("loop", "resume", loop)
     assert refused.code == 2
     assert "raise it with --budget-usd" in refused.err
-    again = rig.orc("loop", "resume", loop, "--budget-usd", "$5")
+    again = rig.orc("loop", "resume", loop, "--budget-usd", "$5", "--detach")
     assert again.code == 0, again
+    assert rig.orc("loop", "attach", loop).code == 0
     assert rig.state(loop)["iteration"] == 2
 
 

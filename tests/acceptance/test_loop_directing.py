@@ -193,6 +193,9 @@ def test_the_living_agent_of_a_killed_engine_is_adopted_and_its_iteration_counte
     wait_until(lambda: rig.launches())
     running.signal(signal.SIGKILL)
     running.end()
+    assert rig.registry()["active_loops"][0]["pid"] == running.process.pid
+    assert rig.orc("loop", "list", "--json").json["loops"][0]["status"] == "running"
+    assert rig.registry()["active_loops"][0]["pid"] is None
     status = rig.orc("loop", "status", loop, "--json")
     assert status.json["state"]["status"] == "running"
     resumed = rig.start("loop", "resume", loop)
@@ -267,6 +270,7 @@ def test_prose_needs_the_agents_verdict_and_a_person(rig: LoopRig) -> None:
     assert waiting.code == 4, waiting
     loop = loop_of(waiting)
     assert (rig.state(loop)["status"], rig.state(loop)["iteration"]) == ("paused", 1)
+    assert "asks: Is this so: The guide reads well?" in rig.orc("loop", "status", loop).out
     assert rig.orc("reject", loop, "--comments", "too short").code == 0
     again = rig.orc("loop", "resume", loop, "--no-wait")
     assert again.code == 4, again
@@ -307,3 +311,42 @@ def test_aiwg_speaks_the_seeds_command_lines(rig: LoopRig) -> None:
     assert rig.state(loop)["status"] == "completed"
     assert "cannot become aborted" in rig.aiwg("ralph-abort", loop).err
     assert rig.aiwg("ralph-nothing").code == 2
+
+
+def test_ctrl_c_once_pauses_when_the_iteration_is_over_and_twice_at_once(rig: LoopRig) -> None:
+    rig.do("echo $ITERATION > n")
+    rig.hold(1)
+    first = rig.start_loop(task="once")
+    loop = loop_of(first)
+    wait_until(lambda: rig.launches())
+    first.signal(signal.SIGINT)
+    first.wait_for("pauses when this iteration is over")
+    rig.open("go")
+    assert first.end().code == 130
+    assert (rig.state(loop)["status"], rig.state(loop)["iteration"]) == ("paused", 1)
+    (rig.side / "go").unlink()
+    second = rig.start_loop(task="twice")
+    wait_until(lambda: len(rig.launches()) == 2)
+    second.signal(signal.SIGINT)
+    second.wait_for("pauses when this iteration is over")
+    second.signal(signal.SIGINT)
+    assert second.end().code == 130
+    assert rig.state(loop_of(second))["iteration"] == 0
+
+
+def test_a_loop_that_is_left_alone_goes_on_where_it_was(rig: LoopRig) -> None:
+    rig.do("touch done")
+    rig.hold()
+    running = rig.start_loop()
+    loop = loop_of(running)
+    wait_until(lambda: rig.launches())
+    running.signal(signal.SIGTERM)
+    assert running.end().code == 130
+    (entry,) = rig.registry()["active_loops"]
+    assert (entry["status"], entry["pid"]) == ("running", None)
+    rig.open("go")
+    wait_until(lambda: not is_alive(int(rig.launches()[0].split()[2])))
+    assert rig.orc("loop", "list", "--json").json["loops"][0]["status"] == "running"
+    assert rig.orc("loop", "resume", loop).code == 0
+    assert rig.state(loop)["iteration"] == 1
+    assert len(rig.launches()) == 1

@@ -30,7 +30,7 @@ def startable(name: str, folder: Path) -> AgentChoice:
         "wrapper": {"path": str(program), "args": ["--fast"]},
         "command": {"argv": [sys.executable, str(program)]},
         "scripted": {"script": str(script)},
-        **dict.fromkeys(("claude", "codex", "gemini", "opencode"), {"binary": sys.executable, "args": ["--fast"]}),
+        **{key: {"binary": sys.executable, "args": ["--fast"]} for key in ("claude", "codex", "gemini", "opencode")},
     }
     return AgentChoice(name=name, model="big", options=options.get(name, {}))
 
@@ -45,5 +45,7 @@ def test_the_adapter_keeps_the_contract(name: str, tmp_path: Path) -> None:
 
 
 def test_an_unknown_agent_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="no agent 'gpt9'; there are: claude, codex, command, gemini, opencode, scripted, shell, wrapper"):
+    with pytest.raises(
+        UsageError, match="no agent 'gpt9'; there are: claude, codex, command, gemini, opencode, scripted, shell, wrapper"
+    ):
         find_agent("gpt9")

@@ -38,9 +38,12 @@ def record(path: Path) -> Recorded:
         (at_us, [event for event, _ in group]) for at_us, group in itertools.groupby(world.journal, key=lambda entry: entry[1])
     ]
     first_us = drawn[0][0]
+    # Some transcripts have been taken up already, by a process that the state file names.
+    is_taken = any(isinstance(event, TakenUp) for event, _ in world.journal)
+    taken: list[Any] = [] if is_taken else [(first_us, [TakenUp(boot="b", host="h", pid=1, version=__version__)])]
     rows: list[tuple[int, list[Any]]] = [
         drawn[0],
-        (first_us, [TakenUp(boot="b", host="h", pid=1, version=__version__)]),
+        *taken,
         *drawn[1:],
         (drawn[-1][0], [CameLate(effect=f"{world.context.run}/gone/i0.a1.l1.agent")]),
     ]

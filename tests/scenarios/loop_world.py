@@ -15,6 +15,7 @@ from agent_orchestrator.core.effects import AgentChoice, Checkpoint, RunAgent
 from agent_orchestrator.core.events import TakenUp
 from agent_orchestrator.core.inputs import Change, CheckpointEnded
 from agent_orchestrator.systems.loop import LOOP, LoopSpec
+from agent_orchestrator.systems.loop.decide.edits import import_state
 from tests.scenarios.played import Played
 
 LOOP_RUN = "ralph-fix-tests-a1b2c3d4"
@@ -31,12 +32,18 @@ def loop_state_schema() -> Any:
 class LoopWorld(Played):
     """One loop and its journal, driven by process 4711."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *also: Any, **options: Any) -> None:
         given = {"task": "fix the tests", "completion": "make test", "command": "make test", "owner": "ada", **options}
         given.setdefault("agent", AgentChoice(name="command"))
-        super().__init__(LOOP, msgspec.convert(msgspec.to_builtins(given), LoopSpec), LOOP_RUN)
+        super().__init__(LOOP, msgspec.convert(msgspec.to_builtins(given), LoopSpec), LOOP_RUN, also=also)
         self.trees = 0
         self.take_up()
+
+    @classmethod
+    def imported(cls, document: object) -> LoopWorld:
+        """A loop taken over from a state file without a journal."""
+        taken = import_state(document, "state.json")
+        return cls(*taken.facts, **{"agent": None, "command": None, **msgspec.to_builtins(taken.spec)})
 
     def take_up(self, pid: int = 4711) -> list[Any]:
         """A process begins to drive the loop."""

@@ -6,6 +6,7 @@ running run never stands still without a reason.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -30,7 +31,9 @@ def _events(event_type: Any) -> msgspec.json.Decoder[list[Any]]:
 class Played:
     """One run and its journal."""
 
-    def __init__(self, system: System, spec: Any, run: str, *, workdir: str = HOME, careful: bool = True) -> None:
+    def __init__(
+        self, system: System, spec: Any, run: str, *, workdir: str = HOME, careful: bool = True, also: Sequence[Any] = ()
+    ) -> None:
         self.system, self.spec = system, spec
         self.careful = careful
         """Whether everything is checked after each tick; a run of 10,000 steps is checked at its end."""
@@ -39,7 +42,7 @@ class Played:
         self.journal: list[tuple[Any, int]] = []
         self.directives = 0
         self.state: Any = system.fresh(spec, self.context)
-        self._add(system.begin(spec, self.context))
+        self._add([*system.begin(spec, self.context), *also])
         self._advance()
         if self.careful:
             self.check()

@@ -27,6 +27,7 @@ from agent_orchestrator.core.inputs import (
     Pause,
     Resume,
     TimerFired,
+    Usage,
 )
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.state import LoopState
@@ -81,6 +82,9 @@ class Stage:
             given: dict[str, Any] = {key: int(value) if value.isdigit() else value for key, value in options.items()}
             self.world = World(body, **given)
             events = [event for event, _ in self.world.journal]
+        elif command == "import":
+            self.world = LoopWorld.imported(json.loads(body))
+            events = [event for event, _ in self.world.journal]
         elif command == "loop":
             self.world = LoopWorld(**(json.loads(body) if body else {}))
             events = [event for event, _ in self.world.journal]
@@ -91,7 +95,9 @@ class Stage:
 
     def _agent(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         failure = _failure(options)
-        return world.agent(_unit(names), json.loads(body) if body else None, failure=failure, tail=options.get("tail", ""))
+        usage = Usage(cost_usd=float(options["cost"])) if "cost" in options else None
+        report = json.loads(body) if body else None
+        return world.agent(_unit(names), report, failure=failure, tail=options.get("tail", ""), usage=usage)
 
     def _check(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         failure = _failure(options)
@@ -151,7 +157,9 @@ class Stage:
 
     def _resume(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         changes: dict[str, Any] = {key: int(value) if value.isdigit() else value for key, value in options.items()}
-        if body:
+        if body and isinstance(world, LoopWorld):
+            changes |= json.loads(body)
+        elif body:
             changes["spec"] = msgspec.to_builtins(parse(body, "workflow.yaml").spec)
         return world.tell(Resume(id=world.directive(), changes=changes))
 

@@ -59,7 +59,11 @@ def loops(orchestrator: Orchestrator) -> list[StoredRun]:
     """All loops of the repository, newest first, those that crashed recorded as such."""
     migrate_legacy(orchestrator)
     known = [run for run in orchestrator.runs() if run.system == LOOP.name]
-    return [look_at(orchestrator, run) for run in known]
+    seen = [look_at(orchestrator, run) for run in known]
+    if any(run.summary.facts.get("pid") and orchestrator.owner(run) is None for run in seen):
+        # A process that was killed could not say so: the registry must not name it any longer.
+        orchestrator.overviews().write(LOOP, orchestrator.settings.home)
+    return seen
 
 
 def look_at(orchestrator: Orchestrator, run: StoredRun) -> StoredRun:
@@ -179,6 +183,18 @@ def succeed(
     orchestrator: Orchestrator, old: StoredRun, changes: dict[str, Any], agent: AgentChoice | None, *, force: bool = False
 ) -> Started:
     """A new loop that goes on with the work of one that failed, was aborted or crashed; the tree is left as it is."""
+    owner = orchestrator.own(old.id)  # Two people who resume it at once must not start two successors.
+    try:
+        started = _start_in(orchestrator, _successor(orchestrator, old, changes, agent), old, force=force)
+        orchestrator.send(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
+        orchestrator.drive(old, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+    return started
+
+
+def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, Any], agent: AgentChoice | None) -> LoopSpec:
+    """What the successor is asked to do; raises Refused when there cannot be one."""
     state: LoopState = orchestrator.fold(old).state
     if state.status is Status.COMPLETED:
         raise Refused(why=f"Loop {old.id} is completed; there is nothing to resume.")
@@ -199,18 +215,9 @@ def succeed(
         check_output=state.check_output,
         tests_most=state.tests_most,
     )
-    spec = msgspec.structs.replace(spec, carried=carried, agent=agent or spec.agent)
-    if spec.agent is None:
+    if (agent or spec.agent) is None:
         raise Refused(why=f"Loop {old.id} has no agent: give --agent, --agent-command or --rehearse.")
-    started = _start_in(orchestrator, spec, old, force=force)
-    owner = orchestrator.own(old.id)
-    try:
-        note = Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id})
-        orchestrator.send(old, note)
-        orchestrator.drive(old, Silent(), lambda driver: False)
-    finally:
-        owner.release()
-    return started
+    return msgspec.structs.replace(spec, carried=carried, agent=agent or spec.agent)
 
 
 def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, *, force: bool) -> Started:

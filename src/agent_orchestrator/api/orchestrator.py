@@ -162,15 +162,18 @@ class Orchestrator:
         return ProcessLaunches(self.settings.folder / "launches", self.clock, boot_id())
 
     def _given_env(self, run: StoredRun) -> dict[str, str]:
-        """Variables given for the run's agents; a system keeps them under `env` in its spec."""
-        given = msgspec.json.decode(self.store.spec(run.id), type=dict[str, Any]).get("env", {})
-        return {name: value for name, value in given.items() if isinstance(value, str)}
-
-    def overviews(self) -> Overviews:
-        """What writes the documents that span runs."""
-        from agent_orchestrator.engine.overview import Overviews
-
-        return Overviews(self.store, self.settings.folder, self.clock)
+        """Variables given for the run's agents: whatever a system's spec keeps under `env`, at any depth."""
+        given: dict[str, str] = {}
+        stack: list[Any] = [msgspec.json.decode(self.store.spec(run.id))]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, dict):
+                if isinstance(env := node.get("env"), dict):
+                    given.update((name, value) for name, value in env.items() if isinstance(value, str))
+                stack.extend(node.values())
+            elif isinstance(node, list):
+                stack.extend(node)
+        return given
 
     def world(self, run: StoredRun) -> World:
         """The real world, for an engine of this process."""

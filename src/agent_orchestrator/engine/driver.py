@@ -233,7 +233,9 @@ class Driver:
 
     def _assert_alive(self) -> None:
         state = self.state
-        hung = not self._unfinished and state.lifecycle.running and not len(state.doing) and not self._inputs and not self.slots.busy
+        hung = (
+            not self._unfinished and state.lifecycle.running and not len(state.doing) and not self._inputs and not self.slots.busy
+        )
         assert not hung, f"run {self.run.id} is running but nothing is going on and nothing follows"
 
     def waits_only_for_people(self) -> bool:

@@ -7,8 +7,13 @@ import json
 
 import pytest
 
+from agent_orchestrator.core.effects import RunAgent, RunCheck
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import CheckpointEnded, Instruct, Pause, Resume
 from agent_orchestrator.systems.loop.judging import count_tests, is_protected, signature_of
+from agent_orchestrator.systems.loop.prompts import PROMPT_CHARS_MAX
 from tests.scenarios.loop_world import LOOP_RUN, UNIT, LoopWorld
+from tests.scenarios.world import failing
 
 
 @pytest.mark.parametrize(
@@ -82,10 +87,6 @@ def test_a_checkpoint_says_what_was_changed_and_is_the_same_bytes_again() -> Non
 
 
 def test_steering_is_told_again_when_the_launch_was_interrupted() -> None:
-    from agent_orchestrator.core.failure import FailureKind
-    from agent_orchestrator.core.inputs import Instruct, Pause, Resume
-    from tests.scenarios.world import failing
-
     world = LoopWorld()
     world.begin()
     world.tell(Instruct(id="s", what="steer", values={"text": "look left"}))
@@ -100,9 +101,6 @@ def test_steering_is_told_again_when_the_launch_was_interrupted() -> None:
 
 
 def test_a_prompt_keeps_to_its_size_and_the_task_stays_whole() -> None:
-    from agent_orchestrator.core.inputs import CheckpointEnded
-    from agent_orchestrator.systems.loop.prompts import PROMPT_CHARS_MAX
-
     task = "do it well. " * 4_000
     world = LoopWorld(task=task)
     world.begin(tail="x" * 2_000)
@@ -113,3 +111,56 @@ def test_a_prompt_keeps_to_its_size_and_the_task_stays_whole() -> None:
     assert task.rstrip() in world.prompt
     assert "… (cut)" in world.prompt
     assert len(world.prompt) <= PROMPT_CHARS_MAX
+
+
+def test_agents_and_checks_get_what_is_left_of_the_loops_time() -> None:
+    world = LoopWorld(timeout_minutes=1, iteration_timeout_s=90)
+    world.saved(tree="start")
+    check = world.doing(UNIT)
+    assert isinstance(check, RunCheck)
+    assert check.timeout_s == 59.0
+    world.check_end(UNIT, 1)
+    agent = world.doing(UNIT)
+    assert isinstance(agent, RunAgent)
+    assert agent.timeout_s == 58.0
+
+
+def session_of(world: LoopWorld) -> str | None:
+    effect = world.doing(UNIT)
+    assert isinstance(effect, RunAgent)
+    return effect.session
+
+
+def test_an_interrupted_iteration_goes_on_in_its_session_and_the_next_one_is_fresh() -> None:
+    world = LoopWorld()
+    world.begin()
+    assert session_of(world) is None
+    world.tell(Pause(id="p", now=True))
+    world.agent(UNIT, failure=failing(FailureKind.STOPPED), session="s1")
+    world.tell(Resume(id="r"))
+    assert session_of(world) == "s1"
+    world.agent(UNIT, failure=failing(FailureKind.SESSION_LOST), session="s1")
+    assert session_of(world) is None
+    world.agent(UNIT, session="s2")
+    world.saved()
+    world.check_end(UNIT, 1)
+    assert session_of(world) is None
+
+
+def test_with_continue_session_every_iteration_goes_on_in_the_last_ones() -> None:
+    world = LoopWorld(continue_session=True)
+    world.begin()
+    world.agent(UNIT, session="s1")
+    world.saved()
+    world.check_end(UNIT, 1)
+    assert session_of(world) == "s1"
+
+
+def test_a_rate_limit_is_waited_for_until_the_time_it_names() -> None:
+    world = LoopWorld()
+    world.begin()
+    until_us = world.now_us + 900_000_000
+    world.agent(UNIT, failure=Failure(kind=FailureKind.RATE_LIMITED, message="later", retry_at_us=until_us))
+    assert getattr(world.doing(UNIT), "until_us", None) == until_us
+    assert world.document()["status"] == "running"
+    assert world.document()["metrics"]["failed_iterations"] == 0

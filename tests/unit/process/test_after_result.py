@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent_orchestrator.agents.claude import AGENT
 from agent_orchestrator.agents.stream import ResultWatch
+from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.engine.launches import Watch
 from tests.unit.process.rig import STOPPED, ending_of, is_alive, make_launches, name, order, over, run_to_end, sh, until
 
@@ -32,6 +33,15 @@ def test_one_that_ignores_the_signal_is_killed_and_not_lost(tmp_path: Path) -> N
     script = f"trap '' TERM; echo '{RESULT}'; while :; do sleep 0.05; done"
     ending = run_to_end(tmp_path, sh(tmp_path, script), limits(tmp_path))
     assert (ending.after_result, ending.cause) == (True, None)
+
+
+def test_a_quiet_program_is_not_looked_at(tmp_path: Path) -> None:
+    def look() -> bool:
+        raise AssertionError("nothing was written, so there is nothing to look at")
+
+    ending = run_to_end(tmp_path, sh(tmp_path, "exec sleep 1000"), Watch(finished=look, idle_timeout_s=0.3))
+    assert ending.cause is not None
+    assert ending.cause.kind is FailureKind.IDLE
 
 
 def test_a_program_that_exits_after_its_result_is_left_alone(tmp_path: Path) -> None:

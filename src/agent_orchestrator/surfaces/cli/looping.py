@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 FILES_SHOWN = 10
+RESUME_OPTIONS = (
+    *("max_iterations", "timeout", "interactive", "auto_test", "test_command", "checkpoint_interval", "execution_mode"),
+    *("budget_usd", "allow_unmetered", "allow_fewer_tests", "protect", "agent", "agent_command", "rehearse"),
+)
 
 
 def loop_argument(function: Function) -> Function:
@@ -112,11 +116,25 @@ def drive_started(orchestrator: Orchestrator, started: Started, manner: Manner, 
     return drive(orchestrator, started.run, started.owner, manner)
 
 
-def detach_loop(orchestrator: Orchestrator, run: StoredRun, manner: Manner) -> int:
+def detach_loop(orchestrator: Orchestrator, run: StoredRun, manner: Manner, more: Sequence[str] = ()) -> int:
     """Lets another process of ours go on with the loop."""
     from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 
-    return detach(orchestrator, run, ["loop", *resume_arguments(run, manner)], as_json=manner.as_json)
+    return detach(orchestrator, run, ["loop", *resume_arguments(run, manner), *more], as_json=manner.as_json)
+
+
+def given_arguments(given: dict[str, Any]) -> list[str]:
+    """The options for going on that were really given, as a command line."""
+    arguments: list[str] = []
+    for name in RESUME_OPTIONS:
+        flag, value = f"--{name.replace('_', '-')}", given[name]
+        if isinstance(value, tuple):
+            arguments += [word for one in value for word in (flag, one)]
+        elif isinstance(value, bool):
+            arguments += [flag] if value else [f"--no-{flag[2:]}"] if name in ("interactive", "auto_test") else []
+        elif value is not None:
+            arguments += [flag, value]
+    return arguments
 
 
 def announce(run: StoredRun, manner: Manner) -> None:

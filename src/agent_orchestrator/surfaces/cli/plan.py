@@ -49,6 +49,7 @@ def _step_facts(spec: WorkflowSpec, step: StepSpec) -> dict[str, Any]:
         "id": step.id,
         "role": step.agent,
         "agent": choice.name,
+        "adapter": choice.performer,
         "model": choice.model,
         "prompt": step.prompt_path,
         "needs": list(step.needs),
@@ -83,6 +84,8 @@ def print_plan(spec: WorkflowSpec, screen: Screen) -> None:
 
 def _told(step: dict[str, Any]) -> list[tuple[str, str]]:
     agent = step["agent"] + (f":{step['model']}" if step["model"] else "")
+    if step["adapter"] != step["agent"]:
+        agent += f" ({step['adapter']})"
     told = [("agent", agent if agent == step["role"] else f"{agent} as {step['role']}"), ("prompt", step["prompt"])]
     if step["needs"]:
         told.append(("needs", ", ".join(step["needs"])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman, Checkpoint, RunAgent, RunCheck
+from agent_orchestrator.core.limits import CHECK_TIMEOUT_S
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.loop.prompts import compose, compose_confirmation
@@ -72,10 +73,12 @@ def confirm(state: LoopState, effect: str, at_us: int) -> RunAgent:
     )
 
 
-def run_check(state: LoopState, effect: str, purpose: str) -> RunCheck:
-    """The criterion, or the tests."""
+def run_check(state: LoopState, effect: str, purpose: str, at_us: int) -> RunCheck:
+    """The criterion, or the tests; the loop's own time-out is theirs too, until it is completing."""
     command = state.spec.test_command if purpose == "tests" else state.spec.command
-    return RunCheck(id=effect, unit=UNIT, command=command or "")
+    left_s = None if state.completing else state.time_left_s(at_us)
+    limit_s = CHECK_TIMEOUT_S if left_s is None else min(CHECK_TIMEOUT_S, max(TIMEOUT_LEFT_MIN_S, left_s))
+    return RunCheck(id=effect, unit=UNIT, command=command or "", timeout_s=limit_s)
 
 
 def ask_human(state: LoopState, effect: str, question: str, after: str) -> AskHuman:

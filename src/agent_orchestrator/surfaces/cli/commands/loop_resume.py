@@ -12,6 +12,7 @@ from agent_orchestrator.surfaces.cli.looping import (
     detach_loop,
     drive_started,
     driving_options,
+    given_arguments,
     limit_options,
     loop_argument,
     pick_loop,
@@ -76,9 +77,7 @@ def _resume(
         sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=more))
         return report_sent(orchestrator, run, sent, f"Loop {run.id} goes on; {owner} drives it.", as_json=manner.as_json)
     if given["detach"]:
-        if more:
-            orchestrator.send(run, Resume(id=new_id(), changes=more))
-        return detach_loop(orchestrator, run, manner)
+        return detach_loop(orchestrator, run, manner, given_arguments(given))
     held = orchestrator.own(run.id)
     taken = take_up(orchestrator, orchestrator.find(run.id), more or None)
     inputs = taken.inputs

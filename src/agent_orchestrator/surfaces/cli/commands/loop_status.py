@@ -48,6 +48,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
 
 
 def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
+    from agent_orchestrator.core.effects import AskHuman
     from agent_orchestrator.surfaces.cli.facts import state_file
     from agent_orchestrator.surfaces.cli.looping import closing_lines
     from agent_orchestrator.surfaces.cli.screen import plain
@@ -69,6 +70,10 @@ def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
         successor = state.recovered_by
         said = f"its successor is {successor}" if successor else f"go on with its work: orc loop resume {run.id}"
         screen.line(f"  {said}")
+    asked = state.doing.of("loop")
+    if isinstance(asked, AskHuman):
+        screen.line(f"  asks: {plain(asked.question)}")
+        screen.line(f"  answer with: orc approve {run.id}   or: orc reject {run.id} --comments 'why'")
     screen.line(f"  state: {state_file(run)}")
     for one in state.tried[-TRIED_SHOWN:]:
         ended = "passed" if one.passed else f"failed: {one.error}" if one.error else "failed"

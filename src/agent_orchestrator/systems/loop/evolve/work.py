@@ -116,7 +116,7 @@ def _check_started(state: LoopState, event: e.CheckStarted, at_us: int) -> None:
     begin(state)
     state.orphaned = False
     state.purpose = event.purpose
-    state.doing.put(run_check(state, event.effect, event.purpose))
+    state.doing.put(run_check(state, event.effect, event.purpose, at_us))
     state.history.append(Launch(event.effect, at_us))
 
 
