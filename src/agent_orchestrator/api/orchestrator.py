@@ -161,6 +161,12 @@ class Orchestrator:
 
         return ProcessLaunches(self.settings.folder / "launches", self.clock, boot_id())
 
+    def overviews(self) -> Overviews:
+        """What writes the documents that span runs."""
+        from agent_orchestrator.engine.overview import Overviews
+
+        return Overviews(self.store, self.settings.folder, self.clock)
+
     def _given_env(self, run: StoredRun) -> dict[str, str]:
         """Variables given for the run's agents: whatever a system's spec keeps under `env`, at any depth."""
         given: dict[str, str] = {}
@@ -174,6 +180,12 @@ class Orchestrator:
             elif isinstance(node, list):
                 stack.extend(node)
         return given
+
+    def overviews(self) -> Overviews:
+        """What writes the documents that span runs."""
+        from agent_orchestrator.engine.overview import Overviews
+
+        return Overviews(self.store, self.settings.folder, self.clock)
 
     def world(self, run: StoredRun) -> World:
         """The real world, for an engine of this process."""

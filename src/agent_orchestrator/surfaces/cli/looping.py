@@ -158,7 +158,7 @@ def closing_lines(state: LoopState) -> list[str]:
     cost = f"${state.cost_usd:.2f}" if state.cost_usd is not None else "unknown"
     tokens = f", {state.tokens} tokens" if state.tokens is not None else ""
     lines.append(f"cost: {cost}{tokens}")
-    if state.best is not None and state.best.saved is not None and not state.best.passed:
+    if state.best is not None and state.best.saved is not None and state.best.score and not state.best.passed:
         lines.append(f"best iteration: {state.best.number} (score {state.best.score:g}): orc loop best {state.context.run}")
     if state.plateau is not None and not state.lifecycle.ended:
         lines.append("the last iterations brought little; steer it or stop it")

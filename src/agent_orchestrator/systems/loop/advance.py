@@ -23,6 +23,7 @@ from agent_orchestrator.systems.loop.events import (
 from agent_orchestrator.systems.loop.judging import STEERS_BEFORE_STOP, judged
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
 
+OUTPUT_CHARS = 200
 NO_AGENT = "no agent is known for this loop: resume it with --agent, --agent-command or --rehearse"
 
 
@@ -62,7 +63,8 @@ def _next(state: LoopState, now_us: int) -> list[LoopEvent]:
     spec, done = state.spec, state.iteration
     if done >= spec.max_iterations:
         blocked = state.iterations[-1].blocked if state.iterations else ()
-        why = f": {'; '.join(blocked)}" if blocked else f", the last check said: {state.check_output.strip()[-200:]}"
+        said = state.check_output.strip()[-OUTPUT_CHARS:]
+        why = f": {'; '.join(blocked)}" if blocked else f", the last check said: {said}" if said else ""
         return [Ended(stop=StopReason.LIMIT_REACHED, detail=f"{done} of {spec.max_iterations} iterations were made{why}")]
     left_s = state.time_left_s(now_us)
     if left_s is not None and left_s <= 0:

@@ -17,7 +17,7 @@ def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
     """Lists loops, those that crashed seen and recorded; also what `aiwg ralph-status` does without an id."""
     from agent_orchestrator.api.loops import loops
     from agent_orchestrator.surfaces.cli.facts import run_facts
-    from agent_orchestrator.surfaces.cli.overview import print_runs
+    from agent_orchestrator.surfaces.cli.overview import say_age
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
@@ -32,7 +32,14 @@ def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
             hidden = f"; `orc loop list --all` shows the {len(known)} that ended" if known else ", `orc loop run` starts one"
             screen.line(f"No loop is active in {orchestrator.settings.home}{hidden}.")
             return 0
-        print_runs(orchestrator, screen, shown)
+        now_us = orchestrator.clock.now_us()
+        rows = []
+        for run in shown:
+            idle = not run.summary.ended and run.summary.status != "paused" and orchestrator.owner(run) is None
+            what = "nobody drives it" if idle else run.summary.detail or run.name
+            made = f"{run.summary.done}/{run.summary.total}"
+            rows.append((run.id, run.summary.status, made, say_age(run.updated_us, now_us), what))
+        screen.table(("LOOP", "STATUS", "DONE", "UPDATED", "WHAT"), rows, status=1, whole=0)
     return 0
 
 
