@@ -219,3 +219,11 @@ def test_without_git_the_loop_works_and_says_that_there_are_no_diffs(tmp_path: P
     assert done.code == 0, done
     assert "the working tree is not in a git repository" in done.out
     assert rig.state(loop_of(done))["iteration"] == 2
+
+
+def test_an_agent_of_the_configuration_file_works_in_a_loop(rig: LoopRig) -> None:
+    rig.do("touch done")
+    (rig.repo / ".orc.toml").write_text(f'[agents.mine]\ncommand = ["{rig.agent}"]\n')
+    done = rig.orc("loop", "run", "x", "--until", "test -f done", "--agent", "mine")
+    assert done.code == 0, done
+    assert len(rig.launches()) == 1

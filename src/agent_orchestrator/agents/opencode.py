@@ -37,6 +37,7 @@ class OpencodeAgent(CliAgent):
 
     name = "opencode"
     understood = CLI | {"permission_mode"}
+    abilities = frozenset({"session", "cost"})
     dead_session = "Session not found"
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:

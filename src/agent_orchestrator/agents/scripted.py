@@ -51,7 +51,7 @@ class ScriptedAgent:
     """The in-process adapter. Option: `script`, a path; without one every part is COMPLETED."""
 
     name = "scripted"
-    abilities = frozenset({"temperature", "usage"})
+    abilities = frozenset({"temperature", "cost"})
     """It is as deterministic as its script, and says what it costs where the script does."""
 
     def preflight(self, choice: AgentChoice) -> None:

@@ -161,12 +161,6 @@ class Orchestrator:
 
         return ProcessLaunches(self.settings.folder / "launches", self.clock, boot_id())
 
-    def overviews(self) -> Overviews:
-        """What writes the documents that span runs."""
-        from agent_orchestrator.engine.overview import Overviews
-
-        return Overviews(self.store, self.settings.folder, self.clock)
-
     def _given_env(self, run: StoredRun) -> dict[str, str]:
         """Variables given for the run's agents: whatever a system's spec keeps under `env`, at any depth."""
         given: dict[str, str] = {}

@@ -11,12 +11,14 @@ import math
 import re
 import shlex
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from agent_orchestrator.agents import find_agent
+from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.control.choosing import read_agent, read_pairs, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
@@ -77,9 +79,10 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
     env: tuple[str, ...] = ()
 
 
-def prepare(options: LoopOptions, home: Path) -> LoopSpec:
-    """The specification, or a sentence that says what is wrong."""
-    agent = choose_agent(options)
+def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSettings] | None = None) -> LoopSpec:
+    """The specification, or a sentence that says what is wrong; agents may be `configured`."""
+    agents = configured or {}
+    agent = choose_agent(options, agents)
     if agent is None:
         raise UsageError(detail="Nobody would work: give --agent, --agent-command or --rehearse.")
     task = _task(options)
@@ -95,7 +98,7 @@ def prepare(options: LoopOptions, home: Path) -> LoopSpec:
         completion=completion,
         command=command,
         agent=agent,
-        confirm_with=_confirmer(options.confirm_with),
+        confirm_with=_confirmer(options.confirm_with, agents),
         test_command=options.test_command if options.test_command is not None else detect_tests(home),
         execution_mode=mode,
         seed=seed,
@@ -130,7 +133,7 @@ def changes_of(options: LoopOptions) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def choose_agent(options: LoopOptions) -> AgentChoice | None:
+def choose_agent(options: LoopOptions, configured: Mapping[str, AgentSettings]) -> AgentChoice | None:
     """Who works, checked; None when nobody was named."""
     ways = [name for name in ("agent", "agent_command", "rehearse") if getattr(options, name) is not None]
     if len(ways) > 1:
@@ -143,9 +146,13 @@ def choose_agent(options: LoopOptions) -> AgentChoice | None:
         choice = AgentChoice(name="command", options={"argv": split_command(options.agent_command)})
     if options.rehearse is not None:
         choice = AgentChoice(name="scripted", options={"script": str(Path(options.rehearse).expanduser().absolute())})
-    if choice is not None:
-        find_agent(choice.performer).preflight(choice)
-    return choice
+    return _checked(choice, configured) if choice is not None else None
+
+
+def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings]) -> AgentChoice:
+    resolved = resolve_agent(choice, configured)
+    find_agent(resolved.performer).preflight(resolved)
+    return resolved
 
 
 def read_criterion(options: LoopOptions, home: Path) -> tuple[str, str | None]:
@@ -253,20 +260,20 @@ def _check_abilities(options: LoopOptions, agent: AgentChoice) -> None:
         raise UsageError(detail=f"--execution-mode strict needs an agent with a temperature to set to 0; {agent.name} has none.")
     if options.continue_session and "session" not in able:
         raise UsageError(detail=f"--continue-session needs an agent that keeps sessions; {agent.name} does not.")
-    if options.budget_usd is not None and "usage" not in able and not options.allow_unmetered:
+    metered = "cost" in able or bool(agent.options.get("prices"))
+    if options.budget_usd is not None and not metered and not options.allow_unmetered:
         why = f"{agent.name} does not say what it costs, and unknown is not zero"
-        raise UsageError(detail=f"--budget-usd cannot be kept: {why}; --allow-unmetered accepts that.")
+        raise UsageError(detail=f"--budget-usd cannot be kept: {why}; configure prices for it, or give --allow-unmetered.")
 
 
-def _confirmer(given: str | None) -> AgentChoice | None:
+def _confirmer(given: str | None, configured: Mapping[str, AgentSettings]) -> AgentChoice | None:
     if given is None or given == "person":
         return None
     choice = read_agent(given) if " " not in given else AgentChoice(name="command", options={"argv": split_command(given)})
     if choice.name == "scripted" and choice.model is not None:
         script = str(Path(choice.model).expanduser().absolute())
         choice = AgentChoice(name="scripted", options={"script": script})
-    find_agent(choice.performer).preflight(choice)
-    return choice
+    return _checked(choice, configured)
 
 
 def _owner() -> str:

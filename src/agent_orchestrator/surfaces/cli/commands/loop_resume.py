@@ -45,11 +45,13 @@ def command(loop: str | None, named: str | None, repo: str | None, **given: Any)
     A paused loop goes on with the same count; an agent that lived on is adopted. A loop that failed, was aborted or
     crashed is over: a successor with a new id takes over task, options and count, and the tree as it is.
     """
+    from agent_orchestrator.config import load_agents
     from agent_orchestrator.control.loop import changes_of, choose_agent
 
     options = read_options(given)
-    changes, agent = changes_of(options), choose_agent(options)
+    changes = changes_of(options)
     with open_orchestrator(repo) as orchestrator:
+        agent = choose_agent(options, load_agents(orchestrator.settings))
         run = pick_loop(orchestrator, loop, named)
         return _resume(orchestrator, run, changes, agent, given)
 

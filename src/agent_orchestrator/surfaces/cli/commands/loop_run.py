@@ -27,10 +27,11 @@ orc loop run "write the guide" --completion "the guide covers every command" --a
 def start(given: dict[str, Any]) -> int:
     """Starts a loop from the options given; also what `aiwg ralph` does."""
     from agent_orchestrator.api.loops import start_loop
+    from agent_orchestrator.config import load_agents
     from agent_orchestrator.control.loop import checked_loop_id, prepare
 
     with open_orchestrator(given["repo"]) as orchestrator:
-        spec = prepare(read_options(given), orchestrator.settings.home)
+        spec = prepare(read_options(given), orchestrator.settings.home, load_agents(orchestrator.settings))
         loop = checked_loop_id(given["loop_id"]) if given["loop_id"] is not None else None
         started = start_loop(
             orchestrator,
