@@ -110,7 +110,7 @@ def test_watch_exits_with_the_code_of_the_run_and_says_when_nobody_drives_it(rig
 def test_history_tells_every_fact_in_words_or_as_json_lines(rig: Rig, ended: str) -> None:
     told = rig.ask("history", ended)
     assert told.code == 0, told
-    for said in ("workflow line, 3 steps", "taken up by process", "loops back to coding", "ended, failed: failed: code_review"):
+    for said in ("workflow line, 3 steps", "taken up by process", "loops back to coding", "ended, failed: code_review"):
         assert said in told.out, told
     lines = [json.loads(line) for line in rig.ask("history", ended, "--json").out.splitlines()]
     assert lines[0]["event"] == {"event": "run_began", "workflow": "line", "steps": 3}
