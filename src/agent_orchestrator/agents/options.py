@@ -68,7 +68,7 @@ def read_settings(table: object, where: str) -> AgentSettings:
     """One table of a configuration file; a UsageError names the file and the key at fault."""
     if not isinstance(table, dict):
         raise UsageError(detail=f"{where} must be a table.")
-    known = [field.encode_name for field in msgspec.structs.fields(AgentSettings)]
+    known = AgentSettings.__struct_encode_fields__
     for key in table:
         if key not in known:
             near = get_close_matches(key, known, n=1)

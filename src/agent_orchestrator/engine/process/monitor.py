@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 LOOK_MIN_S, LOOK_MAX_S = 0.02, 2.0
 """Between two looks at a launch's output: `yes` writes 800 MB/s, an agent that thinks writes nothing for minutes."""
-LOOKS_PER_S = 250
+LOOKS_PER_S = 150
 """More than this many looks a second are not spent on quiet launches, however many there are."""
 POLL_MAX_S = 0.25
 """The same where only the lock can tell that a launch is over."""
