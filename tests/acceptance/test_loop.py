@@ -59,7 +59,7 @@ def test_a_failing_suite_passes_after_three_iterations_and_every_file_is_where_t
     scores = [one["quality_score"] for one in rig.analytics(loop)["iterations"]]
     assert scores == [33.3, 66.7, 100.0]
     assert rig.registry()["active_loops"] == []
-    assert "changed since the start: 1 files (M calc.py)" in done.out
+    assert "changed since the start: 1 file (M calc.py)" in done.out
     assert rig.git("status", "--porcelain") == "M calc.py"
     assert [line.split()[1] for line in rig.launches()] == ["1", "2", "3"]
 

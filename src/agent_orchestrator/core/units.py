@@ -81,3 +81,8 @@ def say_cost(cost_usd: float | None, *, partly: bool = False) -> str:
         return "unknown"
     amount = f"${cost_usd:.4f}" if 0 < cost_usd < 0.1 else f"${cost_usd:,.2f}"
     return f">= {amount}" if partly else amount
+
+
+def say_count(number: int, noun: str) -> str:
+    """1 file, 2 files: for people."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -12,7 +12,7 @@ import msgspec
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.core.inputs import Input
 from agent_orchestrator.core.summary import Summary
-from agent_orchestrator.core.units import US, say_duration
+from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.exits import INTERRUPTED, exit_code
@@ -95,7 +95,7 @@ def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool)
     if left:
         return [f"{name} was left ({count}); its agents live on. Go on with: {orc} resume {run.id}"]
     if summary.status == "completed":
-        done = f"{summary.done} {units}" if noun == "loop" else count
+        done = say_count(summary.done, "iteration") if noun == "loop" else count
         why = f", {plain(summary.detail)}" if summary.detail and noun == "loop" else ""
         return [f"{name} completed: {done} in {say_duration(took_s)}{why}", f"state: {state_file(run)}"]
     if summary.status == "paused":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agent_orchestrator.core.units import US, say_duration
+from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time
 from agent_orchestrator.systems.loop import events as loop
 
@@ -21,7 +21,7 @@ def _tree_saved(event: loop.TreeSaved) -> Phrase:
         return Phrase("loop", f"the tree is not kept, and there are no diffs: {event.unavailable}")
     if not event.iteration:
         return Phrase("loop", "the tree is kept as it was found")
-    words = f"{event.files_changed} files changed, +{event.lines_added} -{event.lines_removed}"
+    words = f"{say_count(event.files_changed or 0, 'file')} changed, +{event.lines_added} -{event.lines_removed}"
     return Phrase("loop", words if event.files_changed else "changed nothing")
 
 

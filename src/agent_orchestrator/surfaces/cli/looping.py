@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.surfaces.cli.options import complete_runs
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def closing_lines(state: LoopState) -> list[str]:
     elif state.changed:
         names = ", ".join(f"{change.status} {change.path}" for change in state.changed[:FILES_SHOWN])
         more = f" and {len(state.changed) - FILES_SHOWN} more" if len(state.changed) > FILES_SHOWN else ""
-        lines.append(f"changed since the start: {len(state.changed)} files ({names}{more})")
+        lines.append(f"changed since the start: {say_count(len(state.changed), 'file')} ({names}{more})")
     elif state.iterations:
         lines.append("changed since the start: nothing")
     cost = f"${state.cost_usd:.2f}" if state.cost_usd is not None else "unknown"

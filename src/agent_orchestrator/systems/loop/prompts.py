@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.loop.state import LoopState
 
 PROMPT_CHARS_MAX = 60_000
@@ -66,7 +67,7 @@ def _tried(state: LoopState) -> list[str]:
         return []
     lines = []
     for one in state.tried[-TRIED_SHOWN:]:
-        files = "" if one.files_changed is None else f", {one.files_changed} files changed"
+        files = "" if one.files_changed is None else f", {say_count(one.files_changed, 'file')} changed"
         said = f": {one.summary}" if one.summary else ""
         ended = "the check passed" if one.passed else f"the check failed: {one.error}" if one.error else "the check failed"
         lines.append(f"- iteration {one.iteration}{said} ({ended}{files})")
