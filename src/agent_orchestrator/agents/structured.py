@@ -22,6 +22,8 @@ _ABOUT = {
     "logs": "Lines worth keeping for people.",
     "files_modified": "Files that were changed.",
     "learnings": "What later agents should know.",
+    "quality_score": "How good the work is now, from 0 to 100, if you can tell.",
+    "done": "Whether you believe that nothing is left to do; a check decides.",
     "gate_failure": "Null or false, unless the work that was looked at must not pass: then one sentence that says why.",
 }
 

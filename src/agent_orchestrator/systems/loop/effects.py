@@ -13,6 +13,8 @@ from agent_orchestrator.systems.loop.spec import ExecutionMode
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
 
 ROLE = "loop"
+ITERATION_FIELDS = {"quality_score": ("number",), "done": ("boolean",)}
+"""What an iteration's report may add: both are noted, neither ends anything."""
 CONFIRMER = "qa_expert"
 TIMEOUT_LEFT_MIN_S = 1.0
 """What is started gets at least this much time."""
@@ -39,7 +41,12 @@ def run_agent(state: LoopState, effect: str, at_us: int) -> RunAgent:
         unit=UNIT,
         agent=_with_options(state, spec.agent),
         role=ROLE,
-        report=ReportRule(words={"OK": "OK", "FAILED": "FAILED"}, any_status=True, ids={"run_id": run, "step_id": UNIT}),
+        report=ReportRule(
+            words={"OK": "OK", "FAILED": "FAILED"},
+            any_status=True,
+            ids={"run_id": run, "step_id": UNIT},
+            fields=ITERATION_FIELDS,
+        ),
         iteration=current.number,
         attempt=1,
         prompt_text=compose(state, current.told),
