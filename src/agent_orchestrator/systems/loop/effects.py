@@ -13,7 +13,7 @@ from agent_orchestrator.systems.loop.spec import ExecutionMode
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
 
 ROLE = "loop"
-ITERATION_FIELDS = {"quality_score": ("number",), "done": ("boolean",)}
+ITERATION_FIELDS: dict[str, tuple[str, ...]] = {"quality_score": ("number",), "done": ("boolean",)}
 """What an iteration's report may add: both are noted, neither ends anything."""
 CONFIRMER = "qa_expert"
 TIMEOUT_LEFT_MIN_S = 1.0
