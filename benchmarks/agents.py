@@ -21,6 +21,8 @@ from benchmarks.rig import Noting, Rig, chain
 
 ROUNDS = 11
 LIVE = 1_000
+SETTLE_S = 15.0
+"""How often a launch is looked at falls from 50 times a second to its resting rate in about this time."""
 QUIET_S = 10.0
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -45,7 +47,7 @@ def handover(folder: Path) -> Iterator[Measure]:
 def thousand_quiet(folder: Path) -> Iterator[Measure]:
     """Memory, processor and the longest stall of the loop with 1,000 live agents."""
     rig = Rig(folder / "repo")
-    agents = {"": AgentChoice(name="command", options={"argv": ["/bin/sleep", str(QUIET_S + 20)]})}
+    agents = {"": AgentChoice(name="command", options={"argv": ["/bin/sleep", str(SETTLE_S + QUIET_S + 20)]})}
     steps = tuple(StepSpec(id=f"s{n}", agent="worker", prompt="p", prompt_path=str(rig.prompt)) for n in range(LIVE))
     spec = WorkflowSpec(name="quiet", steps=steps, agents=agents, max_parallel=LIVE)
     figures = asyncio.run(_watch(rig, spec))
@@ -64,7 +66,7 @@ async def _watch(rig: Rig, spec: WorkflowSpec) -> dict[str, float]:
     while not driven.done() and await asyncio.to_thread(_alive, rig) < LIVE:  # noqa: ASYNC110 - nobody tells us
         await asyncio.sleep(0.5)
     start_stall_s = await _stop(stalls)
-    await asyncio.sleep(2)
+    await asyncio.sleep(SETTLE_S)
     before = resource.getrusage(resource.RUSAGE_SELF)
     await asyncio.sleep(QUIET_S)
     after = resource.getrusage(resource.RUSAGE_SELF)
