@@ -25,6 +25,7 @@ from agent_orchestrator.core.report import REPORT_SCHEMA
 from agent_orchestrator.errors import InvalidValue, OrcError
 
 UNSCRIPTED = Rule()
+DONE = Verdict()
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,19 +62,18 @@ class ScriptedAgent:
     def delay_s(self, task: Task) -> float:
         """As long as the rule takes; a script that was broken meanwhile fails at once, in `act`."""
         try:
-            rule = _rule_for(_rules(task.effect.agent), _part(task))
+            rule = _rule_of(task)
         except OrcError:
             return 0.0
         return math.inf if rule.hang else rule.takes
 
     def act(self, task: Task) -> Verdict:
         """Plays, and is judged like a program. The report is in the verdict; no file of the launch is written."""
-        part = _part(task)
         try:
-            rule = _rule_for(_rules(task.effect.agent), part)
+            rule = _rule_of(task)
             if rule is UNSCRIPTED:
-                return Verdict()
-            played = play(rule, part)
+                return DONE
+            played = play(rule, _part(task))
         except (OrcError, ValueError) as error:
             return Verdict(failure=Failure(kind=FailureKind.SPEC, message=f"The script cannot be played: {error}"))
         except OSError as error:
@@ -130,6 +130,11 @@ def _rules(choice: AgentChoice) -> tuple[Rule, ...]:
     if not isinstance(script, str):
         raise InvalidValue(what="The script", value=script, expected="a path")
     return load_script(Path(script))
+
+
+def _rule_of(task: Task) -> Rule:
+    rules = _rules(task.effect.agent)
+    return _rule_for(rules, _part(task)) if rules else UNSCRIPTED
 
 
 def _rule_for(rules: tuple[Rule, ...], part: Part) -> Rule:
