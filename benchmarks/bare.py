@@ -45,8 +45,8 @@ def bare_shim_s(folder: Path) -> float:
     began = time.perf_counter()
     pid = os.posix_spawn(
         "/bin/sh",
-        ["sh", "-c", '(exec "$@") >>out 2>>err </dev/null; true >"exit.$?"', "sh", "/bin/true"],
-        {"PATH": "/usr/bin:/bin", "PWD": str(folder)},
+        ["sh", "-c", 'cd "$1"; shift; (exec "$@") >>out 2>>err </dev/null; true >"exit.$?"', "sh", str(folder), "/bin/true"],
+        {"PATH": "/usr/bin:/bin"},
         setsid=True,
     )
     os.waitpid(pid, 0)
