@@ -187,6 +187,7 @@ class Orchestrator:
         from agent_orchestrator.engine.redact import Redactor
         from agent_orchestrator.git.checkpoint import take_checkpoint
         from agent_orchestrator.git.tree import tree_of
+        from agent_orchestrator.git.worktree import open_tree
 
         return World(
             store=self.store,
@@ -197,6 +198,7 @@ class Orchestrator:
             redactor=Redactor(self.settings.secrets(self._given_env(run))),
             tree_of=tree_of,
             save_tree=take_checkpoint,
+            open_tree=open_tree,
             overviews=self.overviews(),
             version=__version__,
         )

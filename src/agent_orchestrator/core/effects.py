@@ -30,15 +30,28 @@ class AgentChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return self.adapter or self.name
 
 
+class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where something is done when it is not the run's own working tree; made sure of before anything starts there."""
+
+    repo: str = ""
+    """Another repository or folder, as an absolute path; empty for the run's own."""
+    branch: str = ""
+    """A worktree of the repository on this branch; empty for the repository's own checkout."""
+    start: str = ""
+    """What a branch that does not exist yet begins at; empty for the repository's current commit."""
+
+
 class _Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
     id: str
     unit: str
 
 
 class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
-    """Run an agent on the run's working tree and read its report."""
+    """Run an agent on a working tree and read its report."""
 
     agent: AgentChoice
+    tree: Tree | None = None
+    """None for the run's own."""
     role: str
     report: ReportRule
     iteration: int
@@ -70,6 +83,7 @@ class RunCheck(_Effect, frozen=True, kw_only=True, tag="run_check"):
     """Run a command with `sh -c` in the working tree; its exit code is the evidence."""
 
     command: str
+    tree: Tree | None = None
     timeout_s: float = CHECK_TIMEOUT_S
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
 
@@ -101,6 +115,7 @@ class ReadFile(_Effect, frozen=True, kw_only=True, tag="read_file"):
     """Read a text file of the working tree, so that a system can decide on what stands in it."""
 
     path: str
+    tree: Tree | None = None
 
 
 class Checkpoint(_Effect, frozen=True, kw_only=True, tag="checkpoint"):
@@ -111,6 +126,7 @@ class Checkpoint(_Effect, frozen=True, kw_only=True, tag="checkpoint"):
 
     ref: str
     message: str
+    tree: Tree | None = None
     at_us: int
     """The commit's date, from the journal."""
     since: str | None = None

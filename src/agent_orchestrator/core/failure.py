@@ -31,6 +31,8 @@ class FailureKind(StrEnum):
     """The agent stopped at a limit of its own: turns, money, a loop it noticed."""
     SESSION_LOST = "session_lost"
     """The session to go on with does not exist any more; the attempt goes on in a fresh one."""
+    BUDGET = "budget"
+    """Stopped because another call to the model might have passed what it was allowed to spend."""
     STOPPED = "stopped"
     """Ended because the engine was asked to stop it; the attempt goes on with a new launch when the run does."""
 
@@ -39,6 +41,9 @@ DETERMINISTIC = frozenset(
     {FailureKind.LAUNCH, FailureKind.SPEC, FailureKind.AUTH, FailureKind.PROMPT_TOO_LONG, FailureKind.DENIED}
 )
 """Failures that would only happen again: never retried."""
+
+GOES_ON = frozenset({FailureKind.STOPPED, FailureKind.SESSION_LOST, FailureKind.RATE_LIMITED, FailureKind.BUDGET})
+"""Ends of a launch that are no end of its attempt."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,3 +58,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def retryable(self) -> bool:
         """Whether another attempt may end differently."""
         return self.kind not in DETERMINISTIC
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the attempt goes on with a new launch, as soon as it may, instead of counting as failed."""
+        return self.kind in GOES_ON

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_orchestrator.core.effects import AskHuman
+from agent_orchestrator.core.effects import AskHuman, Tree
 from agent_orchestrator.core.events import CameLate, Event, TakenUp
 from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Input
 from agent_orchestrator.core.lifecycle import Phase
@@ -23,6 +23,7 @@ from agent_orchestrator.engine.journal import encode_events, fold
 from agent_orchestrator.engine.overview import OverviewKeeper
 from agent_orchestrator.engine.slots import Slots
 from agent_orchestrator.errors import DiskFull, StoreLocked
+from agent_orchestrator.git.worktree import folder_of
 from agent_orchestrator.store.port import Append, StoredRun, UsageRow
 
 if TYPE_CHECKING:
@@ -69,6 +70,15 @@ class Driver:
     def state(self) -> Any:
         """The run's state; only evolve may change it."""
         return self._folded.state
+
+    def tree(self, tree: Tree | None) -> Path:
+        """Where something is done: in the run's own working tree, or in one that it asked for."""
+        return self.workdir if tree is None else folder_of(self.home, self.run.context.run, tree)
+
+    def open_tree(self, tree: Tree | None) -> None:
+        """Makes sure of a tree that was asked for; slow the first time. Raises GitFailed."""
+        if tree is not None:
+            self.engine.world.open_tree(self.home, self.run.context.run, tree)
 
     def deliver(self, what: Input) -> None:
         """Gives the run an input; it is taken with the next tick."""

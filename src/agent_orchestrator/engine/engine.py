@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from agent_orchestrator.core.effects import Checkpoint, RunAgent
+from agent_orchestrator.core.effects import Checkpoint, RunAgent, Tree
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, Directive, Input
 from agent_orchestrator.core.limits import INBOX_POLL_S, RESULT_GRACE_S, STOP_GRACE_S
@@ -27,7 +27,7 @@ from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.engine.launches import Launches
 from agent_orchestrator.engine.overview import Overviews
-from agent_orchestrator.engine.perform.saving import no_trees
+from agent_orchestrator.engine.perform.saving import no_trees, no_worktrees
 from agent_orchestrator.engine.publishing import Publisher
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.engine.sliced import Sliced
@@ -64,6 +64,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Identifies a working tree; the second path is a scratch folder."""
     save_tree: Callable[[Path, Path, Checkpoint], CheckpointEnded] = no_trees
     """Keeps a working tree, its changes counted; the second path is a scratch folder."""
+    open_tree: Callable[[Path, str, Tree], None] = no_worktrees
+    """Makes sure of a tree of a run, given the repository and the run."""
     overviews: Overviews | None = None
     """Writes what spans runs; None where nobody reads it."""
     threads: bool = True

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed, UsageError
+from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.run import git
+
+WORKTREES = ".agents/worktrees"
 
 
 def branch_of(run: str) -> str:
@@ -17,30 +21,57 @@ def branch_of(run: str) -> str:
     return f"orc/{run}"
 
 
+def folder_of(home: Path, run: str, tree: Tree) -> Path:
+    """Where a tree of a run stands; `/` becomes `~`, which no branch has in its name, so that no two share a folder."""
+    repo = Path(tree.repo) if tree.repo else home
+    return repo / WORKTREES / f"{run}~{tree.branch.replace('/', '~')}" if tree.branch else repo
+
+
+def open_tree(home: Path, run: str, tree: Tree) -> None:
+    """Makes sure that the tree is there; raises GitFailed. Whoever comes second finds it."""
+    folder = folder_of(home, run, tree)
+    if not tree.branch or (folder / ".git").exists():
+        return
+    repo = Path(tree.repo) if tree.repo else home
+    exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
+    _add(repo, folder, tree.branch, tree.start)
+
+
 def add_worktree(home: Path, run: str) -> Path:
     """Makes the run's branch and worktree from the current commit; finds them again when they are there already."""
     if top_level(home) is None:
         raise UsageError(detail=f"--git-worktree needs a git repository, and {home} is none; run `git init` and commit first.")
-    folder = home / ".agents" / "worktrees" / run
+    folder = home / WORKTREES / run
     if (folder / ".git").exists():
         return folder
     try:
         git(home, "rev-parse", "--verify", "HEAD")
     except GitFailed:
         raise UsageError(detail=f"--git-worktree needs a commit to start from, and {home} has none; commit first.") from None
-    branch = branch_of(run)
-    git(home, "worktree", "prune")  # a folder that somebody deleted still holds its branch
-    if git(home, "branch", "--list", branch):
-        git(home, "worktree", "add", str(folder), branch)
-    else:
-        git(home, "worktree", "add", "-b", branch, str(folder))
+    _add(home, folder, branch_of(run))
     return folder
 
 
-def remove_worktree(home: Path, run: str) -> str | None:
-    """Removes a run's worktree, and its branch when merged; answers with why something was kept, or None."""
-    folder = home / ".agents" / "worktrees" / run
-    branch = branch_of(run)
+def _add(repo: Path, folder: Path, branch: str, start: str = "") -> None:
+    git(repo, "worktree", "prune")  # a folder that somebody deleted still holds its branch
+    if git(repo, "branch", "--list", branch):
+        git(repo, "worktree", "add", str(folder), branch)
+    else:
+        git(repo, "worktree", "add", "-b", branch, str(folder), *([start] if start else []))
+
+
+def remove_worktrees(home: Path, run: str) -> list[str]:
+    """Removes a run's worktrees, and their branches when merged; answers with why something was kept."""
+    if top_level(home) is None:
+        return []
+    mine = [folder for folder in sorted((home / WORKTREES).glob("*")) if folder.name.partition("~")[0] == run]
+    branches = {folder: folder.name.partition("~")[2].replace("~", "/") or branch_of(run) for folder in mine}
+    branches.setdefault(home / WORKTREES / run, branch_of(run))
+    kept = (_remove(home, folder, branch) for folder, branch in branches.items())
+    return [why for why in kept if why is not None]
+
+
+def _remove(home: Path, folder: Path, branch: str) -> str | None:
     if (folder / ".git").exists():
         if git(folder, "status", "--porcelain"):
             return f"{folder} has uncommitted changes"

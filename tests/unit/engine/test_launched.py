@@ -8,9 +8,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from agent_orchestrator.core.effects import AgentChoice, RunCheck
+from agent_orchestrator.core.effects import AgentChoice, RunCheck, Tree
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Pause
 from agent_orchestrator.core.report import ReportRule
@@ -19,6 +20,8 @@ from agent_orchestrator.engine.engine import Engine, World
 from agent_orchestrator.engine.launches import CannotStart, Order, Shortage
 from agent_orchestrator.engine.process import ProcessLaunches
 from agent_orchestrator.engine.redact import Redactor
+from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.worktree import folder_of
 from agent_orchestrator.testing.world import Part, SimulatedLaunches
 from tests.unit.engine.rig import WORDS, Rig, agent, jump, named
 from tests.unit.engine.toy import Did
@@ -198,3 +201,57 @@ def test_a_secret_in_what_an_agent_says_reaches_no_file_and_no_event(tmp_path: P
     written = [file.read_bytes() for place in (root, rig.home) for file in place.rglob("*") if file.is_file()]
     assert len(written) > 3
     assert not [text for text in (*stored, *written) if SECRET.encode() in text]
+
+
+def in_trees(rig: Rig, opened: list[str]) -> None:
+    """Worlds of the rig make worktrees as empty folders, and refuse the branch `taken`."""
+
+    def open_tree(home: Path, run: str, tree: Tree) -> None:
+        if tree.branch == "taken":
+            raise GitFailed(command="worktree", where=home, detail="it is checked out elsewhere")
+        opened.append(tree.branch)
+        folder_of(home, run, tree).mkdir(parents=True, exist_ok=True)
+
+    world = rig.world
+    rig.world = lambda: msgspec.structs.replace(world(), open_tree=open_tree)  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("name", ["command", "scripted"])
+def test_an_effect_is_performed_in_the_tree_it_asks_for(name: str, tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    opened: list[str] = []
+    in_trees(rig, opened)
+    script = tmp_path / "script.yaml"
+    script.write_text("- step: a\n  write: {made.txt: made}\n")
+    choice = AgentChoice(name=name, options={"script": str(script)} if name == "scripted" else {"argv": ["agent"]})
+    orders: list[Order] = []
+    launches = rig.launches()
+
+    def noting(order: Order) -> None:
+        orders.append(order)
+        SimulatedLaunches.start(launches, order)
+
+    launches.start = noting  # type: ignore[method-assign]
+    rig.launches = lambda: launches
+    tree = Tree(branch="group/a")
+    check = RunCheck(id=named("b", "check"), unit="b", command="true", tree=tree)
+    rig.drive(rig.toys(agent("a", agent=choice, tree=tree), check))
+    folder = folder_of(rig.home, "one", tree)
+    assert opened == ["group/a", "group/a"]
+    assert {order.cwd for order in orders} == {folder}
+    assert {order.env["REPO_DIR"] for order in orders} == {str(folder)}
+    assert (folder / "made.txt").exists() is (name == "scripted")
+
+
+@pytest.mark.parametrize("name", ["command", "scripted"])
+def test_a_tree_that_cannot_be_had_fails_the_launch_with_a_sentence(name: str, tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    in_trees(rig, [])
+    script = tmp_path / "script.yaml"
+    script.write_text("- step: a\n")
+    choice = AgentChoice(name=name, options={"script": str(script)} if name == "scripted" else {"argv": ["agent"]})
+    run = rig.toys(agent("a", agent=choice, tree=Tree(branch="taken")))
+    rig.drive(run)
+    assert outcome(rig, run).failure.kind is FailureKind.LAUNCH
+    assert "checked out elsewhere" in outcome(rig, run).failure.message
+    assert rig.machine.starts == []

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.errors import UsageError
-from agent_orchestrator.git.worktree import add_worktree, branch_of, remove_worktree
+from agent_orchestrator.core.effects import Tree
+from agent_orchestrator.errors import GitFailed, UsageError
+from agent_orchestrator.git.worktree import add_worktree, branch_of, folder_of, open_tree, remove_worktrees
 from tests.unit.git.test_locate import git
 
 
@@ -58,7 +59,7 @@ def test_a_merged_one_is_removed_with_its_branch(repo: Path) -> None:
     folder = add_worktree(repo, "f8c1")
     commit(folder)
     git(repo, "merge", "--quiet", branch_of("f8c1"))
-    assert remove_worktree(repo, "f8c1") is None
+    assert remove_worktrees(repo, "f8c1") == []
     assert not folder.exists()
     assert branches(repo) == ["main"]
 
@@ -66,16 +67,14 @@ def test_a_merged_one_is_removed_with_its_branch(repo: Path) -> None:
 def test_uncommitted_changes_are_never_deleted(repo: Path) -> None:
     folder = add_worktree(repo, "f8c1")
     (folder / "draft.txt").write_text("unfinished")
-    kept = remove_worktree(repo, "f8c1")
-    assert kept is not None
+    (kept,) = remove_worktrees(repo, "f8c1")
     assert "uncommitted changes" in kept
     assert (folder / "draft.txt").exists()
 
 
 def test_a_branch_with_commits_that_nobody_merged_is_kept(repo: Path) -> None:
     commit(add_worktree(repo, "f8c1"))
-    kept = remove_worktree(repo, "f8c1")
-    assert kept is not None
+    (kept,) = remove_worktrees(repo, "f8c1")
     assert "not merged" in kept
     assert branch_of("f8c1") in branches(repo)
 
@@ -83,9 +82,48 @@ def test_a_branch_with_commits_that_nobody_merged_is_kept(repo: Path) -> None:
 def test_a_branch_whose_folder_somebody_deleted_can_be_removed(repo: Path) -> None:
     add_worktree(repo, "f8c1")
     shutil.rmtree(repo / ".agents")
-    assert remove_worktree(repo, "f8c1") is None
+    assert remove_worktrees(repo, "f8c1") == []
     assert branches(repo) == ["main"]
 
 
 def test_removing_what_never_was_is_fine(repo: Path) -> None:
-    assert remove_worktree(repo, "f8c1") is None
+    assert remove_worktrees(repo, "f8c1") == []
+
+
+def test_a_tree_on_a_branch_begins_where_it_is_asked_to_and_is_found_again(repo: Path) -> None:
+    commit(repo, "second.txt")
+    tree = Tree(branch="feature/a", start="HEAD~1")
+    open_tree(repo, "f8c1", tree)
+    folder = folder_of(repo, "f8c1", tree)
+    assert not (folder / "second.txt").exists()
+    commit(folder)
+    open_tree(repo, "f8c1", tree)
+    assert (folder / "work.txt").exists()
+    assert git(folder, "branch", "--show-current").strip() == "feature/a"
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_two_branches_never_share_a_folder(repo: Path) -> None:
+    folders = {folder_of(repo, "f8c1", Tree(branch=branch)) for branch in ("a/b", "a-b", "a_b", "a")}
+    assert len(folders) == 4
+
+
+def test_a_tree_without_a_branch_is_the_repositorys_own_checkout(repo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    assert folder_of(repo, "f8c1", Tree(repo=str(other))) == other
+    open_tree(repo, "f8c1", Tree(repo=str(other)))
+    assert not other.exists()
+
+
+def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_gits_words(repo: Path) -> None:
+    with pytest.raises(GitFailed, match="main"):
+        open_tree(repo, "f8c1", Tree(branch="main"))
+
+
+def test_all_trees_of_a_run_are_removed_but_those_with_work_in_them(repo: Path) -> None:
+    for branch in ("done", "open"):
+        open_tree(repo, "f8c1", Tree(branch=branch))
+    open_tree(repo, "f8c12", Tree(branch="anothers"))
+    commit(folder_of(repo, "f8c1", Tree(branch="open")))
+    assert remove_worktrees(repo, "f8c1") == ["branch open has commits that are not merged"]
+    assert branches(repo) == ["anothers", "main", "open"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Ending
@@ -28,15 +27,15 @@ class CheckWork(Launched):
     def __init__(self, driver: Driver, effect: RunCheck, finished: Finished, *, inherited: bool, same_boot: bool) -> None:
         super().__init__(driver, effect, finished, inherited=inherited, same_boot=same_boot)
         self.effect = effect
-        self._workdir = Path(driver.run.context.workdir)
+        self._workdir = driver.tree(effect.tree)
 
-    def _prepare(self) -> None:
-        if self._unwanted:
-            self._spawn()
-        else:
-            self.engine.offload(None, self._identify, lambda _: self.engine.sliced.add(self._spawn))
+    def prepares(self) -> bool:
+        """The tree is identified first."""
+        return True
 
-    def _identify(self) -> None:
+    def prepare(self) -> None:
+        """Identifies the tree that the evidence will be about."""
+        super().prepare()
         with contextlib.suppress(OSError):
             self.directory.mkdir(parents=True, exist_ok=True)
             (self.directory / TREE).write_text(self.engine.tree_of(self._workdir, self.directory) or "", "ascii")
@@ -48,7 +47,7 @@ class CheckWork(Launched):
             **self.driver.child_env,
             "RUN_ID": context.run,
             "STEP_ID": self.effect.unit,
-            "REPO_DIR": context.workdir,
+            "REPO_DIR": str(self._workdir),
         }
         self.directory.mkdir(parents=True, exist_ok=True)
         argv = ("/bin/sh", "-c", self.effect.command)

@@ -80,8 +80,34 @@ class Launched:
             self._timer.cancel()
 
     def _prepare(self) -> None:
-        """What has to happen before the program may start; ends in `_spawn`."""
-        self._spawn()
+        if self._unwanted or not self.prepares():
+            self._spawn()
+        else:
+            self.engine.offload(None, self._prepared, self._go_on)
+
+    def _prepared(self) -> OrcError | OSError | None:
+        try:
+            self.prepare()
+        except (OrcError, OSError) as error:
+            return error
+        return None
+
+    def _go_on(self, problem: OrcError | OSError | None) -> None:
+        if problem is None or self._unwanted or self._abandoned:
+            self.engine.sliced.add(self._spawn)
+        elif isinstance(problem, OSError):
+            self._later(str(problem), self._prepare)
+        else:
+            self.engine.launches.void(self._effect.id)
+            self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(problem)))
+
+    def prepares(self) -> bool:
+        """Whether anything slow has to happen before the program may start."""
+        return self._effect.tree is not None
+
+    def prepare(self) -> None:
+        """What has to happen before, in a thread."""
+        self.driver.open_tree(self._effect.tree)
 
     def _spawn(self) -> None:
         self._timer = None

@@ -15,6 +15,7 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.engine.perform.prepare import make_task
 from agent_orchestrator.engine.perform.work import Finished
+from agent_orchestrator.errors import OrcError
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -32,12 +33,32 @@ class PlayedWork:
         self._started_us = driver.engine.clock.now_us()
         self._timer: asyncio.Handle | None = None
         self._task: Task | None = None
+        self._over = False
 
     def start(self, *, halt: bool) -> None:
         """Schedules the action; a time limit shorter than the part ends it early."""
         loop = self.driver.engine.loop
         if self._inherited or halt:
             self._timer = loop.call_soon(self._end_with, STOPPED if halt else LOST)
+            return
+        if self.effect.tree is None:
+            self._play(None)
+        else:
+            self.driver.engine.offload(None, self._open_tree, self._play)
+
+    def _open_tree(self) -> OrcError | None:
+        try:
+            self.driver.open_tree(self.effect.tree)
+        except OrcError as error:
+            return error
+        return None
+
+    def _play(self, problem: OrcError | None) -> None:
+        loop = self.driver.engine.loop
+        if self._over:
+            return
+        if problem is not None:
+            self._end_with(Failure(kind=FailureKind.LAUNCH, message=str(problem)))
             return
         self._task = make_task(self.driver, self.effect, Path())
         delay_s = self._agent.delay_s(self._task)
@@ -83,5 +104,6 @@ class PlayedWork:
 
     def abandon(self) -> None:
         """Forgets the timer."""
+        self._over = True
         if self._timer is not None:
             self._timer.cancel()

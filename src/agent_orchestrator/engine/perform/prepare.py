@@ -26,7 +26,7 @@ def make_task(driver: Driver, effect: RunAgent, launch_dir: Path) -> Task:
         effect=effect,
         run=driver.run.id,
         home=driver.home,
-        workdir=driver.workdir,
+        workdir=driver.tree(effect.tree),
         launch_dir=launch_dir,
         inherited_env=_child_env(driver, effect),
     )

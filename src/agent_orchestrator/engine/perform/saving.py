@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_orchestrator.core.effects import Checkpoint
+from agent_orchestrator.core.effects import Checkpoint, Tree
 from agent_orchestrator.core.inputs import CheckpointEnded
 from agent_orchestrator.engine.perform.work import Finished
 from agent_orchestrator.errors import OrcError
@@ -31,7 +31,9 @@ class SavingWork:
     def _save(self) -> CheckpointEnded:
         engine = self.driver.engine
         try:
-            return engine.save_tree(self.driver.workdir, engine.launches.directory(self.effect.id), self.effect)
+            self.driver.open_tree(self.effect.tree)
+            folder = self.driver.tree(self.effect.tree)
+            return engine.save_tree(folder, engine.launches.directory(self.effect.id), self.effect)
         except (OrcError, OSError) as error:
             return CheckpointEnded(effect=self.effect.id, unavailable=f"the tree could not be saved: {error}")
 
@@ -50,3 +52,7 @@ class SavingWork:
 def no_trees(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
     """For worlds without git."""
     return CheckpointEnded(effect=effect.id, unavailable="there is no git here")
+
+
+def no_worktrees(home: Path, run: str, tree: Tree) -> None:
+    """For worlds without git: every tree is there already."""

@@ -76,7 +76,7 @@ class ReadWork(Waiting):
         self.driver.engine.loop.call_soon(lambda: self.over(self._read()))
 
     def _read(self) -> FileRead:
-        root = Path(self.driver.run.context.workdir).resolve()
+        root = self.driver.tree(self.effect.tree).resolve()
         file = (root / self.effect.path).resolve()
         try:
             if not file.is_relative_to(root):

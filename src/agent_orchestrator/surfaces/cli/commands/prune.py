@@ -91,7 +91,7 @@ def _read_age_s(text: str) -> float:
 def _delete(orchestrator: Orchestrator, run: StoredRun) -> str | None:
     """Deletes everything of a run; answers with why it was kept, or None. The journal goes last."""
     from agent_orchestrator.git.snapshots import delete_refs
-    from agent_orchestrator.git.worktree import remove_worktree
+    from agent_orchestrator.git.worktree import remove_worktrees
     from agent_orchestrator.systems import STATE_FILES
 
     if run.summary.facts.get("logged"):
@@ -103,13 +103,13 @@ def _delete(orchestrator: Orchestrator, run: StoredRun) -> str | None:
     try:
         home = Path(run.context.home)
         try:
-            why = remove_worktree(home, run.id) if run.context.workdir != run.context.home else None
-            if why is None:
+            kept = remove_worktrees(home, run.id)
+            if not kept:
                 delete_refs(home, f"refs/orc/{run.id}/")
         except GitFailed as error:
-            why = str(error)
-        if why is not None:
-            return why
+            kept = [str(error)]
+        if kept:
+            return "; ".join(kept)
         folder = orchestrator.settings.folder
         printed = (home / STATE_FILES[run.system].format(run=run.id)).parent
         for place in (folder / "launches" / run.id, printed):

@@ -24,9 +24,6 @@ from agent_orchestrator.systems.loop.state import (
 )
 from agent_orchestrator.systems.loop.times import stamp
 
-GOES_ON = (FailureKind.STOPPED, FailureKind.RATE_LIMITED, FailureKind.SESSION_LOST)
-"""Ends of a launch that are no end of its iteration: it goes on with a new launch."""
-
 
 def _saving_started(state: LoopState, event: e.SavingStarted, at_us: int) -> None:
     begin(state)
@@ -97,7 +94,7 @@ def _agent_finished(state: LoopState, event: e.AgentFinished, at_us: int) -> Non
         return
     state.spent_us += event.ended_us - event.started_us
     state.session = event.session
-    if event.failure is not None and event.failure.kind in GOES_ON:
+    if event.failure is not None and event.failure.goes_on:
         return
     current.summary, current.done = event.summary, event.done
     current.reported_score = event.quality_score
