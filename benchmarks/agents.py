@@ -89,7 +89,7 @@ def _memory_mb() -> float:
 
 def _alive(rig: Rig) -> int:
     launches = rig.orchestrator.settings.folder / "launches" / "quiet"
-    return sum(1 for _ in launches.glob("*/*/pid")) if launches.is_dir() else 0
+    return sum(1 for _ in launches.glob("*/out"))
 
 
 async def _longest_stall() -> float:

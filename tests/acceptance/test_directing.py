@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 
+from agent_orchestrator.engine.process.folder import read_pid
 from tests.acceptance.rig import HUMAN, Rig, is_alive, wait_until
 
 LOOPING = HUMAN.replace("human_in_the_loop: true", "human_in_the_loop: true, loop_back_to: coding")
 
 
 def _agent_pid(rig: Rig, run: str) -> int:
-    (pid,) = (rig.repo / ".git" / "orc" / "launches" / run).glob("*/*/pid")
-    return int(pid.read_text())
+    (launch,) = (rig.repo / ".git" / "orc" / "launches" / run).iterdir()
+    pid = read_pid(launch)
+    assert pid is not None
+    return pid
 
 
 def test_approve_moves_a_run_that_another_process_drives(rig: Rig) -> None:
@@ -38,7 +41,7 @@ def test_a_rejection_loops_back_with_its_comments_and_never_approves(rig: Rig) -
     assert rig.ask("approve").code == 0
     done = running.end()
     assert done.code == 0, done
-    (feedback,) = (rig.repo / ".git" / "orc" / "launches" / done.run / "coding").glob("i1.*/feedback.json")
+    (feedback,) = (rig.repo / ".git" / "orc" / "launches" / done.run).glob("coding~i1.*/feedback.json")
     assert "not yet" in feedback.read_text()
 
 

@@ -121,7 +121,7 @@ class Rig:
 
     def living(self, run: str) -> list[int]:
         """Processes that carry the nonce of one of the run's launches."""
-        folders = (self.repo / ".git" / "orc" / "launches" / run).glob("*/*")
+        folders = (self.repo / ".git" / "orc" / "launches" / run).glob("*~*")
         nonces = [birth.nonce.encode() for folder in folders if (birth := read_birth(folder)) is not None]
         return [pid for pid, environ in processes() if any(nonce in environ for nonce in nonces)]
 

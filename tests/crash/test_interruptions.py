@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.engine.process.folder import read_pid
 from agent_orchestrator.systems.workflow.events import AgentFinished, HumanJudged
 from tests.crash.rig import Orc, Rig, wait_until
 
@@ -29,8 +30,10 @@ def at_work(rig: Rig, step: str) -> int:
 
 
 def shim_of(rig: Rig, run: str, step: str) -> int:
-    (pid,) = (rig.repo / ".git" / "orc" / "launches" / run / step).glob("*/pid")
-    return int(pid.read_text())
+    (launch,) = (rig.repo / ".git" / "orc" / "launches" / run).glob(f"{step}~*")
+    pid = read_pid(launch)
+    assert pid is not None
+    return pid
 
 
 def test_an_agent_that_lived_on_is_adopted_and_its_report_used(repo: Path) -> None:

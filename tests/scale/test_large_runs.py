@@ -104,6 +104,6 @@ def test_a_thousand_agents_live_at_once_and_all_are_collected(repo: Path) -> Non
         assert (summary.status, summary.done) == ("completed", AGENTS)
         check_state(orchestrator, run, AGENTS)
         assert orchestrator.launches().living(run.id) == []
-        exits = list((orchestrator.settings.folder / "launches" / run.id).glob("*/*/exit.0"))
+        exits = list((orchestrator.settings.folder / "launches" / run.id).glob("*/exit.0"))
         assert len(exits) == AGENTS
     assert descriptors() == before

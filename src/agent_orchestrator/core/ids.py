@@ -28,6 +28,17 @@ def effect_id(run: str, unit: str, iteration: int, attempt: int, launch: int, ki
 
 
 def split_effect_id(effect: str) -> tuple[str, str, str]:
-    """An effect id's run, unit and launch name: the three path parts of its launch directory."""
+    """An effect id's run, unit and launch name."""
     run, unit, launch = effect.split("/")
     return run, unit, launch
+
+
+def launch_folder(effect: str) -> str:
+    """A launch's folder below that of all launches: one level deep in the run's, because each level costs a start."""
+    run, unit, launch = effect.split("/")
+    return f"{run}/{unit}~{launch}"
+
+
+def launched_in(run: str, folder: str) -> str:
+    """The effect whose launch has the folder of this name."""
+    return f"{run}/{folder.replace('~', '/')}"

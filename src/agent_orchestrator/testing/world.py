@@ -14,7 +14,7 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.ids import split_effect_id
+from agent_orchestrator.core.ids import launch_folder, split_effect_id
 from agent_orchestrator.engine.launches import Order, Shortage, Standing, Watch
 from agent_orchestrator.testing.clock import FakeClock
 from agent_orchestrator.testing.faults import Faults, FaultyStore
@@ -102,7 +102,7 @@ class Machine:
 
     def directory(self, effect: str) -> Path:
         """Where a launch keeps its files."""
-        return self.folder.joinpath(*split_effect_id(effect))
+        return self.folder / launch_folder(effect)
 
     def next_end_s(self) -> float | None:
         """Seconds until the next program ends."""

@@ -29,7 +29,7 @@ for launch in range(1, LAUNCHES + 1):
 SCRIPT = "echo started >>log.{launch}; sleep 0.05; echo ended >>log.{launch}"
 
 
-@pytest.mark.parametrize("mark", ["lock", "running", "pid", "out"])
+@pytest.mark.parametrize("mark", ["lock", "out"])
 @pytest.mark.parametrize("launch", [1, 6, 11])
 def test_every_launch_runs_exactly_once_or_is_reported_lost(tmp_path: Path, mark: str, launch: int) -> None:
     """The engine is killed the moment that a file of the launch appears."""

@@ -13,6 +13,7 @@ import pytest
 
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.engine.launches import Standing, Watch
+from agent_orchestrator.engine.process import folder as folders
 from agent_orchestrator.engine.process.shim import SHIM, SHIM_NAME
 from tests.unit.process.rig import (
     ENV,
@@ -36,7 +37,7 @@ SHELLS = [[path] for shell in ("dash", "bash", "ksh", "zsh") if (path := shutil.
 
 def play(shell: list[str], folder: Path, *argv: str) -> subprocess.Popen[bytes]:
     folder.mkdir()
-    (folder / "running").touch()
+    (folder / "lock").write_text("born\n")
     words = [*shell, "-c", SHIM, SHIM_NAME, str(folder), "256", "/dev/null", str(folder.parent), "nonce", *argv]
     return subprocess.Popen(words, env=ENV, start_new_session=True, stderr=subprocess.DEVNULL)
 
@@ -48,7 +49,7 @@ def test_the_shim_is_the_same_under_every_shell(shell: list[str], tmp_path: Path
         shim = play(shell, folder, "sh", "-c", script + "\n")
         shim.wait(timeout=30)
         assert (folder / f"exit.{code}").exists()
-        assert int((folder / "pid").read_text()) == shim.pid
+        assert folders.read_pid(folder) == shim.pid
     play(shell, tmp_path / "missing", "./no-such-program").wait(timeout=30)
     assert (tmp_path / "missing" / "exit.127").exists()
     assert "no-such-program" in (tmp_path / "missing" / "err").read_text()

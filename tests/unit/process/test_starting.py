@@ -43,7 +43,7 @@ def test_nothing_in_an_argument_is_ever_run_or_split(tmp_path: Path) -> None:
 def test_odd_but_valid_names_make_a_directory_each(tmp_path: Path) -> None:
     effect = name(run="0-a..b_", unit="9.-x")
     ending = run_to_end(tmp_path, sh(tmp_path, "echo here", effect=effect))
-    assert ending.out == tmp_path / "launches" / "0-a..b_" / "9.-x" / "i0.a1.l1.agent" / "out"
+    assert ending.out == tmp_path / "launches" / "0-a..b_" / "9.-x~i0.a1.l1.agent" / "out"
     assert ending.out.read_text() == "here\n"
 
 
@@ -179,16 +179,21 @@ def test_a_launch_whose_lock_somebody_holds_is_not_started(tmp_path: Path) -> No
     assert launches.standing(name(), same_boot=True) is Standing.NEW
 
 
-def test_an_exit_mark_that_replaced_the_running_mark_also_forbids_a_start(tmp_path: Path) -> None:
-    """On a full disk the shim renames `running` instead of creating a file."""
+def test_a_lock_that_became_the_exit_mark_forbids_a_start_and_still_tells_who_lives(tmp_path: Path) -> None:
+    """On a full disk the shim renames the lock instead of creating a file."""
     launches = make_launches(tmp_path)
     folder = launches.directory(name())
     folder.mkdir(parents=True)
-    (folder / "lock").touch()
-    (folder / "exit.3").touch()
-    launches.start(sh(tmp_path, "touch started"))
-    assert not (folder / "running").exists()
+    held = folders.take_lock(folder, create=True)
+    assert held is not None
+    (folder / "lock").rename(folder / "exit.3")
+    assert launches.standing(name(), same_boot=True) is Standing.ALIVE
+    assert folders.is_locked(folder)
+    os.close(held)
     assert launches.standing(name(), same_boot=True) is Standing.OVER
+    launches.start(sh(tmp_path, "touch started"))
+    assert launches.standing(name(), same_boot=True) is Standing.OVER
+    assert not (tmp_path / "started").exists()
 
 
 @pytest.mark.parametrize(

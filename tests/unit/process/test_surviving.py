@@ -7,6 +7,7 @@ import os
 import signal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent_orchestrator.core.failure import FailureKind
@@ -81,11 +82,9 @@ def test_a_time_limit_counts_the_time_before_adoption(tmp_path: Path) -> None:
         birth = folders.read_birth(folder)
         assert birth is not None
         ran_s = 3_600.0
-        (folder / "running").unlink()
-        folders.write_birth(
-            folder,
-            folders.Birth(nonce=birth.nonce, boot=birth.boot, started_us=birth.started_us, started_s=birth.started_s - ran_s),
-        )
+        earlier = msgspec.structs.replace(birth, started_s=birth.started_s - ran_s)
+        pid = folders.read_pid(folder)
+        (folder / "lock").write_bytes(msgspec.json.encode(earlier) + f"\n{pid}\n".encode())
         launches = make_launches(tmp_path)
         ending = await over(ending_of(launches, name(), Watch(timeout_s=ran_s, grace_s=5)))
         assert ending.cause is not None
@@ -186,8 +185,7 @@ def test_a_running_mark_torn_by_a_power_cut_is_a_loss(tmp_path: Path) -> None:
         launches = make_launches(tmp_path)
         folder = launches.directory(name())
         folder.mkdir(parents=True)
-        (folder / "lock").touch()
-        (folder / "running").write_bytes(b"")
+        (folder / "lock").write_bytes(b"\0" * 100)
         ending = await over(ending_of(launches, name()))
         assert ending.cause is not None
         assert ending.cause.kind is FailureKind.LOST
@@ -215,7 +213,7 @@ def test_a_driver_frozen_before_it_marked_anything_is_waited_for(tmp_path: Path)
 
 
 def test_a_pid_that_went_to_another_process_is_neither_followed_nor_signalled(tmp_path: Path) -> None:
-    """The pid file names a process that is not ours: only the nonce in its environment would make it so."""
+    """The lock file names a process that is not ours: only the nonce in its environment would make it so."""
 
     async def play() -> None:
         bystander = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
@@ -224,8 +222,8 @@ def test_a_pid_that_went_to_another_process_is_neither_followed_nor_signalled(tm
         folder.mkdir(parents=True)
         held = folders.take_lock(folder, create=True)
         assert held is not None
-        folders.write_birth(folder, folders.Birth(nonce="ab" * 16, boot=boot_id(), started_us=1, started_s=0.0))
-        (folder / "pid").write_text(f"{bystander.pid}\n")
+        folders.write_birth(held, folders.Birth(nonce="ab" * 16, boot=boot_id(), started_us=1, started_s=0.0))
+        os.write(held, f"{bystander.pid}\n".encode())
         future = ending_of(launches, name(), Watch(grace_s=0.05))
         launches.stop(name(), STOPPED)
         # A launch of ours that ignores TERM is stopped after it: once that is over, TERM and KILL have had their turn.
@@ -274,7 +272,8 @@ def test_the_living_launches_of_a_run_are_found_by_their_locks(tmp_path: Path) -
         launches.start(sh(tmp_path, WAIT, effect=name(2)))
         launches.start(sh(tmp_path, WAIT, effect=name(3, run="run2")))
         await over(ending_of(launches, name()))
-        (tmp_path / "launches" / "run1" / "build" / "stray-file").touch()
+        (tmp_path / "launches" / "run1" / "stray-file").touch()
+        (tmp_path / "launches" / "run1" / "stray~file").touch()
         assert launches.living("run1") == [name(2)]
         futures = [ending_of(launches, name(2)), ending_of(launches, name(3, run="run2"))]
         (tmp_path / "go").touch()

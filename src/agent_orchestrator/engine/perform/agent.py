@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -38,6 +38,8 @@ class AgentWork(Launched):
     ) -> None:
         super().__init__(driver, effect, finished, inherited=inherited, same_boot=same_boot)
         self.effect, self._agent = effect, agent
+        # By a name, because checking a protocol at run time takes as long as creating a file.
+        self._announcing = cast(Announcing, agent) if hasattr(agent, "finished") else None
         self._task = make_task(driver, effect, self.directory)
         self._cumulative = False
 
@@ -55,14 +57,15 @@ class AgentWork(Launched):
             idle_timeout_s=effect.idle_timeout_s,
             output_limit_bytes=effect.output_limit_bytes,
             grace_s=self.engine.stop_grace_s,
-            finished=self._agent.finished(self._task, self.directory / "out") if isinstance(self._agent, Announcing) else None,
+            finished=self._announcing.finished(self._task, self.directory / "out") if self._announcing is not None else None,
             result_grace_s=self.engine.result_grace_s,
         )
 
     def read_when_judging(self, ending: Ending) -> tuple[Path, ...]:
         """The report is read too, and may be as large as an agent likes."""
-        asked = {self._agent.report_file(self._task)} if isinstance(self._agent, Announcing) else set()
-        return (ending.out, ending.err, self._task.report, *(asked - {self._task.report}))
+        report = self._task.report
+        asked = self._announcing.report_file(self._task) if self._announcing is not None else report
+        return (ending.out, ending.err, report) if asked == report else (ending.out, ending.err, report, asked)
 
     def judge(self, ending: Ending) -> AgentEnded:
         """Secrets are taken out of the stored output first, so that nothing quoted from it carries one."""

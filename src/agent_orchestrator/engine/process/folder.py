@@ -1,7 +1,8 @@
-"""A launch's directory: `lock` says who lives, `running`, `exit.<code>` and `void` say what became of it.
+"""A launch's directory: `lock` says who lives; what it holds, `exit.<code>` and `void` say what became of it.
 
-Whatever is concluded from the marks is concluded while holding the lock. Nothing here is fsynced: a power cut ends
-every launch anyway, and after one a launch is never started again.
+The lock file has two lines once the launch began: its birth, then the shim's pid. Whatever is concluded from the marks
+is concluded while holding the lock. Nothing here is fsynced: a power cut ends every launch anyway, and after one a
+launch is never started again.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from typing import NamedTuple
 
 import msgspec
 
-LOCK, RUNNING, VOID, PID, OUT, ERR = "lock", "running", "void", "pid", "out", "err"
+LOCK, VOID, OUT, ERR = "lock", "void", "out", "err"
 HUNG = "hung"
 """Left before a program is stopped that had written its result and did not exit."""
 
 _EXIT = "exit."
+_BIRTH = msgspec.json.Encoder()
 
 
 class Birth(msgspec.Struct, frozen=True, kw_only=True):
-    """What `running` holds: everything about a launch that is known before its process exists."""
+    """The lock file's first line: everything about a launch that is known before its process exists."""
 
     nonce: str
     boot: str
@@ -34,20 +36,27 @@ class Marks(NamedTuple):
     """What a launch left behind."""
 
     exit_code: int | None = None
-    running: bool = False
+    begun: bool = False
     void: bool = False
     hung: bool = False
 
     @property
     def ended(self) -> bool:
         """Whether it may never be started (again)."""
-        return self.running or self.void or self.exit_code is not None
+        return self.begun or self.void or self.exit_code is not None
 
 
 def take_lock(folder: Path, *, create: bool = False) -> int | None:
     """A descriptor that holds the launch's lock; None while somebody else does. FileNotFoundError without a lock file."""
-    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-    lock = os.open(folder / LOCK, flags, 0o644)
+    flags = os.O_RDWR | os.O_CLOEXEC
+    try:
+        lock = os.open(f"{folder}/{LOCK}", flags | (os.O_CREAT if create else 0), 0o644)
+    except FileNotFoundError:
+        # On a full disk the shim renames the lock itself to the exit mark; what the agent left behind still holds it.
+        mark = _exit_mark(folder)
+        if mark is None:
+            raise
+        lock = os.open(f"{folder}/{mark}", flags)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -77,41 +86,62 @@ def read_marks(folder: Path) -> Marks:
         names = os.listdir(folder)
     except FileNotFoundError:
         return Marks()
-    codes = [name[len(_EXIT) :] for name in names if name.startswith(_EXIT)]
-    code = next((int(code) for code in codes if code.isdecimal()), None)
-    return Marks(exit_code=code, running=RUNNING in names, void=VOID in names, hung=HUNG in names)
+    code = next((code for name in names if (code := _exit_code(name)) is not None), None)
+    begun = LOCK in names and os.stat(f"{folder}/{LOCK}").st_size > 0
+    return Marks(exit_code=code, begun=begun, void=VOID in names, hung=HUNG in names)
 
 
-def write_birth(folder: Path, birth: Birth) -> None:
-    """Marks the launch as started; FileExistsError when it was before."""
-    marker = os.open(folder / RUNNING, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+def _exit_code(name: str) -> int | None:
+    code = name.removeprefix(_EXIT)
+    return int(code) if code.isdecimal() and len(code) < len(name) else None
+
+
+def _exit_mark(folder: Path) -> str | None:
     try:
-        os.write(marker, msgspec.json.encode(birth))
-    finally:
-        os.close(marker)
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return None
+    return next((name for name in names if _exit_code(name) is not None), None)
+
+
+def write_birth(lock: int, birth: Birth) -> None:
+    """Marks the launch as begun, through the descriptor that holds its lock. A power cut may tear it, nothing else."""
+    os.write(lock, _BIRTH.encode(birth) + b"\n")
+
+
+def unwrite_birth(lock: int) -> None:
+    """The launch did not begin after all."""
+    os.ftruncate(lock, 0)
+    os.lseek(lock, 0, os.SEEK_SET)
 
 
 def read_birth(folder: Path) -> Birth | None:
-    """Who was started, or None when that is not (any more) known: never marked, or torn by a power cut."""
+    """Who was started, or None when that is not (any more) known: never begun, or torn by a power cut."""
     try:
-        return msgspec.json.decode((folder / RUNNING).read_bytes(), type=Birth)
-    except (OSError, msgspec.DecodeError):
+        return msgspec.json.decode(_lines(folder)[0], type=Birth)
+    except msgspec.DecodeError:
         return None
 
 
 def read_pid(folder: Path) -> int | None:
     """The shim's process id as the shim wrote it; None until it did."""
-    try:
-        text = (folder / PID).read_bytes().strip()
-    except OSError:
-        return None
+    text = _lines(folder)[1]
     return int(text) if text.isdigit() and len(text) < 10 else None
+
+
+def _lines(folder: Path) -> tuple[bytes, bytes]:
+    try:
+        with open(f"{folder}/{LOCK}", "rb") as file:
+            birth, _, rest = file.read().partition(b"\n")
+    except OSError:
+        return b"", b""
+    return birth, rest.partition(b"\n")[0]
 
 
 def ended_us(folder: Path, code: int) -> int | None:
     """When the shim wrote the exit mark."""
     try:
-        return os.stat(folder / f"{_EXIT}{code}").st_mtime_ns // 1000
+        return os.stat(f"{folder}/{_EXIT}{code}").st_ctime_ns // 1000
     except OSError:
         return None
 

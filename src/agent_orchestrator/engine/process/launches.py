@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure
-from agent_orchestrator.core.ids import split_effect_id
+from agent_orchestrator.core.ids import launch_folder, launched_in
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.launches import CannotStart, Order, Shortage, Standing, Watch
 from agent_orchestrator.engine.process import folder as folders
@@ -40,8 +40,8 @@ class ProcessLaunches:
         prepare_engine()
 
     def directory(self, effect: str) -> Path:
-        """root/run/unit/launch; nothing is created."""
-        return self._root.joinpath(*split_effect_id(effect))
+        """The launch's own; nothing is created."""
+        return Path(f"{self._root}/{launch_folder(effect)}")
 
     def standing(self, effect: str, *, same_boot: bool) -> Standing:
         """What became of a launch that an earlier engine may have started."""
@@ -49,7 +49,8 @@ class ProcessLaunches:
         try:
             lock = folders.take_lock(folder)
         except FileNotFoundError:
-            # The lock comes before every mark. After a reboot a mark may have been lost, so nothing proves it never ran.
+            # The lock comes before every mark, and goes only by becoming one. After a reboot a mark may have been lost,
+            # so nothing proves that it never ran.
             return Standing.NEW if same_boot else Standing.OVER
         if lock is None:
             return Standing.ALIVE
@@ -77,8 +78,8 @@ class ProcessLaunches:
 
     def living(self, run: str) -> list[str]:
         """Launches of a run whose lock is held, in order."""
-        launches = sorted((self._root / run).glob("*/*"))
-        return ["/".join(folder.parts[-3:]) for folder in launches if folders.is_locked(folder)]
+        launches = sorted((self._root / run).glob("*~*"))
+        return [launched_in(run, folder.name) for folder in launches if folders.is_locked(folder)]
 
     def void(self, effect: str) -> None:
         """Marks a launch that never started, so that it never will; one that somebody holds is left to him."""
@@ -122,13 +123,12 @@ class ProcessLaunches:
             started_us=self._clock.now_us(),
             started_s=self._clock.monotonic_s(),
         )
-        marker = folder / folders.RUNNING
         try:
-            folders.write_birth(folder, birth)
+            folders.write_birth(lock, birth)
             stdin = order.stdin.absolute() if order.stdin is not None else None
             pid = spawn(folder, lock, birth.nonce, argv=order.argv, env=order.env, cwd=order.cwd.absolute(), stdin=stdin)
         except (OSError, ValueError) as error:
-            marker.unlink(missing_ok=True)
+            folders.unwrite_birth(lock)
             raise refusal(error, order.argv[0]) from error
         self._started[order.effect] = Shim(birth, pid, pidfds=self._pidfds)
 

@@ -214,7 +214,7 @@ class Monitor:
         )  # fmt: skip
 
     def _why_lost(self, marks: folders.Marks, birth: folders.Birth | None) -> str:
-        if not marks.running:
+        if not marks.begun:
             return "The program was lost: it is not known whether it ever started."
         if birth is None or birth.boot != self._boot:
             return "The program was lost: the machine was restarted while it ran."

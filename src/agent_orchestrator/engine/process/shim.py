@@ -16,21 +16,22 @@ from pathlib import Path
 SHIM = """\
 trap : TERM INT HUP
 cd -- "$1" || exit
-echo $$ >pid
+echo $$ >>lock
 ulimit -S -n "$2"
 (cd -- "$4" || exit 126; shift 5; exec "$@") 2>>err >>out <"$3"
 code=$?
-true >"exit.$code" || mv running "exit.$code"
+true >"exit.$code" || mv lock "exit.$code"
 """
 """Why each line is as it is:
 
 - Without the trap, TERM to the group kills the shim at once and the exit code is lost while the agent still cleans up.
   A trap with a command is reset in the subshell, so the agent itself gets the default.
-- The shim names its own pid: a record written by the engine after spawning would be missing if the engine died between
-  the two. Liveness needs no pid, and a pid is believed only if its process carries the nonce (`identity.py`).
+- The shim names its own pid, below its birth in the lock file (one file more costs a start more than the line does): a
+  record written by the engine after spawning would be missing if the engine died between the two. Liveness needs no
+  pid, and a pid is believed only if its process carries the nonce (`identity.py`).
 - `2>>err` comes first, so that whatever else cannot be opened is said there.
 - The exit code is a file *name*: it cannot be torn. Creating it is a builtin (an `mv` costs a fork and an exec between
-  an agent's end and the next one's start); where the disk is too full for a new file, the rename still succeeds.
+  an agent's end and the next one's start); where the disk is too full for a new file, a rename still succeeds.
   `true` and not `:`, because a failed redirection of a special builtin ends the shell.
 - `$5`, the nonce, is there to be seen in the process list, where a system does not show environments.
 """

@@ -7,12 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from agent_orchestrator.core.ids import launch_folder
+
 JSON_TAIL_BYTES = 1024 * 1024
 LAUNCH = re.compile(r"i(\d+)\.a(\d+)\.l(\d+)\.(\w+)\Z")
-
-
-def _folder(root: Path, effect: str) -> Path:
-    return root.joinpath(*effect.split("/"))
 
 
 def launch_facts(root: Path, launch: dict[str, Any]) -> dict[str, Any]:
@@ -20,7 +18,7 @@ def launch_facts(root: Path, launch: dict[str, Any]) -> dict[str, Any]:
     _, unit, name = launch["effect"].split("/")
     match = LAUNCH.search(name)
     assert match is not None
-    folder = _folder(root, launch["effect"])
+    folder = root / launch_folder(launch["effect"])
     texts = {stream: _tail(folder / stream) for stream in ("out", "err")}
     numbers = {"iteration": int(match[1]), "attempt": int(match[2]), "launch": int(match[3]), "kind": match[4]}
     return {**launch, "step": unit, **numbers, "folder": str(folder), **texts}
@@ -49,7 +47,7 @@ class StreamPrinter:
     def print_new(self, effect: str) -> None:
         """What was written since the last call."""
         try:
-            file: BinaryIO = (_folder(self._root, effect) / self._stream).open("rb")
+            file: BinaryIO = (self._root / launch_folder(effect) / self._stream).open("rb")
         except OSError:
             return
         with file:

@@ -144,10 +144,10 @@ def _runs(orchestrator: Orchestrator) -> Iterator[Finding]:
         if run.summary.status in ("running", "aborting"):
             yield Finding("run", "note", f"{run.id} says {run.summary.status} and nobody drives it: orc resume {run.id}")
         if alive:
-            names = ", ".join(sorted({place.parent.name for place in alive})[:5])
+            names = ", ".join(sorted({place.name.partition("~")[0] for place in alive})[:5])
             detail = f"{run.id}: {len(alive)} agents live without a driver ({names}): orc resume or orc abort {run.id}"
             yield Finding("launches", "note", detail)
 
 
 def _launch_folders(run: Path) -> list[Path]:
-    return [launch for unit in run.iterdir() for launch in unit.iterdir()] if run.is_dir() else []
+    return list(run.glob("*~*"))
