@@ -130,6 +130,22 @@ def test_a_report_that_cannot_be_used_fails_the_attempt_and_is_quoted(
     assert all(name in error for name in names), error
 
 
+@pytest.mark.parametrize("command", ["./missing.sh", "tools/missing --fast"])
+def test_an_agent_that_is_not_in_the_working_tree_is_refused_before_a_run_exists(rig: Rig, command: str) -> None:
+    refused = rig.orc("run", "--workflow", "workflow.yaml", "--agent-command", command)
+    assert (refused.code, rig.ask("list", "--json").json["runs"]) == (3, [])
+    assert f"The agent {command.split()[0]} cannot be started: there is no such file in {rig.repo}." in refused.err
+    looping = rig.orc("loop", "run", "task", "--until", "true", "--agent-command", command)
+    assert (looping.code, rig.ask("list", "--json").json["runs"]) == (3, [])
+
+
+def test_an_agent_in_the_working_tree_that_is_not_executable_is_refused(rig: Rig) -> None:
+    (rig.repo / "agent.sh").write_text("true\n")
+    refused = rig.orc("run", "--workflow", "workflow.yaml", "--agent-command", "./agent.sh")
+    assert refused.code == 3, refused
+    assert "chmod +x" in refused.err
+
+
 def test_a_report_of_200_megabytes_is_refused_unread(rig: Rig) -> None:
     agent = rig.side / "big.sh"
     agent.write_text('#!/bin/sh\ntruncate -s 200M "$REPORT_PATH"\n')

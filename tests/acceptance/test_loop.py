@@ -161,7 +161,9 @@ def test_the_same_error_three_times_is_told_to_the_agent(rig: LoopRig) -> None:
 
 
 def test_an_agent_that_cannot_start_fails_the_loop_at_once(rig: LoopRig) -> None:
-    done = rig.orc("loop", "run", "x", "--until", "false", "--agent-command", "./no-such-agent")
+    (rig.repo / "agent").write_text("#!/no/such/interpreter\n")
+    (rig.repo / "agent").chmod(0o755)
+    done = rig.orc("loop", "run", "x", "--until", "false", "--agent-command", "./agent")
     assert done.code == 1, done
     assert rig.state(loop_of(done))["status"] == "failed"
 

@@ -42,7 +42,7 @@ class CommandAgent:
     appends_feedback = True
 
     def preflight(self, choice: AgentChoice) -> None:
-        """A program given by name must be on the PATH; one in the working tree can be looked for only there, at the start."""
+        """A program given by name must be on the PATH; one in the working tree is looked for by who knows the tree."""
         program = _argv(choice, settings_of(choice, PROGRAM))[0]
         if "/" not in program:
             if shutil.which(program) is None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from pathlib import Path
 
+from agent_orchestrator.agents import find_agent
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.errors import InvalidValue
+from agent_orchestrator.errors import AgentMissing, InvalidValue
 
 
 def read_agent(text: str) -> AgentChoice:
@@ -14,6 +17,19 @@ def read_agent(text: str) -> AgentChoice:
     if not name:
         raise InvalidValue(what="--agent", value=text, expected="NAME or NAME:MODEL, as in claude:opus")
     return AgentChoice(name=name, model=model or None)
+
+
+def check_agent(choice: AgentChoice, home: Path) -> None:
+    """Raises when this agent could never start; a program given by a relative path is looked for where it will work."""
+    find_agent(choice.performer).preflight(choice)
+    argv = choice.options.get("argv")
+    if choice.performer != "command" or not argv or "/" not in argv[0] or argv[0].startswith("/"):
+        return
+    program = home / argv[0]
+    if not program.is_file():
+        raise AgentMissing(agent=argv[0], why=f"there is no such file in {home}")
+    if not os.access(program, os.X_OK):
+        raise AgentMissing(agent=argv[0], why="it is not executable; `chmod +x` makes it so")
 
 
 def split_command(command: str) -> list[str]:

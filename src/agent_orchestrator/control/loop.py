@@ -19,7 +19,7 @@ import msgspec
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import read_agent, read_pairs, split_command
+from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
@@ -82,7 +82,7 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
 def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSettings] | None = None) -> LoopSpec:
     """The specification, or a sentence that says what is wrong; agents may be `configured`."""
     agents = configured or {}
-    agent = choose_agent(options, agents)
+    agent = choose_agent(options, agents, home)
     if agent is None:
         raise UsageError(detail="Nobody would work: give --agent, --agent-command or --rehearse.")
     task = _task(options)
@@ -98,7 +98,7 @@ def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSett
         completion=completion,
         command=command,
         agent=agent,
-        confirm_with=_confirmer(options.confirm_with, agents),
+        confirm_with=_confirmer(options.confirm_with, agents, home),
         test_command=options.test_command if options.test_command is not None else detect_tests(home),
         execution_mode=mode,
         seed=seed,
@@ -133,7 +133,7 @@ def changes_of(options: LoopOptions) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def choose_agent(options: LoopOptions, configured: Mapping[str, AgentSettings]) -> AgentChoice | None:
+def choose_agent(options: LoopOptions, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice | None:
     """Who works, checked; None when nobody was named."""
     ways = [name for name in ("agent", "agent_command", "rehearse") if getattr(options, name) is not None]
     if len(ways) > 1:
@@ -146,12 +146,12 @@ def choose_agent(options: LoopOptions, configured: Mapping[str, AgentSettings]) 
         choice = AgentChoice(name="command", options={"argv": split_command(options.agent_command)})
     if options.rehearse is not None:
         choice = AgentChoice(name="scripted", options={"script": str(Path(options.rehearse).expanduser().absolute())})
-    return _checked(choice, configured) if choice is not None else None
+    return _checked(choice, configured, home) if choice is not None else None
 
 
-def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings]) -> AgentChoice:
+def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice:
     resolved = resolve_agent(choice, configured)
-    find_agent(resolved.performer).preflight(resolved)
+    check_agent(resolved, home)
     return resolved
 
 
@@ -266,14 +266,14 @@ def _check_abilities(options: LoopOptions, agent: AgentChoice) -> None:
         raise UsageError(detail=f"--budget-usd cannot be kept: {why}; configure prices for it, or give --allow-unmetered.")
 
 
-def _confirmer(given: str | None, configured: Mapping[str, AgentSettings]) -> AgentChoice | None:
+def _confirmer(given: str | None, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice | None:
     if given is None or given == "person":
         return None
     choice = read_agent(given) if " " not in given else AgentChoice(name="command", options={"argv": split_command(given)})
     if choice.name == "scripted" and choice.model is not None:
         script = str(Path(choice.model).expanduser().absolute())
         choice = AgentChoice(name="scripted", options={"script": script})
-    return _checked(choice, configured)
+    return _checked(choice, configured, home)
 
 
 def _owner() -> str:

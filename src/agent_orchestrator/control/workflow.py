@@ -12,7 +12,7 @@ import msgspec
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import read_agent, read_pairs, split_command
+from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
@@ -78,7 +78,7 @@ def prepare(
         **options.limits(),
     )
     spec = with_prompts(spec, find_prompts(spec, file, home))
-    _check_agents(spec)
+    _check_agents(spec, home)
     return Prepared(spec=spec, warnings=parsed.warnings)
 
 
@@ -150,7 +150,7 @@ def find_prompts(spec: WorkflowSpec, file: Path, home: Path) -> dict[str, str]:
     return paths
 
 
-def _check_agents(spec: WorkflowSpec) -> None:
+def _check_agents(spec: WorkflowSpec, home: Path) -> None:
     checked: set[bytes] = set()
     for step in spec.steps:
         choice = spec.choice_for(step)
@@ -160,7 +160,7 @@ def _check_agents(spec: WorkflowSpec) -> None:
         checked.add(key)
         if choice.name == step.agent and step.agent not in spec.agents and "" not in spec.agents and step.agent != "shell":
             _check_named(choice, step.agent)
-        find_agent(choice.performer).preflight(choice)
+        check_agent(choice, home)
 
 
 def _check_named(choice: AgentChoice, role: str) -> None:

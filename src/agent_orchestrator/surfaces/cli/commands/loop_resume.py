@@ -51,7 +51,7 @@ def command(loop: str | None, named: str | None, repo: str | None, **given: Any)
     options = read_options(given)
     changes = changes_of(options)
     with open_orchestrator(repo) as orchestrator:
-        agent = choose_agent(options, load_agents(orchestrator.settings))
+        agent = choose_agent(options, load_agents(orchestrator.settings), orchestrator.settings.home)
         run = pick_loop(orchestrator, loop, named)
         return _resume(orchestrator, run, changes, agent, given)
 
