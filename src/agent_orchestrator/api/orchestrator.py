@@ -186,6 +186,7 @@ class Orchestrator:
         from agent_orchestrator.engine.engine import World
         from agent_orchestrator.engine.redact import Redactor
         from agent_orchestrator.git.checkpoint import take_checkpoint
+        from agent_orchestrator.git.merging import GitMerges
         from agent_orchestrator.git.tree import tree_of
         from agent_orchestrator.git.worktree import open_tree
 
@@ -199,6 +200,7 @@ class Orchestrator:
             tree_of=tree_of,
             save_tree=take_checkpoint,
             open_tree=open_tree,
+            merges=GitMerges(),
             overviews=self.overviews(),
             version=__version__,
         )

@@ -136,9 +136,32 @@ class Checkpoint(_Effect, frozen=True, kw_only=True, tag="checkpoint"):
     diff_chars: int = DIFF_CHARS
     branch_message: str | None = None
     """Commit the tree on the current branch too, with this message."""
+    rivals: tuple[str, ...] = ()
+    """Branches that the current one may collide with when both are merged."""
 
 
-Effect = RunAgent | RunCheck | AskHuman | Wait | AwaitGates | ReadFile | Checkpoint
+class Merge(_Effect, frozen=True, kw_only=True, tag="merge"):
+    """Merge a branch into another, tested before it lands, in the run's repository.
 
-ACTIVE = (RunAgent, RunCheck, Checkpoint)
+    The merge commit is made of the two branches and of what stands here, so that repeating it gives the same commit. The
+    user's files follow only where nothing of theirs would be lost; else nothing lands and the outcome says who is in the way.
+    """
+
+    branch: str
+    into: str
+    message: str
+    """The whole message, trailers included."""
+    at_us: int
+    """The commit's date, from the journal."""
+    repo: str = ""
+    """The repository, where it is not the run's home."""
+    check: str | None = None
+    """A command for `sh -c` that must pass on the merged tree, in a worktree of its own, before the merge lands."""
+    timeout_s: float = CHECK_TIMEOUT_S
+    output_limit_bytes: int = OUTPUT_LIMIT_BYTES
+
+
+Effect = RunAgent | RunCheck | AskHuman | Wait | AwaitGates | ReadFile | Checkpoint | Merge
+
+ACTIVE = (RunAgent, RunCheck, Checkpoint, Merge)
 """Effects that occupy the machine: what a pause drains and `--now` stops."""

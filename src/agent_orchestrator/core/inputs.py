@@ -5,6 +5,7 @@ Everything a system learns arrives as one of these; a system never looks at the 
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -90,6 +91,20 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     blob: str = ""
 
 
+class Commit(msgspec.Struct, frozen=True, array_like=True):
+    """A commit as people name it."""
+
+    sha: str
+    subject: str
+
+
+class Collision(msgspec.Struct, frozen=True, array_like=True):
+    """A branch that cannot be merged with this one as both are, and the paths in which."""
+
+    branch: str
+    paths: tuple[str, ...]
+
+
 class CheckpointEnded(_Outcome, frozen=True, kw_only=True, tag="checkpoint_ended"):
     """A Checkpoint is over; without git, or when git failed, `unavailable` says why and nothing else is known."""
 
@@ -106,9 +121,55 @@ class CheckpointEnded(_Outcome, frozen=True, kw_only=True, tag="checkpoint_ended
     """Counted from `start`, at most CHANGED_FILES_MAX."""
     diff: str = ""
     branch_commit: str | None = None
+    commits: tuple[Commit, ...] = ()
+    """Those of the branch since `start`, the oldest first, at most COMMITS_MAX; only where it was to be committed on."""
+    collisions: tuple[Collision, ...] = ()
+    """The rivals that collide."""
 
 
-Outcome = AgentEnded | CheckEnded | TimerFired | GatesOpened | HumanAnswered | FileRead | CheckpointEnded
+class MergeVerdict(StrEnum):
+    """What came of a merge; only `LANDED` moved the branch."""
+
+    LANDED = "landed"
+    CONFLICT = "conflict"
+    RED = "red"
+    """The check failed on the merged tree, or ran out of time."""
+    HELD = "held"
+    """A checkout of the target has changes that the merge would overwrite: a person has to commit or stash them."""
+    MOVED = "moved"
+    """The target moved while the merge was being checked: do it again, as a new launch."""
+    INTERRUPTED = "interrupted"
+    """The check was stopped or got lost: do it again, as a new launch."""
+    UNAVAILABLE = "unavailable"
+    """It cannot be done here: no git, a git that is too old, a branch that is not there."""
+
+
+class MergeEnded(_Outcome, frozen=True, kw_only=True, tag="merge_ended"):
+    """A Merge is over."""
+
+    verdict: MergeVerdict
+    detail: str = ""
+    """Why it did not land, in a sentence; '' when it did."""
+    commit: str | None = None
+    """Where the target stands, once it has landed; the merge that was tried, when the check failed."""
+    conflicts: tuple[str, ...] = ()
+    """The paths that both sides changed."""
+    conflict_text: str = ""
+    """The places in them, with markers, at most CONFLICT_CHARS."""
+    exit_code: int | None = None
+    failure: Failure | None = None
+    tail: str = ""
+    """Of the check."""
+    started_us: int = 0
+    ended_us: int = 0
+
+    @property
+    def again(self) -> bool:
+        """Whether nothing was learned and the same merge is to be tried as a new launch."""
+        return self.verdict in (MergeVerdict.MOVED, MergeVerdict.INTERRUPTED)
+
+
+Outcome = AgentEnded | CheckEnded | TimerFired | GatesOpened | HumanAnswered | FileRead | CheckpointEnded | MergeEnded
 
 
 class _Directive(msgspec.Struct, frozen=True, kw_only=True, tag_field="directive", omit_defaults=True):
@@ -162,5 +223,5 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 
 Input = Outcome | Directive | Edited
 
-OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead, CheckpointEnded)
+OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead, CheckpointEnded, MergeEnded)
 DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct)

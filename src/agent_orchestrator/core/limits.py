@@ -24,6 +24,13 @@ DIFF_CHARS = 20_000
 CHANGED_FILES_MAX = 1_000
 """What is kept of a diff, for prompts and people; the trees themselves are whole."""
 
+CONFLICT_CHARS = 8_000
+CONFLICTS_MAX = 200
+"""What is kept of a merge conflict, for prompts and people."""
+
+COMMITS_MAX = 200
+"""Commits of one branch that are listed, newest kept."""
+
 STOP_GRACE_S = 10.0
 """Between TERM and KILL."""
 

@@ -27,6 +27,7 @@ from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.engine.launches import Launches
 from agent_orchestrator.engine.overview import Overviews
+from agent_orchestrator.engine.perform.merging import Merges, NoMerges
 from agent_orchestrator.engine.perform.saving import no_trees, no_worktrees
 from agent_orchestrator.engine.publishing import Publisher
 from agent_orchestrator.engine.redact import Redactor
@@ -66,6 +67,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Keeps a working tree, its changes counted; the second path is a scratch folder."""
     open_tree: Callable[[Path, str, Tree], None] = no_worktrees
     """Makes sure of a tree of a run, given the repository and the run."""
+    merges: Merges = NoMerges()
+    """Merges branches."""
     overviews: Overviews | None = None
     """Writes what spans runs; None where nobody reads it."""
     threads: bool = True

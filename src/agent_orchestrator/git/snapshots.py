@@ -15,7 +15,8 @@ from agent_orchestrator.core.inputs import Change
 from agent_orchestrator.core.limits import CHANGED_FILES_MAX
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.include import included
+from agent_orchestrator.git.locate import common_dir, top_level
 from agent_orchestrator.git.run import git
 from agent_orchestrator.git.tree import OURS
 
@@ -72,15 +73,41 @@ def commit_on_branch(workdir: Path, tree: str, message: str, at_us: int) -> str 
         return head
     if head is not None and git(workdir, "rev-parse", f"{head}^{{tree}}") == tree:
         return None
-    commit = _commit(workdir, tree, head, message, at_us)
+    merging = unfinished_merge(workdir).other
+    commit = _commit(workdir, tree, head, message, at_us, merging)
     git(workdir, "update-ref", "-m", message.splitlines()[0], "HEAD", commit, head or "0" * 40)
     git(workdir, "read-tree", "HEAD")
+    if merging is not None:
+        git(workdir, "merge", "--quit")
     return commit
 
 
-def _commit(workdir: Path, tree: str, head: str | None, message: str, at_us: int) -> str:
+class Unfinished(msgspec.Struct, frozen=True):
+    """A merge that somebody began and did not commit: the other side, and the files that still have conflict markers."""
+
+    other: str | None = None
+    unresolved: tuple[str, ...] = ()
+
+
+def unfinished_merge(workdir: Path) -> Unfinished:
+    """The merge that is under way in a working tree, if one is."""
+    other = commit_of(workdir, "MERGE_HEAD")
+    if other is None:
+        return Unfinished()
+    unmerged = git(workdir, "diff", "--name-only", "-z", "--diff-filter=U").split("\0")
+    return Unfinished(other, tuple(path for path in unmerged if path and _has_markers(workdir / path)))
+
+
+def _has_markers(file: Path) -> bool:
+    try:
+        return any(line.startswith(b"<<<<<<< ") for line in file.read_bytes().splitlines())
+    except OSError:
+        return False
+
+
+def _commit(workdir: Path, tree: str, head: str | None, message: str, at_us: int, merging: str | None = None) -> str:
     date = f"{at_us // US} +0000"
-    parent = ["-p", head] if head is not None else []
+    parent = [word for one in (head, merging) if one is not None for word in ("-p", one)]
     env = {**WHO, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     return git(workdir, "commit-tree", tree, *parent, "-m", message, env=env)
 
@@ -95,7 +122,18 @@ def _make_index(workdir: Path, scratch: Path) -> Path:
     env = {"GIT_INDEX_FILE": str(index)}
     git(workdir, "add", "--all", "--", ":/", env=env)
     git(workdir, "rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", *OURS, env=env)
+    _leave_out_included(workdir, env)
     return index
+
+
+def _leave_out_included(workdir: Path, env: dict[str, str]) -> None:
+    """Files that were only copied into a worktree are nobody's work."""
+    top = top_level(workdir)
+    common = common_dir(top) if top is not None else None
+    if top is None or common is None or common.parent == top:
+        return
+    for name in included(common.parent, top):
+        git(top, "rm", "--cached", "--quiet", "--ignore-unmatch", "--", name, env=env)
 
 
 def head_of(workdir: Path) -> str | None:

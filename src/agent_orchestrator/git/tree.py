@@ -8,7 +8,12 @@ from pathlib import Path
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.run import git
 
-OURS = (".agents", ".aiwg")
+OURS = (
+    ".agents",
+    ".aiwg",
+    *(f"coordination/{name}" for name in ("archive", "group_status.json", "orchestrator_state.json", "pm_state.json")),
+    *(f"coordination/messages/{name}.json" for name in ("dev_to_qa", "qa_to_techlead", "techlead_to_dev")),
+)
 """What we write ourselves never counts as a change."""
 
 

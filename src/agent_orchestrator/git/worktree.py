@@ -10,6 +10,7 @@ from pathlib import Path
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed, UsageError
 from agent_orchestrator.git.exclude import exclude
+from agent_orchestrator.git.include import include
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.run import git
 
@@ -30,11 +31,31 @@ def folder_of(home: Path, run: str, tree: Tree) -> Path:
 def open_tree(home: Path, run: str, tree: Tree) -> None:
     """Makes sure that the tree is there; raises GitFailed. Whoever comes second finds it."""
     folder = folder_of(home, run, tree)
-    if not tree.branch or (folder / ".git").exists():
-        return
     repo = Path(tree.repo) if tree.repo else home
-    exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
-    _add(repo, folder, tree.branch, tree.start)
+    if not tree.branch:
+        return
+    if not (folder / ".git").exists():
+        exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
+        _add(repo, folder, tree.branch, tree.start)
+    # Each time: a crash may have come between the worktree and the last of these files.
+    include(repo, folder)
+
+
+def merge_folder(repo: Path, run: str, into: str) -> Path:
+    """Where a run checks what it merges into a branch; `~~` keeps it apart from the worktree of any branch."""
+    return repo / WORKTREES / f"{run}~~{into.replace('/', '~')}"
+
+
+def checkout_detached(repo: Path, folder: Path, commit: str) -> None:
+    """Makes the folder a worktree of a commit, whatever an earlier check left in it; what git ignores stays, for speed."""
+    if not (folder / ".git").exists():
+        exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
+        git(repo, "worktree", "prune")
+        git(repo, "worktree", "add", "--detach", str(folder), commit)
+    else:
+        git(folder, "checkout", "--quiet", "--force", "--detach", commit)
+        git(folder, "clean", "--quiet", "-ffd")
+    include(repo, folder)
 
 
 def add_worktree(home: Path, run: str) -> Path:
@@ -67,6 +88,10 @@ def remove_worktrees(home: Path, run: str) -> list[str]:
     mine = [folder for folder in sorted((home / WORKTREES).glob("*")) if folder.name.partition("~")[0] == run]
     branches = {folder: folder.name.partition("~")[2].replace("~", "/") or branch_of(run) for folder in mine}
     branches.setdefault(home / WORKTREES / run, branch_of(run))
+    for folder in [folder for folder in mine if folder.name.startswith(f"{run}~~")]:
+        # A merge was checked there: nothing in it is anybody's work.
+        git(home, "worktree", "remove", "--force", str(folder))
+        del branches[folder]
     kept = (_remove(home, folder, branch) for folder, branch in branches.items())
     return [why for why in kept if why is not None]
 

@@ -12,7 +12,18 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.effects import ACTIVE, AskHuman, AwaitGates, Checkpoint, Effect, ReadFile, RunAgent, RunCheck, Wait
+from agent_orchestrator.core.effects import (
+    ACTIVE,
+    AskHuman,
+    AwaitGates,
+    Checkpoint,
+    Effect,
+    Merge,
+    ReadFile,
+    RunAgent,
+    RunCheck,
+    Wait,
+)
 from agent_orchestrator.core.events import Aborted, CameLate, DirectiveRefused, Ended, Event, Paused, Resumed, TakenUp
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import (
@@ -28,6 +39,8 @@ from agent_orchestrator.core.inputs import (
     HumanAnswered,
     Input,
     Instruct,
+    MergeEnded,
+    MergeVerdict,
     Outcome,
     Pause,
     Resume,
@@ -280,6 +293,16 @@ class _Play:
                 if bad:
                     return CheckpointEnded(effect=effect.id, unavailable="git is not installed")
                 return CheckpointEnded(effect=effect.id, commit="c" * 40, tree="t" * 40, head="h" * 40, files_changed=1)
+            case Merge():
+                return self._merge_ended(effect, bad=bad)
+
+    def _merge_ended(self, effect: Merge, *, bad: bool) -> MergeEnded:
+        if self.state.lifecycle.halting and self.chance.random() < 0.7:
+            return MergeEnded(effect=effect.id, verdict=MergeVerdict.INTERRUPTED, detail="stopped")
+        if bad:
+            verdict = self.chance.choice([one for one in MergeVerdict if one is not MergeVerdict.LANDED])
+            return MergeEnded(effect=effect.id, verdict=verdict, detail="it did not land", conflicts=("a.py",))
+        return MergeEnded(effect=effect.id, verdict=MergeVerdict.LANDED, commit="m" * 40)
 
     def _agent_ended(self, effect: RunAgent, *, bad: bool) -> AgentEnded:
         started_us = self.now_us

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, cast
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.adapter import InProcessAgent
-from agent_orchestrator.core.effects import AskHuman, AwaitGates, Checkpoint, Effect, ReadFile, RunAgent, RunCheck, Wait
+from agent_orchestrator.core.effects import AskHuman, AwaitGates, Checkpoint, Effect, Merge, ReadFile, RunAgent, RunCheck, Wait
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.engine.perform.agent import AgentWork
 from agent_orchestrator.engine.perform.check import CheckWork
 from agent_orchestrator.engine.perform.human import HumanWork
+from agent_orchestrator.engine.perform.merging import MergeWork
 from agent_orchestrator.engine.perform.played import PlayedWork
 from agent_orchestrator.engine.perform.saving import SavingWork
 from agent_orchestrator.engine.perform.waits import GatesWork, ReadWork, TimerWork
@@ -54,3 +55,5 @@ def begin(
             return ReadWork(driver, effect, finished)
         case Checkpoint():
             return SavingWork(driver, effect, finished)
+        case Merge():
+            return MergeWork(driver, effect, finished, inherited=inherited, same_boot=same_boot)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Ending
-from agent_orchestrator.core.effects import RunAgent, RunCheck
+from agent_orchestrator.core.effects import Merge, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.core.retry import shortage_pause_s
@@ -27,12 +27,12 @@ STOPPED = Failure(kind=FailureKind.STOPPED, message="stopped")
 
 
 class Launched:
-    """Common to agents and checks."""
+    """Common to agents, checks and merges."""
 
     def __init__(
         self,
         driver: Driver,
-        effect: RunAgent | RunCheck,
+        effect: RunAgent | RunCheck | Merge,
         finished: Finished,
         *,
         inherited: bool,
@@ -40,6 +40,7 @@ class Launched:
     ) -> None:
         self.driver, self.engine = driver, driver.engine
         self._effect, self._finished = effect, finished
+        self._tree = None if isinstance(effect, Merge) else effect.tree
         self._inherited, self._same_boot = inherited, same_boot
         self._watching = False
         self._unwanted = False
@@ -103,11 +104,11 @@ class Launched:
 
     def prepares(self) -> bool:
         """Whether anything slow has to happen before the program may start."""
-        return self._effect.tree is not None
+        return self._tree is not None
 
     def prepare(self) -> None:
         """What has to happen before, in a thread."""
-        self.driver.open_tree(self._effect.tree)
+        self.driver.open_tree(self._tree)
 
     def _spawn(self) -> None:
         self._timer = None

@@ -16,6 +16,7 @@ from agent_orchestrator.core.inputs import (
     HumanAnswered,
     Input,
     Instruct,
+    MergeEnded,
     Pause,
     Resume,
     TimerFired,
@@ -52,5 +53,5 @@ def decide(state: LoopState, what: Input, now_us: int) -> Sequence[LoopEvent]:
             return instructed(state, what)
         case Edited():
             return edited(state, what)
-        case GatesOpened() | FileRead():
-            raise AssertionError("a loop waits for no gates and reads no files")
+        case GatesOpened() | FileRead() | MergeEnded():
+            raise AssertionError("a loop waits for no gates, reads no files and merges nothing")

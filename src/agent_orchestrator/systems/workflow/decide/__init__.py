@@ -17,6 +17,7 @@ from agent_orchestrator.core.inputs import (
     HumanAnswered,
     Input,
     Instruct,
+    MergeEnded,
     Pause,
     Resume,
     TimerFired,
@@ -53,5 +54,5 @@ def decide(state: WorkflowState, what: Input, now_us: int) -> Sequence[WorkflowE
             return edited(state, what)
         case Instruct():
             return [DirectiveRefused(directive=what.id, why=f"a workflow knows no {what.what!r}")]
-        case CheckpointEnded():
-            raise AssertionError("a workflow saves no trees")
+        case CheckpointEnded() | MergeEnded():
+            raise AssertionError("a workflow saves no trees and merges nothing")

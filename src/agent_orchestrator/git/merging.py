@@ -1,0 +1,222 @@
+"""Merges a branch into another without a checkout: planned with `merge-tree`, landed with `update-ref`, the same when repeated.
+
+A checkout of the target is brought along fast-forward, like a pull, where nothing of its owner's would be lost; else nothing
+lands. Nothing is ever forced, stashed or deleted.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.core.effects import Merge
+from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
+from agent_orchestrator.core.limits import CONFLICT_CHARS, CONFLICTS_MAX
+from agent_orchestrator.core.units import US
+from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.run import ask_git, git
+from agent_orchestrator.git.snapshots import WHO, commit_of
+from agent_orchestrator.git.worktree import checkout_detached
+
+GIT_NEEDED = (2, 38)
+"""The first git whose `merge-tree` writes trees."""
+
+PATHS_SHOWN = 5
+
+_REGION = re.compile(r"^<<<<<<< .*?^>>>>>>> [^\n]*\n?", re.M | re.S)
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """A merge that can be made: its commit, and where the target stood."""
+
+    commit: str
+    base: str
+
+
+class Conflicts(msgspec.Struct, frozen=True, kw_only=True):
+    """What two commits both changed."""
+
+    paths: tuple[str, ...]
+    text: str = ""
+
+
+class GitMerges:
+    """The merges of real repositories; the engine knows them through `engine.perform.merging.Merges`."""
+
+    def plan(self, repo: Path, effect: Merge) -> Planned | MergeEnded:
+        """The merge commit, or why there is none: merged already, in conflict, held up; raises GitFailed."""
+        return plan_merge(repo, effect)
+
+    def checkout(self, repo: Path, folder: Path, commit: str) -> None:
+        """Makes `folder` a worktree of the commit, for its check; raises GitFailed."""
+        checkout_detached(repo, folder, commit)
+
+    def land(self, repo: Path, effect: Merge, planned: Planned) -> MergeEnded:
+        """Moves the target to the planned commit, unless it moved meanwhile; raises GitFailed."""
+        return land_merge(repo, effect, planned)
+
+
+def plan_merge(repo: Path, effect: Merge) -> Planned | MergeEnded:
+    """Looks at what is there, and builds the merge commit; nothing but objects is written."""
+    if top_level(repo) is None:
+        return _ended(effect, MergeVerdict.UNAVAILABLE, f"{repo} is not in a git repository")
+    base, tip = (commit_of(repo, f"refs/heads/{name}") for name in (effect.into, effect.branch))
+    for name, found in ((effect.into, base), (effect.branch, tip)):
+        if found is None:
+            return _ended(effect, MergeVerdict.UNAVAILABLE, f"there is no branch {name} in {repo}")
+    assert base is not None
+    assert tip is not None
+    if is_ancestor(repo, tip, base):
+        return MergeEnded(effect=effect.id, verdict=MergeVerdict.LANDED, commit=base)
+    tree = merged_tree(repo, base, tip)
+    if isinstance(tree, Conflicts):
+        shown = ", ".join(tree.paths[:PATHS_SHOWN]) + (" and more" if len(tree.paths) > PATHS_SHOWN else "")
+        why = f"{effect.branch} and {effect.into} both changed {shown}"
+        ended = _ended(effect, MergeVerdict.CONFLICT, why)
+        return msgspec.structs.replace(ended, conflicts=tree.paths, conflict_text=tree.text)
+    date = f"{effect.at_us // US} +0000"
+    env = {**WHO, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    commit = git(repo, "commit-tree", tree, "-p", base, "-p", tip, "-m", effect.message, env=env)
+    held = held_by(repo, effect.into, commit)
+    return Planned(commit=commit, base=base) if held is None else _ended(effect, MergeVerdict.HELD, held)
+
+
+def land_merge(repo: Path, effect: Merge, planned: Planned) -> MergeEnded:
+    """The target moves from where the plan found it to the merge, with the checkout that is on it."""
+    landed = MergeEnded(effect=effect.id, verdict=MergeVerdict.LANDED, commit=planned.commit)
+    ref = f"refs/heads/{effect.into}"
+    now = commit_of(repo, ref)
+    if now is not None and is_ancestor(repo, planned.commit, now):
+        return landed
+    if now == planned.base:
+        held = held_by(repo, effect.into, planned.commit)
+        if held is not None:
+            return _ended(effect, MergeVerdict.HELD, held)
+        try:
+            _move(repo, effect.into, planned)
+        except GitFailed:
+            if commit_of(repo, ref) == planned.base:
+                raise
+        else:
+            return landed
+    why = f"{effect.into} moved while the merge was being checked"
+    return _ended(effect, MergeVerdict.MOVED, why)
+
+
+def _move(repo: Path, into: str, planned: Planned) -> None:
+    checkout = checkout_of(repo, into)
+    if checkout is None:
+        git(repo, "update-ref", "-m", f"merge {planned.commit[:12]}", f"refs/heads/{into}", planned.commit, planned.base)
+        return
+    # As a person's `git pull` would: files, index and branch together, refused by git itself when something is in the way.
+    quiet = ("-c", "core.hooksPath=/dev/null")
+    git(checkout, *quiet, "merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", planned.commit)
+
+
+def held_by(repo: Path, branch: str, commit: str) -> str | None:
+    """Why the checkout of a branch cannot be brought along to a commit without losing something; None when it can."""
+    checkout = checkout_of(repo, branch)
+    if checkout is None:
+        return None
+    changed = _changed_in(checkout, commit)
+    if not changed:
+        return None
+    shown = ", ".join(changed[:PATHS_SHOWN]) + (" and more" if len(changed) > PATHS_SHOWN else "")
+    return f"{checkout} is on {branch} and has changes of its own in {shown}: commit or stash them"
+
+
+def _changed_in(checkout: Path, commit: str) -> list[str]:
+    """What the commit would change that is changed there already: staged, edited, untracked or ignored.
+
+    A tracked file that is as the commit has it is not in the way: a power cut may have come between files and branch.
+    """
+    touched = set(_names(checkout, "diff-tree", "-r", "HEAD", commit))
+    if not touched:
+        return []
+    others = _names(checkout, "ls-files", "--others")
+    edited = touched.intersection(_names(checkout, "diff", "HEAD")).intersection(_names(checkout, "diff", commit))
+    return sorted(edited | touched.intersection(others))
+
+
+def _names(checkout: Path, command: str, *arguments: str) -> list[str]:
+    only = () if command == "ls-files" else ("--name-only", "--no-renames")
+    return [name for name in git(checkout, command, *only, "-z", *arguments).split("\0") if name]
+
+
+def checkout_of(repo: Path, branch: str) -> Path | None:
+    """The working tree that is on a branch, or None."""
+    folder: Path | None = None
+    for line in git(repo, "worktree", "list", "--porcelain").splitlines():
+        key, _, value = line.partition(" ")
+        if key == "worktree":
+            folder = Path(value)
+        elif key == "branch" and value == f"refs/heads/{branch}" and folder is not None and folder.is_dir():
+            return folder
+    return None
+
+
+def merged_tree(repo: Path, ours: str, theirs: str) -> str | Conflicts:
+    """The tree of a merge of two commits, or what they both changed; needs git 2.38."""
+    try:
+        code, out = ask_git(repo, "merge-tree", "--write-tree", "-z", "--name-only", ours, theirs, answers=(0, 1))
+    except GitFailed:
+        if (why := too_old(git(repo, "version"))) is not None:
+            raise GitFailed(command="merge-tree", where=repo, detail=why) from None
+        raise
+    tree, *rest = out.split("\0")
+    if code == 0:
+        return tree.strip()
+    paths = tuple(rest[: rest.index("")] if "" in rest else rest)[:CONFLICTS_MAX]
+    return Conflicts(paths=paths, text=_conflict_text(repo, tree.strip(), paths))
+
+
+def forecast(repo: Path, branch: str, others: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Which of the other branches would conflict with this one, and where; a branch that is not there collides with none."""
+    mine = commit_of(repo, f"refs/heads/{branch}")
+    found = []
+    for other in others:
+        theirs = commit_of(repo, f"refs/heads/{other}")
+        if mine is None or theirs is None or other == branch:
+            continue
+        merged = merged_tree(repo, theirs, mine)
+        if isinstance(merged, Conflicts):
+            found.append((other, merged.paths))
+    return tuple(found)
+
+
+def is_ancestor(repo: Path, older: str, newer: str) -> bool:
+    """Whether one commit is in the history of another."""
+    return ask_git(repo, "merge-base", "--is-ancestor", older, newer, answers=(0, 1))[0] == 0
+
+
+def _conflict_text(repo: Path, tree: str, paths: tuple[str, ...]) -> str:
+    """The places with markers; a file that only one side still has is said so."""
+    parts: list[str] = []
+    room = CONFLICT_CHARS
+    for path in paths:
+        try:
+            regions = _REGION.findall(git(repo, "cat-file", "blob", f"{tree}:{path}"))
+        except GitFailed:
+            regions = []
+        text = f"{path}:\n{''.join(regions)}" if regions else f"{path}: changed on one side, removed or replaced on the other\n"
+        if len(text) > room:
+            parts.append(text[:room] + "\n… (cut)\n")
+            break
+        parts.append(text)
+        room -= len(text)
+    return "".join(parts)
+
+
+def too_old(said: str) -> str | None:
+    """Why a git that says this about its version cannot merge branches, or None when it can."""
+    numbers = re.search(r"(\d+)\.(\d+)", said)
+    if numbers is None or (int(numbers[1]), int(numbers[2])) >= GIT_NEEDED:
+        return None
+    return f"{said} is too old to merge branches; install git {'.'.join(map(str, GIT_NEEDED))} or newer"
+
+
+def _ended(effect: Merge, verdict: MergeVerdict, detail: str) -> MergeEnded:
+    return MergeEnded(effect=effect.id, verdict=verdict, detail=detail)
