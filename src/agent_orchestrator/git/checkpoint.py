@@ -30,7 +30,7 @@ def take_checkpoint(workdir: Path, scratch: Path, effect: Checkpoint) -> Checkpo
         return CheckpointEnded(effect=effect.id, unavailable=refused)
     saved = save(workdir, scratch, effect.ref, effect.message, effect.at_us)
     since = count_changes(workdir, effect.since or saved.head, saved.commit)
-    start = _start(workdir, effect.start) or saved.head
+    start = _start(workdir, effect) or saved.head
     branch = None
     if effect.branch_message is not None:
         branch = commit_on_branch(workdir, saved.tree, effect.branch_message, effect.at_us)
@@ -61,9 +61,10 @@ def _unfit(workdir: Path, effect: Checkpoint) -> str | None:
     return f"a merge was left unfinished, with conflict markers in {', '.join(unresolved[:5])}" if unresolved else None
 
 
-def _start(workdir: Path, start: str | None) -> str | None:
-    """Where the branch left `start`: what others merged there since is not this branch's work."""
-    if start is None or commit_of(workdir, start) is None:
+def _start(workdir: Path, effect: Checkpoint) -> str | None:
+    """Where a branch of its own left `start`: what others merged there since is not this branch's work."""
+    start = effect.start
+    if start is None or effect.tree is None or commit_of(workdir, start) is None:
         return start
     code, base = ask_git(workdir, "merge-base", start, "HEAD", answers=(0, 1))
     return base if code == 0 else start

@@ -44,6 +44,7 @@ def test_repeated_it_is_the_same_commit(repo: Path, tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_counts_from_the_last_and_lists_from_the_start(repo: Path, tmp_path: Path) -> None:
+    (repo / "before").write_text("uncommitted when it began\n")
     start = save(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
     (repo / "one").write_text("1\n")
     one = save(repo, tmp_path / "scratch", REF, "one", AT_US)
