@@ -27,7 +27,7 @@ from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.engine.ownership import Ownership
-from agent_orchestrator.errors import InvalidDocument, Refused, RunBusy, UsageError
+from agent_orchestrator.errors import InvalidDocument, Refused, RunBusy, RunExists, UsageError
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.snapshots import is_clean, make_branch, restore
 from agent_orchestrator.git.worktree import add_worktree
@@ -271,7 +271,7 @@ def migrate_legacy(orchestrator: Orchestrator) -> None:
             aside = move_aside(path, "invalid")
             detail = f"{error.values['detail']}. It was put aside as {aside.name}; repair it and put it back, or go on without it"
             raise InvalidDocument(path=path, what="loop state", detail=detail) from None
-        name = taken.loop or loop_id(taken.spec.task, hashlib.sha256(msgspec.json.encode(_identity(document))).hexdigest()[:8])
+        name = taken.loop or _legacy_id(taken, document)
         if not any(run.id == name for run in orchestrator.runs()):
             _import(orchestrator, name, taken)
 
@@ -290,6 +290,21 @@ def _import_directory(orchestrator: Orchestrator, given: str) -> None:
         if taken.loop != given:
             raise InvalidDocument(path=path, what="loop state", detail=f"its loop_id is not {given}")
         _import(orchestrator, given, taken)
+
+
+def import_loop(orchestrator: Orchestrator, path: Path, document: dict[str, Any]) -> tuple[StoredRun, tuple[str, ...]]:
+    """A loop made of a state.json or a legacy current-loop.json, and what was changed; raises RunExists."""
+    taken = import_state(document, str(path))
+    name = taken.loop or _legacy_id(taken, document)
+    if (known := orchestrator.store.run(name)) is not None:
+        raise RunExists(run=known.id, status=known.summary.status)
+    _import(orchestrator, name, taken)
+    return orchestrator.find(name), taken.notes
+
+
+def _legacy_id(taken: Taken, document: dict[str, Any]) -> str:
+    """The same for the same loop, so that a legacy file is taken over once."""
+    return loop_id(taken.spec.task, hashlib.sha256(msgspec.json.encode(_identity(document))).hexdigest()[:8])
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -15,11 +15,12 @@ from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.control.workflow import Prepared
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.errors import InvalidDocument, Refused
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.errors import InvalidDocument, Refused, RunExists
 from agent_orchestrator.git.worktree import add_worktree
 from agent_orchestrator.store.port import Append, StoredRun
 from agent_orchestrator.systems.workflow import WORKFLOW
-from agent_orchestrator.systems.workflow.decide.edits import import_state
+from agent_orchestrator.systems.workflow.decide.edits import Imported, import_state
 from agent_orchestrator.systems.workflow.effects import run_directory
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 
@@ -149,9 +150,34 @@ def _import(orchestrator: Orchestrator, spec: WorkflowSpec, found: tuple[Path, d
     if faults:
         raise InvalidDocument(path=path, what="state file", detail="; ".join(faults[:5]))
     run = checked_id(path.parent.name, "The run directory's name")
+    return _create_imported(orchestrator, spec, run, import_state(document, spec))
+
+
+def import_workflow(
+    orchestrator: Orchestrator, spec: WorkflowSpec, path: Path, document: dict[str, Any]
+) -> tuple[StoredRun, tuple[str, ...]]:
+    """A run made of a run_state.json, sloppy ones included, and what was changed; raises RunExists when it has a journal."""
+    imported = import_state(document, spec)
+    if (known := orchestrator.store.run(imported.run)) is not None:
+        raise RunExists(run=known.id, status=known.summary.status)
+    notes = list(imported.notes)
+    if (name := document.get("workflow_name")) != spec.name:
+        notes.insert(0, f"workflow_name: was {name!r}, is {spec.name!r}")
+    run = _create_imported(orchestrator, spec, imported.run, imported)
+    mine = orchestrator.settings.home / run_directory(run.id) / "run_state.json"
+    owner = orchestrator.own(run.id)
+    try:
+        if mine.exists():
+            mine.rename(mine.with_name("run_state.json.imported"))
+        orchestrator.drive(run, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+    return orchestrator.find(run.id), tuple(notes)
+
+
+def _create_imported(orchestrator: Orchestrator, spec: WorkflowSpec, run: str, imported: Imported) -> StoredRun:
     _make_room(orchestrator, run)
     home = str(orchestrator.settings.home)
-    imported = import_state(document, spec)
     created_us = orchestrator.clock.now_us() if imported.created_us is None else imported.created_us
     context = Context(run=run, home=home, workdir=home, created_us=created_us)
     return orchestrator.create(WORKFLOW, spec, spec.name, context, also=imported.facts)

@@ -35,6 +35,7 @@ COMMANDS = {
     "approve": "Approve the step that waits for a person.",
     "reject": "Reject the step that waits for a person.",
     "validate": "Check a workflow file or a state file.",
+    "import": "Make a run of a state file without a journal.",
     "init": "Write a starter workflow with its prompts.",
     "doctor": "Check this machine and the repository's store.",
     "schema": "Print a JSON Schema.",
@@ -58,7 +59,8 @@ class Commands(click.Group):
         """Loads one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"agent_orchestrator.surfaces.cli.commands.{cmd_name}").command
+        module = "import_" if cmd_name == "import" else cmd_name  # a word of Python's own
+        command: click.Command = import_module(f"agent_orchestrator.surfaces.cli.commands.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
