@@ -15,7 +15,7 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.systems.workflow import WORKFLOW, WorkflowSpec
 from agent_orchestrator.systems.workflow.spec import StepSpec
-from benchmarks.bare import BareJournal, bare_shim_s
+from benchmarks.bare import BareJournal, bare_launch_s, bare_shim_s
 from benchmarks.measure import Measure, of_rounds
 from benchmarks.rig import Noting, Rig, chain
 
@@ -29,7 +29,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 def handover(folder: Path) -> Iterator[Measure]:
     """From one agent's start to the next one's (agents are `true`) against one bare shim run and one bare commit."""
-    ratios = []
+    ratios, kept = [], []
     bare = BareJournal(folder)
     rig = Rig(folder / "repo")
     agents = {"": AgentChoice(name="command", options={"argv": ["/bin/true"]})}
@@ -39,9 +39,12 @@ def handover(folder: Path) -> Iterator[Measure]:
         floor += statistics.median(bare.commits(100)) + statistics.median(bare_shim_s(folder) for _ in range(60))
         gaps = [after - before for before, after in itertools.pairwise(noting.at_s)]
         ratios.append(2 * statistics.median(gaps[5:]) / floor)
+        launches = statistics.median(bare_launch_s(folder, 100 * number + n) for n in range(60))
+        kept.append(2 * (launches + statistics.median(bare.commits(100))) / floor)
     rig.close()
     bare.close()
-    yield of_rounds("agent to agent / (bare shim run + bare commit) (p50)", ratios, 1.5)
+    note = f"a bare shim run that makes and keeps its own files is {statistics.median(kept):.2f} by itself"
+    yield of_rounds("agent to agent / (bare shim run + bare commit) (p50)", ratios, 1.5, note=note)
 
 
 def thousand_quiet(folder: Path) -> Iterator[Measure]:

@@ -40,6 +40,16 @@ class BareJournal:
         self._db.close()
 
 
+def bare_launch_s(folder: Path, number: int) -> float:
+    """The same with what a launch leaves behind, made for it alone: a folder, lock and prompt; output and exit mark follow."""
+    began = time.perf_counter()
+    own = folder / f"launch{number}"
+    own.mkdir()
+    for name in ("lock", "prompt.md"):
+        os.close(os.open(own / name, os.O_CREAT | os.O_WRONLY))
+    return time.perf_counter() - began + bare_shim_s(own)
+
+
 def bare_shim_s(folder: Path) -> float:
     """Seconds that `sh -c` around `true` takes from spawn to reaped end, with its output in a file."""
     began = time.perf_counter()
