@@ -69,6 +69,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Never rewritten (a checkpoint, a record): synced to disk when it is made."""
     only_over: bool = False
     """Written only where a file of that name stands already."""
+    checked: bool = False
+    """Whether `faults` must find nothing wrong with it before it is written."""
 
 
 class System(Protocol):

@@ -12,13 +12,16 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agent_orchestrator.core.limits import SHORTAGE_BASE_S
 from agent_orchestrator.core.printed import Identity
+from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.errors import OrcError
 from agent_orchestrator.projections.intake import Finding, inspect, is_ours
-from agent_orchestrator.projections.writer import Draft, encode_document, put_in_place, sweep_drafts, write_draft
+from agent_orchestrator.projections.writer import Draft, encode_document, put_in_place, sweep_drafts, sync_folders, write_draft
 from agent_orchestrator.store.port import Append
 
 if TYPE_CHECKING:
@@ -29,6 +32,21 @@ FLUSH_TRIES = 5
 
 DUTY = 0.03
 """The share of the process's time that publishing may take while runs are busy."""
+
+
+def _check(driver: Driver, document: Document) -> None:
+    """A document that breaks its own schema is a bug of ours: it must not reach anybody's disk."""
+    if document.checked:
+        faults = driver.system.faults(document.path, msgspec.to_builtins(document.body))
+        assert not faults, f"{document.path} breaks its schema: {'; '.join(faults[:3])}"
+
+
+def _stands(target: Path, content: bytes) -> bool:
+    """Whether a file that is never rewritten stands as it was written."""
+    try:
+        return target.stat().st_size == len(content) and target.read_bytes() == content
+    except OSError:
+        return False
 
 
 class _Printer:
@@ -129,17 +147,24 @@ class Publisher:
     def _drafts(self, driver: Driver, home: Path, printer: _Printer) -> list[Draft]:
         drafts, listed = [], set()
         self._write_copies(driver.run.id, home)
-        for document in driver.system.documents(driver.state, self._engine.clock.now_us()):
-            content = encode_document(document)
-            digest = hashlib.sha256(content).hexdigest()
+        documents = list(driver.system.documents(driver.state, self._engine.clock.now_us()))
+        if not printer.shown:
+            sweep_drafts(home / path for path in dict.fromkeys([*printer.known, *(one.path for one in documents)]))
+        for document in documents:
+            listed.add(document.path)
             target = home / document.path
             first = document.path not in printer.shown
-            if first and target.parent.is_dir():
-                sweep_drafts(target.parent)
+            if document.once and not first and target.exists():
+                continue
+            content = encode_document(document)
+            digest = hashlib.sha256(content).hexdigest()
+            if document.once and _stands(target, content):
+                printer.shown[document.path] = digest
+                continue
             if first or printer.shown[document.path] != digest or not target.exists():
+                _check(driver, document)
                 drafts.append(write_draft(home, document, content, first=first))
                 printer.shown[document.path] = digest
-            listed.add(document.path)
         for path in [path for path in printer.known if path not in listed]:
             # The system lists it no longer: it goes, unless somebody made it his own.
             if is_ours(home / path, printer.known.pop(path)):
@@ -159,6 +184,10 @@ class Publisher:
         if error is None:
             for draft in drafts:
                 self._place(driver, printer, draft)
+            try:
+                sync_folders(drafts)
+            except OSError as problem:
+                self._engine.notify(driver, f"The state files may not survive a power cut: {problem}")
         else:
             printer.shown.clear()
         busy, printer.busy = printer.busy, None

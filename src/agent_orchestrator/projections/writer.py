@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -85,18 +86,33 @@ def put_in_place(draft: Draft) -> bool:
     """Renames the draft over its target; False when somebody cleaned it away, and it has to be written again."""
     try:
         draft.temporary.replace(draft.target)
-        if draft.durable:
-            folder = os.open(draft.target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
     except FileNotFoundError:
         return False
     return True
 
 
-def sweep_drafts(folder: Path) -> None:
-    """Removes drafts that a process left behind when it died; called only by the run's one driver."""
-    for draft in folder.glob(f".*{SUFFIX}"):
-        draft.unlink(missing_ok=True)
+def sync_folders(drafts: Iterable[Draft]) -> None:
+    """Makes the names of durable drafts that are in place survive a power cut: once per folder, not once per file."""
+    for folder in dict.fromkeys(draft.target.parent for draft in drafts if draft.durable):
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # It was cleaned away again: there is nothing to keep.
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sweep_drafts(targets: Iterable[Path]) -> None:
+    """Removes drafts of these files that a process left behind when it died; called only by their one writer.
+
+    Others may be at work on other files of the same folder: their drafts are left alone.
+    """
+    names: dict[Path, set[str]] = {}
+    for target in targets:
+        names.setdefault(target.parent, set()).add(target.name)
+    for folder, mine in names.items():
+        for draft in folder.glob(f".*{SUFFIX}"):
+            if draft.name[1 : -len(SUFFIX)].rpartition(".")[0] in mine:
+                draft.unlink(missing_ok=True)

@@ -66,7 +66,7 @@ def test_drafts_never_share_a_name_and_dead_ones_are_swept(tmp_path: Path) -> No
     assert first.temporary != second.temporary
     assert first.temporary.name.endswith(SUFFIX)
     put_in_place(first)
-    sweep_drafts(first.target.parent)
+    sweep_drafts([first.target])
     assert [file.name for file in first.target.parent.iterdir()] == ["state.json"]
 
 
