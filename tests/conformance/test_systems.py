@@ -17,6 +17,7 @@ from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.systems import SYSTEMS, find_system
 from agent_orchestrator.systems.loop import LoopSpec
+from agent_orchestrator.systems.swarm import BeadSpec, SwarmSpec
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.testing.systems import check_system
 from tests.unit.engine.rig import agent
@@ -88,9 +89,39 @@ def check_loop_document(path: str, document: Any) -> None:
         assert not faults, f"{path}: {faults[0].message}"
 
 
-SPECS = {"workflow": workflow_specs, "loop": loop_specs}
-REPORTS = {"workflow": workflow_report, "loop": loop_report}
-DOCUMENTS = {"workflow": check_workflow_document, "loop": check_loop_document}
+def swarm_specs() -> list[Any]:
+    def bead(name: str, **more: Any) -> BeadSpec:
+        return BeadSpec(**{"id": name, "prompt": f"do {name}", "agent": AgentChoice(name="command"), "repo": "/repo", **more})
+
+    needs = {"b": ("a",), "d": ("a", "c")}
+    linked = (
+        bead("a", verify="make"),
+        bead("b", needs=needs["b"], template="docs"),
+        bead("c", repo="/other"),
+        bead("d", branch="w/d", needs=needs["d"], priority=0, max_attempts=3),
+    )
+    crowd = tuple(bead(f"b{number}", priority=number % 3) for number in range(8))
+    return [
+        SwarmSpec(beads=(bead("a", attempts_before=3),), dispatch=True),
+        SwarmSpec(beads=linked, max_agents=2, bd_close=True),
+        SwarmSpec(beads=crowd, max_agents=3, stop_after_failures=2),
+        SwarmSpec(beads=crowd, max_agents=3, shared=True, stop_after_failures=1),
+    ]
+
+
+def swarm_report(effect: RunAgent, chance: random.Random) -> dict[str, Any]:
+    return {"status": chance.choice(["done", "failed"]), "reason": chance.choice(["", "did it", "x" * 5_000])}
+
+
+def check_swarm_document(path: str, document: Any) -> None:
+    kind = "result" if "/results/" in path else "run"
+    faults = list(schema_of("swarm", f"{kind}.schema.json").iter_errors(document))
+    assert not faults, f"{path}: {faults[0].message}"
+
+
+SPECS = {"workflow": workflow_specs, "loop": loop_specs, "swarm": swarm_specs}
+REPORTS = {"workflow": workflow_report, "loop": loop_report, "swarm": swarm_report}
+DOCUMENTS = {"workflow": check_workflow_document, "loop": check_loop_document, "swarm": check_swarm_document}
 
 
 def test_the_registry_lists_exactly_the_systems_in_the_folder() -> None:

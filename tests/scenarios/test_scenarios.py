@@ -31,9 +31,11 @@ from agent_orchestrator.core.inputs import (
 )
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.state import LoopState
+from agent_orchestrator.systems.swarm import SwarmState
 from agent_orchestrator.systems.workflow.parse import parse
 from tests.scenarios.loop_world import UNIT, LoopWorld
 from tests.scenarios.played import START_US, Played
+from tests.scenarios.swarm_world import SwarmWorld
 from tests.scenarios.world import World
 
 HERE = Path(__file__).parent
@@ -77,13 +79,18 @@ class Stage:
         body = "\n".join(lines[1:])
         options = dict(word.split("=", 1) for word in words if "=" in word)
         names = [word for word in words if "=" not in word]
+        given: dict[str, Any]
         if command == "run":
             self.file = body
-            given: dict[str, Any] = {key: int(value) if value.isdigit() else value for key, value in options.items()}
+            given = {key: int(value) if value.isdigit() else value for key, value in options.items()}
             self.world = World(body, **given)
             events = [event for event, _ in self.world.journal]
         elif command == "import":
             self.world = LoopWorld.imported(json.loads(body))
+            events = [event for event, _ in self.world.journal]
+        elif command == "swarm":
+            given = json.loads(body)
+            self.world = SwarmWorld(*given.pop("beads"), **given)
             events = [event for event, _ in self.world.journal]
         elif command == "loop":
             self.world = LoopWorld(**(json.loads(body) if body else {}))
@@ -119,7 +126,10 @@ class Stage:
         return world.take_up(int(options["pid"]))
 
     def _instruct(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
-        return world.tell(Instruct(id=world.directive(), what=names[0], values=dict(options)))
+        values: dict[str, Any] = dict(options)
+        if "beads" in values:
+            values["beads"] = values["beads"].split(",")
+        return world.tell(Instruct(id=world.directive(), what=names[0], values=values))
 
     def _wait(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         world.now_us += int(options["s"]) * US
@@ -157,7 +167,7 @@ class Stage:
 
     def _resume(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         changes: dict[str, Any] = {key: int(value) if value.isdigit() else value for key, value in options.items()}
-        if body and isinstance(world, LoopWorld):
+        if body and not isinstance(world, World):
             changes |= json.loads(body)
         elif body:
             changes["spec"] = msgspec.to_builtins(parse(body, "workflow.yaml").spec)
@@ -166,7 +176,7 @@ class Stage:
     def _edit(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         path, document = next(iter(world.documents().items()))
         for key, fields in json.loads(body).items():
-            if isinstance(world, LoopWorld):
+            if not isinstance(world, World):
                 document[key] = {**document[key], **fields} if isinstance(fields, dict) else fields
             else:
                 document["steps"].setdefault(key, {}).update(fields)
@@ -184,6 +194,8 @@ class Stage:
         state = self.world.state
         if isinstance(state, LoopState):
             said = {UNIT: _loop_line(state)}
+        elif isinstance(state, SwarmState):
+            said = {bead: _bead_line(state, bead) for bead in state.beads}
         else:
             said = {name: _line(name, step) for name, step in state.steps.items()}
         changed = [line for name, line in said.items() if self.shown.get(name) != line]
@@ -207,6 +219,20 @@ def _loop_line(state: LoopState) -> str:
     parts += [f"strikes={state.strikes}"] if state.strikes else []
     parts += [f"pausing={state.pausing!r}"] if state.pausing is not None else []
     parts += [f"error={state.error[0]!r}"] if state.error is not None else []
+    return " ".join(parts)
+
+
+def _bead_line(state: SwarmState, bead: str) -> str:
+    held = state.beads[bead]
+    parts = [f"= {bead} {state.standing(bead)} attempt={held.attempt}/{held.limit}"]
+    parts += [f"due={state.due[bead]}"] if bead in state.due else []
+    parts += [f"run={held.run.status}"] if held.run is not None else []
+    if held.result is not None:
+        code = "" if held.result.exit_code is None else f" exit={held.result.exit_code}"
+        parts += [f"result={held.result.status}{code} will_retry={str(held.result.will_retry).lower()}"]
+    parts += [f"reason={state.failed[bead]}"] if bead in state.failed else []
+    parts += [f"kept={[one.run.attempt for one in held.kept]}"] if held.kept else []
+    parts += ["released"] if held.released else []
     return " ".join(parts)
 
 

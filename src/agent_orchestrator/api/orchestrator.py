@@ -6,7 +6,7 @@ Reading and sending need no event loop; the engine is imported only by `drive`, 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -66,6 +66,11 @@ class Orchestrator:
         if self._store is None and not (self.settings.folder / "orc.db").exists():
             return []
         return self.store.runs()
+
+    def scan(self, system: str) -> Iterator[StoredRun]:
+        """A system's runs, oldest first, without holding all of them; nothing is created where there are none."""
+        if self._store is not None or (self.settings.folder / "orc.db").exists():
+            yield from self.store.scan(system)
 
     def find(self, given: str) -> StoredRun:
         """A run by its id, or by the start of it."""

@@ -36,7 +36,7 @@ def start_workflow(
     pass_env: tuple[str, ...] = (),
 ) -> StoredRun:
     """Creates a run; raises RunExists for an id that is in use."""
-    run = checked_id(run_id, "--run-id") if run_id is not None else _new_id(orchestrator)
+    run = checked_id(run_id, "--run-id") if run_id is not None else new_run_id(orchestrator)
     if run_id is not None:
         _make_room(orchestrator, run)
     home = orchestrator.settings.home
@@ -51,7 +51,8 @@ def start_workflow(
     return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context)
 
 
-def _new_id(orchestrator: Orchestrator) -> str:
+def new_run_id(orchestrator: Orchestrator) -> str:
+    """Eight hex digits that no run has."""
     taken = {run.id for run in orchestrator.runs()}
     for _ in range(RUN_ID_TRIES):
         run = uuid.uuid4().hex[:8]
@@ -65,22 +66,27 @@ def _make_room(orchestrator: Orchestrator, run: str) -> None:
 
     So are launches whose journal is lost: a new run counts from 1 again, and would take their ends for its own.
     """
-    launches = orchestrator.settings.folder / "launches"
     if not _is_in_the_way(orchestrator, run):
         return
     owner = orchestrator.own(run)
     try:
-        known = {one.id for one in orchestrator.runs()}
-        number = 1
-        while f"{run}~{number}" in known or (launches / f"{run}~{number}").exists():
-            number += 1
         if _is_in_the_way(orchestrator, run):
-            _keep_as(orchestrator, run, f"{run}~{number}", journaled=run in known)
+            keep_as(orchestrator, run)
     finally:
         owner.release()
 
 
-def _keep_as(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -> None:
+def keep_as(orchestrator: Orchestrator, run: str) -> None:
+    """Keeps the journal and the launches of a run under `X~1`, `X~2`, …: its id is free again. The caller owns the run."""
+    launches = orchestrator.settings.folder / "launches"
+    known = {one.id for one in orchestrator.runs()}
+    number = 1
+    while f"{run}~{number}" in known or (launches / f"{run}~{number}").exists():
+        number += 1
+    _keep(orchestrator, run, f"{run}~{number}", journaled=run in known)
+
+
+def _keep(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -> None:
     if living := orchestrator.launches().living(run):
         names = ", ".join(effect.split("/")[1] for effect in living)
         raise Refused(why=f"Agents of an earlier run {run} are still alive ({names}); end them with `orc abort {run}` first.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
@@ -75,6 +75,10 @@ class MemoryStore:
         """All runs, newest first."""
         listed = [self._listed(run, found) for run, found in self._runs.items()]
         return sorted(reversed(listed), key=lambda run: -run.context.created_us)
+
+    def scan(self, system: str) -> Iterator[StoredRun]:
+        """A system's runs, oldest first."""
+        yield from [self._listed(run, found) for run, found in self._runs.items() if found.new.system == system]
 
     def _listed(self, run: str, found: _Run) -> StoredRun:
         new = found.new

@@ -6,7 +6,7 @@ Conflict answers that run only. Nothing above the store knows SQL; nothing in th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -93,6 +93,9 @@ class Store(Protocol):
 
     def runs(self) -> list[StoredRun]:
         """All runs, newest first."""
+
+    def scan(self, system: str) -> Iterator[StoredRun]:
+        """A system's runs in the order they were created, for whoever must not hold all of them at once."""
 
     def spec(self, run: str) -> bytes:
         """The specification the run was created with."""

@@ -30,6 +30,8 @@ from agent_orchestrator.store.queries import migrations, queries
 BUSY_TIMEOUT_MS = 10_000
 TURNSTILE_WAIT_S = 0.05
 PRINTED_KEPT = 16
+PAGE = 1_000
+"""Runs read at once by whoever goes through all of them."""
 RESERVE_BYTES = 1024 * 1024
 
 _encode = msgspec.json.encode
@@ -252,6 +254,14 @@ class SqliteStore:
     def runs(self) -> list[StoredRun]:
         """All runs, newest first."""
         return [_listed(row) for row in self._fetch("select_runs")]
+
+    def scan(self, system: str) -> Iterator[StoredRun]:
+        """A system's runs, oldest first, a page at a time."""
+        last: object = 0
+        while rows := self._fetch("select_page", last, system, PAGE):
+            for row in rows:
+                yield _listed(row[1:])
+            last = rows[-1][0]
 
     def spec(self, run: str) -> bytes:
         """The specification the run was created with."""

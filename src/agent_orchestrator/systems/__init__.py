@@ -7,13 +7,17 @@ from importlib import import_module
 from agent_orchestrator.core.system import System
 from agent_orchestrator.errors import UsageError
 
-SYSTEMS = {"workflow": "WORKFLOW", "loop": "LOOP"}
+SYSTEMS = {"workflow": "WORKFLOW", "loop": "LOOP", "swarm": "SWARM"}
 """Folder and the name of the value in it. Loaded when asked for: `orc list` needs none of them."""
 
-STATE_FILES = {"workflow": ".agents/runs/{run}/run_state.json", "loop": ".aiwg/ralph/loops/{run}/state.json"}
+STATE_FILES = {
+    "workflow": ".agents/runs/{run}/run_state.json",
+    "loop": ".aiwg/ralph/loops/{run}/state.json",
+    "swarm": "state/runs/{run}.json",
+}
 """Where a run's state file is printed, relative to its home."""
 
-FOLDERS = {"workflow": (".agents/",), "loop": (".agents/", ".aiwg/")}
+FOLDERS = {"workflow": (".agents/",), "loop": (".agents/", ".aiwg/"), "swarm": (".agents/", "state/")}
 """What runs of a system write into a repository, as patterns for git to leave out."""
 
 

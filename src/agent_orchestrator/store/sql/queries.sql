@@ -37,6 +37,9 @@ SELECT id, system, name, context, summary, updated_us FROM runs WHERE id = ?1;
 -- name: select_runs
 SELECT id, system, name, context, summary, updated_us FROM runs ORDER BY created_us DESC, key DESC;
 
+-- name: select_page
+SELECT key, id, system, name, context, summary, updated_us FROM runs WHERE key > ?1 AND system = ?2 ORDER BY key LIMIT ?3;
+
 -- name: select_spec
 SELECT spec FROM runs WHERE id = ?1;
 

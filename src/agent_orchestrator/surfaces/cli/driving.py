@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 FAILED_SHOWN = 5
 
+NOUNS = {"loop": ("loop", "iterations", "orc loop"), "swarm": ("run", "beads", "orc")}
+"""By system: what a run is called, what it counts, and whose `resume` goes on with it."""
+AFTER_FAILURE = {"loop": ("orc loop status", "orc loop resume"), "swarm": ("orc swarm status", "orc swarm retry")}
+"""By system: what shows why it failed, and what tries again."""
+
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """How a run is shown and when it is left."""
@@ -88,7 +93,7 @@ def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
 
 def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool) -> list[str]:
     """How the run stands, and what to do next."""
-    noun, units, orc = ("loop", "iterations", "orc loop") if run.system == "loop" else ("run", "steps", "orc")
+    noun, units, orc = NOUNS.get(run.system, ("run", "steps", "orc"))
     name = f"{noun} {run.id}"
     count = f"{summary.done}/{summary.total} {units}"
     detail = f": {plain(summary.detail)}" if summary.detail else ""
@@ -106,9 +111,9 @@ def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool)
         return [f"{name} was aborted ({count}){detail}"]
     if summary.ended:
         words = summary.status.replace("_", " ")
-        show = "orc loop status" if noun == "loop" else "orc show"
+        show, again = AFTER_FAILURE.get(run.system, ("orc show", f"{orc} resume"))
         return [
             f"{name} {words} ({count}){detail}",
-            f"why: {show} {run.id}   try again: {orc} resume {run.id}   state: {state_file(run)}",
+            f"why: {show} {run.id}   try again: {again} {run.id}   state: {state_file(run)}",
         ]
     return [f"{name} rests ({count}). Go on with: {orc} resume {run.id}"]

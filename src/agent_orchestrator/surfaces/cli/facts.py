@@ -12,7 +12,8 @@ from agent_orchestrator.systems import STATE_FILES
 
 def state_file(run: StoredRun) -> str:
     """Where the run's state file is printed."""
-    return str(Path(run.context.home, STATE_FILES[run.system].format(run=run.context.run)))
+    file = run.summary.facts.get("state_file") or STATE_FILES[run.system].format(run=run.context.run)
+    return str(Path(run.context.home, file))
 
 
 def run_facts(run: StoredRun, owner: str | None = None) -> dict[str, Any]:

@@ -117,4 +117,5 @@ def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded
 
 def document_of(folded: Folded, now_us: int) -> Any:
     """The run's state document as it would be printed now."""
-    return msgspec.to_builtins(next(iter(folded.system.documents(folded.state, now_us))).body)
+    first = next(iter(folded.system.documents(folded.state, now_us)), None)
+    return msgspec.to_builtins(first.body) if first is not None else {}

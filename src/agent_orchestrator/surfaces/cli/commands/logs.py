@@ -11,6 +11,8 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument, step_argument
 
 if TYPE_CHECKING:
+    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.streams import StreamPrinter
 
@@ -34,28 +36,42 @@ def command(
 
     Without STEP, of every step, in the order they started. The newest attempt of each, unless --attempt names one.
     """
+    with open_orchestrator(repo) as orchestrator:
+        found = pick(orchestrator, run)
+        return print_logs(orchestrator, found, step, as_json=as_json, follow=follow, err=err, attempt=attempt)
+
+
+def print_logs(
+    orchestrator: Orchestrator,
+    found: StoredRun,
+    step: str | None,
+    *,
+    as_json: bool,
+    follow: bool,
+    err: bool,
+    attempt: str | None,
+) -> int:
+    """Prints what the launches of a run's units wrote."""
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.screen import print_json, warn
     from agent_orchestrator.surfaces.cli.streams import StreamPrinter, launch_facts
 
     wanted = read_count(attempt, "--attempt") if attempt is not None else None
-    with open_orchestrator(repo) as orchestrator:
-        found = pick(orchestrator, run)
-        follower = Follower(orchestrator, found)
-        if step is not None and step not in follower.state.steps:
-            raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(follower.state.steps)[:20]))
-        root = orchestrator.settings.folder / "launches"
-        if as_json:
-            print_json({"run_id": found.id, "launches": [launch_facts(root, one) for one in _launches(follower, step, wanted)]})
-            return 0
-        printer = StreamPrinter(root, "err" if err else "out", headed=step is None)
-        printed = _print_all(printer, follower, step, wanted, follow=follow)
-        if not printed:
-            what = f"step {step!r}" if step is not None else "it"
-            raise Refused(why=f"Run {found.id} has no output of {what} yet.")
-        if not printer.wrote and not err:
-            warn(f"nothing was written to the output; the error output: orc logs {found.id} {step or ''} --err")
+    follower = Follower(orchestrator, found)
+    if step is not None and step not in follower.state.steps:
+        raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(follower.state.steps)[:20]))
+    root = orchestrator.settings.folder / "launches"
+    if as_json:
+        print_json({"run_id": found.id, "launches": [launch_facts(root, one) for one in _launches(follower, step, wanted)]})
+        return 0
+    printer = StreamPrinter(root, "err" if err else "out", headed=step is None)
+    printed = _print_all(printer, follower, step, wanted, follow=follow)
+    if not printed:
+        what = f"step {step!r}" if step is not None else "it"
+        raise Refused(why=f"Run {found.id} has no output of {what} yet.")
+    if not printer.wrote and not err:
+        warn(f"nothing was written to the output; the error output: orc logs {found.id} {step or ''} --err")
     return 0
 
 

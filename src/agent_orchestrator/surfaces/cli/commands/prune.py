@@ -113,7 +113,8 @@ def _delete(orchestrator: Orchestrator, run: StoredRun) -> str | None:
         folder = orchestrator.settings.folder
         printed = (home / STATE_FILES[run.system].format(run=run.id)).parent
         for place in (folder / "launches" / run.id, printed):
-            if place.exists():
+            # Records of beads share a folder and outlive the journal: they are what analysis reads.
+            if place.exists() and place.name == run.id:
                 try:
                     shutil.rmtree(place)
                 except OSError as error:

@@ -19,6 +19,8 @@ SCHEMAS = {
     "run-state": ("workflow/schema/run_state.schema.json", "run_state.json, the state of a workflow run"),
     "workflow": ("workflow/schema/workflow.schema.json", "a workflow file"),
     "loop-state": ("loop/schema/loop_state.schema.json", "state.json, the state of a loop"),
+    "bead-run": ("swarm/schema/bead_run.schema.json", "state/runs/<bead>.json, an attempt of a bead"),
+    "bead-result": ("swarm/schema/bead_result.schema.json", "state/results/<bead>.json, how an attempt ended"),
     "report": ("workflow/schema/report.schema.json", "run_report@v0, what an agent writes"),
 }
 

@@ -36,7 +36,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
         screen = Screen(orchestrator.settings.environ, sys.stderr if as_json else sys.stdout)
         follower = Follower(orchestrator, found)
         print_run(orchestrator, screen, found, follower.folded)
-        _follow(orchestrator, follower, screen)
+        follow_run(orchestrator, follower, screen)
         summary = follower.system.summary(follower.state)
         code = exit_code(summary)
         if as_json:
@@ -46,7 +46,8 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
     return code
 
 
-def _follow(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
+def follow_run(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
+    """Tells what happens until the run is over."""
     from agent_orchestrator.surfaces.cli.follow import pause
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.screen import warn

@@ -1,0 +1,71 @@
+"""A swarm run's events in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time
+from agent_orchestrator.systems.swarm import events as swarm
+
+NAMES_SHOWN = 8
+
+
+def _names(beads: tuple[str, ...]) -> str:
+    more = f" and {len(beads) - NAMES_SHOWN} more" if len(beads) > NAMES_SHOWN else ""
+    return ", ".join(beads[:NAMES_SHOWN]) + more
+
+
+def _agent_finished(event: swarm.AgentFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    why = f": {event.failure.message}" if event.failure is not None else ""
+    return Phrase(event.bead, f"agent ended after {took}{why}", quiet=True)
+
+
+def _verification_finished(event: swarm.VerificationFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    if event.failure is not None:
+        return Phrase(event.bead, f"verification ended after {took}: {event.failure.message}")
+    if event.moved:
+        return Phrase(event.bead, f"verification is void, the working tree changed while it ran ({took})")
+    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
+    return Phrase(event.bead, f"verification {said} ({took})")
+
+
+def _attempt_ended(event: swarm.AttemptEnded) -> Phrase:
+    verdict = event.verdict
+    why = f" ({verdict.failure_reason})" if verdict.failure_reason is not None else ""
+    return Phrase(event.bead, f"{verdict.status.value}{why}: {verdict.reason}")
+
+
+def _options(event: swarm.OptionsChanged) -> Phrase:
+    given = {key: value for key in event.__struct_fields__ if (value := getattr(event, key)) is not None}
+    return Phrase("", "limits changed: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items()))
+
+
+def _closed(event: swarm.ClosingFinished) -> Phrase:
+    return Phrase(event.bead, f"was not closed: {event.problem}" if event.problem else "closed in its tracker")
+
+
+SWARM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+    swarm.SwarmBegan: lambda event: Phrase("", f"{say_count(event.beads, 'bead')}, at most {event.max_agents} at once"),
+    swarm.BeadQueued: lambda event: Phrase(event.bead, f"waits for the working tree, {event.behind} is in it"),
+    swarm.AttemptStarted: lambda event: Phrase(event.bead, f"started (attempt {event.attempt})"),
+    swarm.AgentFinished: _agent_finished,
+    swarm.LaunchInterrupted: lambda event: Phrase(event.bead, f"interrupted: {event.why}"),
+    swarm.VerificationQueued: lambda event: Phrase(event.bead, "verification is next", quiet=True),
+    swarm.VerificationStarted: lambda event: Phrase(event.bead, "verification started", quiet=True),
+    swarm.VerificationFinished: _verification_finished,
+    swarm.AttemptEnded: _attempt_ended,
+    swarm.WaitStarted: lambda event: Phrase(event.bead, f"goes on at {clock_time(event.until_us)}"),
+    swarm.WaitEnded: lambda event: Phrase(event.bead, "may go on", quiet=True),
+    swarm.ClosingStarted: lambda event: Phrase(event.bead, "is closed in its tracker", quiet=True),
+    swarm.ClosingFinished: _closed,
+    swarm.StopAsked: lambda event: Phrase(event.bead, f"is being stopped: {event.reason}"),
+    swarm.BeadDropped: lambda event: Phrase(event.bead, f"is not tried any more: {event.reason}"),
+    swarm.BeadsReset: lambda event: Phrase("", f"to be tried again: {_names(event.beads)}"),
+    swarm.BeadsReleased: lambda event: Phrase("", f"taken over by a newer run: {_names(event.beads)}"),
+    swarm.OptionsChanged: _options,
+    swarm.EditRefused: lambda event: Phrase("", f"the edit of {event.path} was refused: records are what happened"),
+}

@@ -1,0 +1,168 @@
+"""What the swarm commands share: the workspace, which run or bead is meant, how a run is driven."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agent_orchestrator.surfaces.cli.options import complete_runs
+
+if TYPE_CHECKING:
+    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.api.swarm import Started, Swarm
+    from agent_orchestrator.control.swarm import BeadOptions
+    from agent_orchestrator.store.port import StoredRun
+    from agent_orchestrator.surfaces.cli.driving import Manner
+    from agent_orchestrator.systems.swarm import SwarmSpec
+
+Function = Callable[..., Any]
+
+NAMED = ("agent", "agent_command", "rehearse", "repo", "branch", "template", "verify", "timeout", "max_retries", "variables")
+
+
+def swarm_command(name: str, example: str) -> Callable[[Function], click.Command]:
+    """A command with `--workspace`, `--json` and an example under its help."""
+    epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.strip().splitlines())
+
+    def make(function: Function) -> click.Command:
+        options = (
+            click.option("--workspace", metavar="DIR", help="Where state/ and scripts/ are; without it, the current directory."),
+            click.option("--json", "as_json", is_flag=True, help="Print one JSON object; all else goes to stderr."),
+        )
+        for option in reversed(options):
+            function = option(function)
+        return click.command(name, epilog=epilog)(function)
+
+    return make
+
+
+def target_argument(*, required: bool = False) -> Callable[[Function], Function]:
+    """The TARGET argument: a bead, a run, or the start of one."""
+    return click.argument("target", required=required, shell_complete=complete_runs)
+
+
+def bead_options(function: Function) -> Function:
+    """How beads are worked on, whatever starts them."""
+    options = (
+        click.option("--agent-command", metavar="CMD", help="A program that stands in for the agent: the prompt on its input."),
+        click.option("--rehearse", metavar="SCRIPT", help="Play the agents from a YAML script, without a model."),
+        click.option("--verify", metavar="CMD", help="Run by sh when an agent is done; if it fails, the attempt has failed."),
+        click.option("--timeout", metavar="TIME", help="Running time of one attempt (3600)."),
+        click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent."),
+        click.option("--max-retries", metavar="N", help="Attempts in total (2)."),
+        click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in the template; repeatable."),
+        click.option("--env", multiple=True, metavar="K=V", help="Set for the agents; stored with the run; repeatable."),
+        click.option("--pass-env", multiple=True, metavar="NAME", help="Let the agents see this variable; repeatable."),
+        click.option("--bd-close", is_flag=True, help="Close a bead in the tracker (`bd close`) when it is done."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def driving_options(function: Function) -> Function:
+    """How a run is shown and left."""
+    options = (
+        click.option("--detach", is_flag=True, help="Run in the background; the id is printed."),
+        click.option("--on-end", metavar="CMD", help="A shell command started when the run ends."),
+        click.option("--quiet", is_flag=True, help="Only the id and the result."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def open_workspace(workspace: str | None) -> Orchestrator:
+    """The orchestrator of a workspace: exactly this folder, not the repository around it."""
+    from agent_orchestrator.surfaces.cli.options import open_orchestrator
+
+    return open_orchestrator(workspace if workspace is not None else ".")
+
+
+def read_bead_options(given: dict[str, Any]) -> BeadOptions:
+    """The options as control takes them."""
+    from agent_orchestrator.control.swarm import BeadOptions
+
+    return BeadOptions(**{name: given[name] for name in NAMED if name in given})
+
+
+def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:
+    """What is the same for all beads of a run."""
+    from agent_orchestrator.control.choosing import read_pairs
+    from agent_orchestrator.core.units import read_duration_s
+    from agent_orchestrator.systems.swarm import SwarmSpec
+
+    idle = given["idle_timeout"]
+    return SwarmSpec(
+        beads=(),
+        bd_close=given["bd_close"],
+        env=read_pairs(given["env"], "--env"),
+        idle_timeout_s=read_duration_s(idle, "--idle-timeout") if idle is not None else None,
+        **more,
+    )
+
+
+def read_manner(given: dict[str, Any]) -> Manner:
+    """How to show and leave."""
+    from agent_orchestrator.surfaces.cli.driving import Manner
+
+    return Manner(quiet=given["quiet"], as_json=given["as_json"], on_end=given["on_end"])
+
+
+def drive_started(orchestrator: Orchestrator, started: Started, manner: Manner, *, detach: bool) -> int:
+    """Drives a run that was just made, here or behind."""
+    from agent_orchestrator.api.workspace import write_schemas
+    from agent_orchestrator.surfaces.cli.driving import drive
+    from agent_orchestrator.surfaces.cli.progress import Writer
+    from agent_orchestrator.surfaces.cli.screen import warn
+
+    write_schemas(orchestrator.settings.home)
+    for note in started.notes:
+        warn(note)
+    if detach:
+        started.owner.release()
+        return drive_behind(orchestrator, started.run, manner)
+    Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {started.run.id}")
+    return drive(orchestrator, started.run, started.owner, manner)
+
+
+def drive_behind(orchestrator: Orchestrator, run: StoredRun, manner: Manner) -> int:
+    """Lets another process of ours go on with the run."""
+    from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
+
+    return detach(orchestrator, run, resume_arguments(run, manner), as_json=manner.as_json)
+
+
+def pick_swarm_run(orchestrator: Orchestrator, target: str | None) -> tuple[StoredRun, str | None]:
+    """The run that is meant, and the bead of it where one is named; left out, the run that is not finished."""
+    from agent_orchestrator.api.swarm import Swarm
+    from agent_orchestrator.errors import Refused
+
+    swarm = Swarm(orchestrator)
+    if target is not None:
+        return _named(swarm, target)
+    unfinished = [run for run in swarm.runs if not run.summary.ended and run.id == run.context.run]
+    if len(unfinished) == 1:
+        return unfinished[0], None
+    if not unfinished:
+        raise Refused(why=f"No bead is at work in {orchestrator.settings.home}; name one, `orc swarm status` shows them.")
+    listed = ", ".join(run.id for run in unfinished[:8])
+    raise Refused(why=f"Several runs are unfinished, name one: {listed}.")
+
+
+def _named(swarm: Swarm, target: str) -> tuple[StoredRun, str | None]:
+    from agent_orchestrator.errors import AmbiguousRun, UnknownRun
+
+    found = swarm.find(target)
+    if found is not None:
+        return found.run, target
+    exact = [run for run in swarm.runs if run.id == target]
+    matches = exact or [run for run in swarm.runs if run.id.startswith(target)]
+    if not matches:
+        raise UnknownRun(run=target, repo=swarm.orchestrator.settings.home)
+    if len(matches) > 1:
+        raise AmbiguousRun(run=target, matches=", ".join(run.id for run in matches[:5]))
+    return matches[0], None

@@ -1,0 +1,117 @@
+"""What a person's directive means: resume, stop, retry, release. A refusal says why in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_orchestrator.core.effects import ACTIVE
+from agent_orchestrator.core.events import DirectiveRefused, Resumed
+from agent_orchestrator.core.inputs import Instruct, Resume
+from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.units import read_count
+from agent_orchestrator.errors import Refused, UsageError
+from agent_orchestrator.systems.swarm.decide.outcomes import stopped
+from agent_orchestrator.systems.swarm.events import (
+    AttemptEnded,
+    BeadDropped,
+    BeadsReleased,
+    BeadsReset,
+    OptionsChanged,
+    StopAsked,
+    SwarmEvent,
+)
+from agent_orchestrator.systems.swarm.state import SwarmState
+
+LIMITS = ("max_agents", "stop_after_failures")
+
+
+def resumed(state: SwarmState, directive: Resume) -> list[SwarmEvent]:
+    """Goes on: after a pause, with other limits, or with beads that are to be tried again."""
+    try:
+        return _resumed(state, directive.changes)
+    except UsageError as error:
+        return [DirectiveRefused(directive=directive.id, why=str(error))]
+
+
+def instructed(state: SwarmState, directive: Instruct, now_us: int) -> list[SwarmEvent]:
+    """Stops, retries or releases beads."""
+    try:
+        if directive.what not in ("stop", "retry", "release"):
+            raise Refused(why=f"a swarm run knows no {directive.what!r}")
+        beads = _named(state, directive.values.get("beads"))
+        if directive.what == "stop":
+            reason = directive.values.get("reason")
+            return _stopped(state, beads, reason if isinstance(reason, str) and reason else "asked to stop", now_us)
+        if directive.what == "retry":
+            if state.lifecycle.ended:
+                raise Refused(why="the run has ended; it is resumed with the beads to retry")
+            return [_reset(state, beads)]
+        return [_released(state, beads)]
+    except UsageError as error:
+        return [DirectiveRefused(directive=directive.id, why=str(error))]
+
+
+def _resumed(state: SwarmState, changes: dict[str, Any]) -> list[SwarmEvent]:
+    life = state.lifecycle
+    unknown = [key for key in changes if key not in {"retry", *LIMITS}]
+    if unknown:
+        raise Refused(why=f"resume does not know the change {unknown[0]!r}")
+    if life.phase is Phase.ABORTING:
+        raise Refused(why="the run is being aborted")
+    limits = {name: read_count(changes[name], name) for name in LIMITS if changes.get(name) is not None}
+    again = _named(state, changes["retry"]) if changes.get("retry") is not None else ()
+    if life.ended and not again:
+        raise Refused(why=f"the run has ended ({life.stop}); try what failed again with `orc swarm retry {state.context.run}`")
+    if life.running and not limits and not again:
+        raise Refused(why="the run is running already")
+    events: list[SwarmEvent] = [_reset(state, again)] if again else []
+    if limits:
+        events.append(OptionsChanged(**limits))
+    if not life.running:
+        events.append(Resumed())
+    return events
+
+
+def _named(state: SwarmState, given: object) -> tuple[str, ...]:
+    if not isinstance(given, list | tuple) or not given:
+        raise Refused(why="no bead is named")
+    unknown = [bead for bead in given if bead not in state.beads]
+    if unknown:
+        raise Refused(why=f"there is no bead {unknown[0]!r} in this run")
+    return tuple(dict.fromkeys(given))
+
+
+def _stopped(state: SwarmState, beads: tuple[str, ...], reason: str, now_us: int) -> list[SwarmEvent]:
+    if state.lifecycle.ended:
+        raise Refused(why="the run has ended")
+    events: list[SwarmEvent] = []
+    for bead in beads:
+        standing = state.standing(bead)
+        if standing in ("done", "failed", "timeout", "stopped"):
+            raise Refused(why=f"bead {bead} does not run, it is {standing}")
+        if state.beads[bead].stopping is not None:
+            raise Refused(why=f"bead {bead} is being stopped already")
+        held = state.beads[bead]
+        if isinstance(state.doing.of(bead), ACTIVE):
+            events.append(StopAsked(bead=bead, effect=state.name_effect(bead, "stop"), at_us=now_us, reason=reason))
+        elif held.run is not None and held.result is None:
+            events.append(AttemptEnded(bead=bead, verdict=stopped(reason)))
+        else:
+            events.append(BeadDropped(bead=bead, reason=reason))
+    return events
+
+
+def _reset(state: SwarmState, beads: tuple[str, ...]) -> BeadsReset:
+    for bead in beads:
+        if state.beads[bead].released:
+            raise Refused(why=f"bead {bead} belongs to a newer run")
+        if bead not in state.failed:
+            raise Refused(why=f"bead {bead} did not fail, it is {state.standing(bead)}")
+    return BeadsReset(beads=beads)
+
+
+def _released(state: SwarmState, beads: tuple[str, ...]) -> BeadsReleased:
+    for bead in beads:
+        if bead in state.working or bead in state.due or state.doing.of(bead) is not None:
+            raise Refused(why=f"bead {bead} is not over, it is {state.standing(bead)}")
+    return BeadsReleased(beads=beads)

@@ -1,0 +1,223 @@
+"""What the outcome of a bead's effect means: done, once more, or no."""
+
+from __future__ import annotations
+
+from agent_orchestrator.core.effects import RunAgent
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, TimerFired, Usage
+from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
+from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.systems.swarm.events import (
+    AgentFinished,
+    AttemptEnded,
+    ClosingFinished,
+    LaunchInterrupted,
+    SwarmEvent,
+    VerificationFinished,
+    VerificationQueued,
+    WaitEnded,
+    WaitStarted,
+)
+from agent_orchestrator.systems.swarm.records import ABORTED, Status, Verdict
+from agent_orchestrator.systems.swarm.spec import OUTPUT_SHOWN_CHARS
+from agent_orchestrator.systems.swarm.state import SwarmState
+
+RERUNS_MAX = 1
+"""How often a verification whose evidence is void or lost is run again before that counts as failed."""
+
+TIMED_OUT_EXIT = 124
+KILLED = 128
+SIGNALS = 64
+
+_NAMED = {
+    FailureKind.REPORTED: "reported-failed",
+    FailureKind.REPORT_MISSING: "report-invalid",
+    FailureKind.REPORT_INVALID: "report-invalid",
+    FailureKind.OUTPUT_LIMIT: "output-limit",
+    FailureKind.LOST: "lost",
+    FailureKind.LAUNCH: "launch-failed",
+    FailureKind.SPEC: "launch-failed",
+    FailureKind.BUDGET: "budget-exhausted",
+    FailureKind.STOPPED: ABORTED,
+}
+_TIMEOUTS = (FailureKind.TIMEOUT, FailureKind.IDLE)
+
+
+def bead_of(effect: str) -> str:
+    """The bead an effect belongs to."""
+    return effect.split("/", 2)[1]
+
+
+def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[SwarmEvent]:
+    """The bead's agent is over."""
+    bead, failure = bead_of(outcome.effect), outcome.failure
+    finished = _finished(bead, outcome)
+    if failure is None:
+        if state.specs[bead].verify is not None:
+            return [finished, VerificationQueued(bead=bead)]
+        return [finished, _done(state, bead, finished.summary, outcome.exit_code)]
+    if _goes_on(state, bead, failure):
+        if failure.kind is FailureKind.RATE_LIMITED:
+            return [finished, _parked(state, bead, failure, now_us)]
+        return [finished, LaunchInterrupted(bead=bead, due="agent", why=failure.message)]
+    effect = state.doing.of(bead)
+    limit_s = state.specs[bead].timeout_s
+    if failure.kind is FailureKind.IDLE and isinstance(effect, RunAgent) and effect.idle_timeout_s is not None:
+        limit_s = effect.idle_timeout_s
+    verdict = Verdict(
+        status=Status.TIMEOUT if failure.kind in _TIMEOUTS else Status.FAILED,
+        reason=finished.summary or failure.message,
+        failure_reason=name_failure(failure.kind, outcome.exit_code, limit_s),
+        exit_code=TIMED_OUT_EXIT if failure.kind in _TIMEOUTS else outcome.exit_code,
+    )
+    return [finished, *_failed(state, bead, verdict, outcome.effect, now_us, retryable=failure.retryable)]
+
+
+def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[SwarmEvent]:
+    """The bead's verification is over, or the tracker has answered."""
+    bead = bead_of(outcome.effect)
+    if outcome.effect.endswith(".close"):
+        return _closed(bead, outcome)
+    failure, held = outcome.failure, state.beads[bead]
+    before, after = outcome.tree_before, outcome.tree_after
+    # Where several work in one tree, it moves without anybody meddling with the evidence.
+    moved = before is not None and after is not None and before != after and not state.spec.shared
+    finished = VerificationFinished(
+        bead=bead,
+        effect=outcome.effect,
+        started_us=outcome.started_us,
+        ended_us=outcome.ended_us,
+        exit_code=outcome.exit_code,
+        failure=failure,
+        tail=outcome.tail,
+        tree=after,
+        moved=moved,
+    )
+    if failure is not None and failure.kind is FailureKind.STOPPED:
+        return [finished, LaunchInterrupted(bead=bead, due="verify", why=failure.message)]
+    worthless = moved or (failure is not None and failure.kind is FailureKind.LOST)
+    if worthless and held.reruns < RERUNS_MAX:
+        return [finished, VerificationQueued(bead=bead, again=True)]
+    if failure is None and outcome.exit_code == 0 and not moved:
+        return [finished, _done(state, bead, held.summary, held.exit_code)]
+    reason = _verification_failure(state.specs[bead].verify or "", outcome, moved=moved)
+    verdict = Verdict(status=Status.FAILED, reason=reason, failure_reason="verification-failed", exit_code=held.exit_code)
+    return [finished, *_failed(state, bead, verdict, outcome.effect, now_us, retryable=True)]
+
+
+def timer_fired(state: SwarmState, outcome: TimerFired) -> list[SwarmEvent]:
+    """The wait is over, or what a person stopped is gone."""
+    bead = bead_of(outcome.effect)
+    stopping = state.beads[bead].stopping
+    if stopping is None:
+        return [WaitEnded(bead=bead)]
+    return [AttemptEnded(bead=bead, verdict=stopped(stopping))]
+
+
+def stopped(why: str) -> Verdict:
+    """The verdict on an attempt that a person ended."""
+    return Verdict(status=Status.FAILED, reason=f"stopped: {why}", failure_reason=ABORTED)
+
+
+def name_failure(kind: FailureKind, exit_code: int | None, limit_s: float) -> str:
+    """The structured reason of a record."""
+    if kind in _TIMEOUTS:
+        return f"timeout-{limit_s:g}s"
+    if kind in _NAMED:
+        return _NAMED[kind]
+    if exit_code is not None and KILLED < exit_code <= KILLED + SIGNALS:
+        return f"signal-{exit_code - KILLED}"
+    return f"exit-{exit_code}" if exit_code else kind.value.replace("_", "-")
+
+
+def _goes_on(state: SwarmState, bead: str, failure: Failure) -> bool:
+    """Whether the attempt goes on; a lost session does so once, in a fresh one."""
+    if failure.kind is FailureKind.SESSION_LOST:
+        return state.beads[bead].session is not None
+    return failure.goes_on
+
+
+def _finished(bead: str, outcome: AgentEnded) -> AgentFinished:
+    report, usage = outcome.report, outcome.usage
+    said = report.fields.get("reason") if report is not None else None
+    summary = said if isinstance(said, str) and said.strip() else report.summary if report is not None else ""
+    return AgentFinished(
+        bead=bead,
+        effect=outcome.effect,
+        started_us=outcome.started_us,
+        ended_us=outcome.ended_us,
+        exit_code=outcome.exit_code,
+        failure=outcome.failure,
+        summary=_clip(summary),
+        output=outcome.tail[-OUTPUT_SHOWN_CHARS:],
+        session=outcome.session,
+        warnings=(*outcome.warnings, *(report.warnings if report is not None else ())),
+        cost_usd=usage.cost_usd if usage is not None else None,
+        tokens=_tokens(usage),
+    )
+
+
+def _tokens(usage: Usage | None) -> int | None:
+    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+        return None
+    return (usage.input_tokens or 0) + (usage.output_tokens or 0)
+
+
+def _done(state: SwarmState, bead: str, summary: str, exit_code: int | None) -> AttemptEnded:
+    first = state.specs[bead].prompt.strip().partition("\n")[0][:ERROR_LINE_CHARS]
+    reason = summary or f"Completed: {first}"
+    return AttemptEnded(bead=bead, verdict=Verdict(status=Status.DONE, reason=reason, exit_code=exit_code))
+
+
+def _failed(state: SwarmState, bead: str, verdict: Verdict, effect: str, now_us: int, *, retryable: bool) -> list[SwarmEvent]:
+    held = state.beads[bead]
+    if not retryable or held.attempt >= held.limit:
+        return [AttemptEnded(bead=bead, verdict=verdict)]
+    # The pause grows with the attempts of this dispatch, not with those of earlier ones.
+    tried = held.attempt - (held.limit - state.specs[bead].max_attempts)
+    until_us = now_us + backoff_us(tried, effect)
+    wait = WaitStarted(bead=bead, effect=state.name_effect(bead, "wait"), until_us=until_us, reason=verdict.reason)
+    return [AttemptEnded(bead=bead, verdict=verdict, will_retry=True), wait]
+
+
+def _parked(state: SwarmState, bead: str, failure: Failure, now_us: int) -> WaitStarted:
+    effect = state.name_effect(bead, "wait")
+    until_us = failure.retry_at_us if failure.retry_at_us is not None else now_us + backoff_us(state.beads[bead].launches, effect)
+    return WaitStarted(bead=bead, effect=effect, until_us=until_us, reason=failure.message)
+
+
+def _closed(bead: str, outcome: CheckEnded) -> list[SwarmEvent]:
+    failure = outcome.failure
+    if failure is not None and failure.kind is FailureKind.STOPPED:
+        return [LaunchInterrupted(bead=bead, due="close", why=failure.message)]
+    problem = failure.message if failure is not None else ""
+    if not problem and outcome.exit_code != 0:
+        problem = f"`bd close` exited with code {outcome.exit_code}{_last_line(outcome.tail)}"
+    return [
+        ClosingFinished(
+            bead=bead,
+            effect=outcome.effect,
+            started_us=outcome.started_us,
+            ended_us=outcome.ended_us,
+            exit_code=outcome.exit_code,
+            problem=problem,
+        )
+    ]
+
+
+def _verification_failure(command: str, outcome: CheckEnded, *, moved: bool) -> str:
+    if moved:
+        return f"`{command}` changed the working tree while it ran"
+    if outcome.failure is not None:
+        return f"`{command}` could not be run to its end: {outcome.failure.message}"
+    return f"`{command}` exited with code {outcome.exit_code}{_last_line(outcome.tail)}"
+
+
+def _last_line(tail: str) -> str:
+    last = next((line.strip() for line in reversed(tail.splitlines()) if line.strip()), "")
+    return f": {last[:ERROR_LINE_CHARS]}" if last else ""
+
+
+def _clip(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= TAIL_CHARS else text[: TAIL_CHARS - 1] + "…"

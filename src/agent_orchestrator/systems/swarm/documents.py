@@ -1,0 +1,113 @@
+"""What is shown of a swarm run: the records of its beads, the line in lists, and the rest for `orc show --json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import Document
+from agent_orchestrator.core.units import US
+from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
+from agent_orchestrator.systems.swarm.state import Bead, SwarmState
+
+DOING_SHOWN = 5
+
+
+def documents(state: SwarmState, now_us: int) -> Iterator[Document]:
+    """Newest records first rewritten when they change, ended ones kept; a newer run prints the newest of its own beads."""
+    for bead, held in state.beads.items():
+        if held.run is None:
+            continue
+        if not held.released:
+            yield Document(path=f"{RUNS}/{bead}.json", body=held.run, checked=True)
+            if held.result is not None:
+                yield Document(path=f"{RESULTS}/{bead}.json", body=held.result, checked=True)
+        for kept in held.kept:
+            number = kept.run.attempt
+            yield Document(path=f"{RUNS}/attempts/{bead}.{number}.json", body=kept.run, once=True, checked=True)
+            yield Document(path=f"{RESULTS}/attempts/{bead}.{number}.json", body=kept.result, once=True, checked=True)
+
+
+def summary(state: SwarmState) -> Summary:
+    """The run in one line, at a cost that does not grow with it."""
+    life, spec = state.lifecycle, state.spec
+    status = life.phase.value
+    if life.ended:
+        status = life.stop.value if life.stop is not None else StopReason.FAILED.value
+    file = f"{RUNS}/{spec.beads[0].id}.json" if spec.dispatch else RUNS
+    return Summary(
+        status=status,
+        stop=life.stop,
+        detail=life.detail,
+        done=state.dag.finished,
+        total=len(state.beads),
+        failed=len(state.failed),
+        doing=tuple(effect.unit for effect in islice(state.doing, DOING_SHOWN)),
+        facts={"state_file": file, "dispatch": spec.dispatch, **_outcome(state)},
+    )
+
+
+def _outcome(state: SwarmState) -> dict[str, Any]:
+    """What analysis needs to know of a dispatch, so that it need not read journals; a run of many is folded."""
+    if not state.spec.dispatch:
+        return {}
+    (spec,) = state.spec.beads
+    held = state.beads[spec.id]
+    if held.run is None or held.released:
+        return {}
+    told = {
+        "bead": spec.id,
+        "status": held.run.status.value,
+        "attempt": held.attempt,
+        "agent": held.run.agent,
+        "model": held.run.model,
+        "template": spec.template,
+        "started_s": held.started_us // US,
+        "duration_s": held.result.duration_seconds if held.result is not None else None,
+        "failure_reason": held.run.failure_reason if isinstance(held.run.failure_reason, str) else None,
+        "cost_usd": held.cost_usd,
+    }
+    return {"outcome": {name: value for name, value in told.items() if value is not None}}
+
+
+def details(state: SwarmState) -> dict[str, Any]:
+    """Everything the records do not carry."""
+    life, spec = state.lifecycle, state.spec
+    return {
+        "phase": life.phase.value,
+        "stop": life.stop.value if life.stop is not None else None,
+        "detail": life.detail,
+        "max_agents": spec.max_agents,
+        "stop_after_failures": spec.stop_after_failures,
+        "failed": dict(state.failed),
+        "doing": [{"step": effect.unit, "effect": effect.id} for effect in state.doing],
+        "steps": {bead: _bead_details(state, bead, held) for bead, held in state.beads.items()},
+    }
+
+
+def _bead_details(state: SwarmState, bead: str, held: Bead) -> dict[str, Any]:
+    spec = state.specs[bead]
+    return {
+        "standing": state.standing(bead).value,
+        "priority": spec.priority,
+        "needs": list(spec.needs),
+        "repo": spec.repo,
+        "branch": spec.branch or None,
+        "verify": spec.verify,
+        "attempt": held.attempt,
+        "limit": held.limit,
+        "due": state.due.get(bead),
+        "released": held.released,
+        "cost_usd": held.cost_usd,
+        "tokens": held.tokens,
+        "launches": [msgspec.to_builtins(launch) for launch in held.history],
+        "evidence": [msgspec.to_builtins(evidence) for evidence in held.evidence],
+        "feedback": list(held.feedback),
+        "summary": held.summary,
+        "warnings": list(held.warnings),
+    }

@@ -1,0 +1,194 @@
+"""The facts of a swarm run's journal, beside the common ones. Small, past tense, never changed once released.
+
+Events that begin an effect carry its id; the effect itself is built from the spec and the state by `evolve`.
+"""
+
+from __future__ import annotations
+
+from agent_orchestrator.core.events import CommonEvent, Event
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.systems.swarm.records import Verdict
+
+
+class SwarmBegan(Event, frozen=True, kw_only=True, tag="swarm_began"):
+    """The run exists; no bead is dispatched yet."""
+
+    beads: int
+    max_agents: int
+
+
+class BeadQueued(Event, frozen=True, kw_only=True, tag="bead_queued"):
+    """The bead could start, but another one works in its tree: it is next there."""
+
+    bead: str
+    behind: str
+
+
+class AttemptStarted(Event, frozen=True, kw_only=True, tag="attempt_started"):
+    """The bead's agent is to run: a new attempt, or one that was interrupted goes on."""
+
+    bead: str
+    effect: str
+    attempt: int
+    beside: tuple[str, ...] = ()
+    """Other beads at work on the same repository, which the agent is told about."""
+
+
+class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
+    """The bead's agent is over, and this is what it left; what it means follows as an event of its own."""
+
+    bead: str
+    effect: str
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    summary: str = ""
+    output: str = ""
+    session: str | None = None
+    warnings: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    tokens: int | None = None
+
+
+class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
+    """The launch is over and the attempt is not: what is due (agent, verify or close) goes on with a new launch."""
+
+    bead: str
+    due: str
+    why: str
+
+
+class VerificationQueued(Event, frozen=True, kw_only=True, tag="verification_queued"):
+    """The verification is to run; `again` when its evidence was worth nothing."""
+
+    bead: str
+    again: bool = False
+
+
+class VerificationStarted(Event, frozen=True, kw_only=True, tag="verification_started"):
+    """The verification runs."""
+
+    bead: str
+    effect: str
+
+
+class VerificationFinished(Event, frozen=True, kw_only=True, tag="verification_finished"):
+    """The evidence of one verification; what it means follows as an event of its own."""
+
+    bead: str
+    effect: str
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    tail: str = ""
+    tree: str | None = None
+    moved: bool = False
+    """The working tree changed while it ran."""
+
+
+class AttemptEnded(Event, frozen=True, kw_only=True, tag="attempt_ended"):
+    """The attempt is over; with `will_retry` another one follows after a wait."""
+
+    bead: str
+    verdict: Verdict
+    will_retry: bool = False
+
+
+class WaitStarted(Event, frozen=True, kw_only=True, tag="wait_started"):
+    """The bead waits: before its next attempt, or until an account may be used again."""
+
+    bead: str
+    effect: str
+    until_us: int
+    reason: str
+
+
+class WaitEnded(Event, frozen=True, kw_only=True, tag="wait_ended"):
+    """The bead goes on as soon as there is room."""
+
+    bead: str
+
+
+class ClosingStarted(Event, frozen=True, kw_only=True, tag="closing_started"):
+    """A bead that is done is closed in the tracker it came from."""
+
+    bead: str
+    effect: str
+
+
+class ClosingFinished(Event, frozen=True, kw_only=True, tag="closing_finished"):
+    """The tracker answered; a bead that could not be closed there is done all the same."""
+
+    bead: str
+    effect: str
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    problem: str = ""
+
+
+class StopAsked(Event, frozen=True, kw_only=True, tag="stop_asked"):
+    """A person stops the bead; its attempt ends when nothing of it runs any more."""
+
+    bead: str
+    effect: str
+    at_us: int
+    reason: str
+
+
+class BeadDropped(Event, frozen=True, kw_only=True, tag="bead_dropped"):
+    """A person stops a bead that runs no program: it is not tried, or not tried again."""
+
+    bead: str
+    reason: str
+
+
+class BeadsReset(Event, frozen=True, kw_only=True, tag="beads_reset"):
+    """A person wants these beads tried again: as many attempts more, the numbers go on."""
+
+    beads: tuple[str, ...]
+
+
+class BeadsReleased(Event, frozen=True, kw_only=True, tag="beads_released"):
+    """A newer run has these beads: their newest records are its own from now on."""
+
+    beads: tuple[str, ...]
+
+
+class OptionsChanged(Event, frozen=True, kw_only=True, tag="options_changed"):
+    """Limits given when the run was resumed; None leaves what was."""
+
+    max_agents: int | None = None
+    stop_after_failures: int | None = None
+
+
+class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
+    """An edited record was not adopted: records are what happened."""
+
+    path: str
+
+
+SwarmEvent = (
+    CommonEvent
+    | SwarmBegan
+    | BeadQueued
+    | AttemptStarted
+    | AgentFinished
+    | LaunchInterrupted
+    | VerificationQueued
+    | VerificationStarted
+    | VerificationFinished
+    | AttemptEnded
+    | WaitStarted
+    | WaitEnded
+    | ClosingStarted
+    | ClosingFinished
+    | StopAsked
+    | BeadDropped
+    | BeadsReset
+    | BeadsReleased
+    | OptionsChanged
+    | EditRefused
+)

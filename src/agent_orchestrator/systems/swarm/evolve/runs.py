@@ -1,0 +1,70 @@
+"""Facts about more than one attempt: beads dropped, reset or released, other limits, the end of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.events import Ended, StopReason
+from agent_orchestrator.systems.swarm import events as e
+from agent_orchestrator.systems.swarm.evolve.marks import end_attempt, give_up, leave
+from agent_orchestrator.systems.swarm.records import ABORTED, Status, Verdict
+from agent_orchestrator.systems.swarm.state import SwarmState
+
+
+def _bead_dropped(state: SwarmState, event: e.BeadDropped, at_us: int) -> None:
+    leave(state, event.bead)
+    state.dag.take(event.bead)
+    state.beads[event.bead].error = f"stopped: {event.reason}"
+    give_up(state, event.bead, ABORTED)
+
+
+def _beads_reset(state: SwarmState, event: e.BeadsReset, at_us: int) -> None:
+    for bead in event.beads:
+        held = state.beads[bead]
+        state.failed.pop(bead, None)
+        held.limit = held.attempt + state.specs[bead].max_attempts
+        held.error = ""
+    state.dag.reset(event.beads)
+
+
+def _beads_released(state: SwarmState, event: e.BeadsReleased, at_us: int) -> None:
+    for bead in event.beads:
+        state.beads[bead].released = True
+
+
+def _options_changed(state: SwarmState, event: e.OptionsChanged, at_us: int) -> None:
+    given = {name: value for name in event.__struct_fields__ if (value := getattr(event, name)) is not None}
+    state.spec = msgspec.structs.replace(state.spec, **given)
+
+
+def _ended(state: SwarmState, event: Ended, at_us: int) -> None:
+    queued = [bead for queue in state.queues.values() for bead in queue]
+    open_beads = list(dict.fromkeys([*state.working, *(effect.unit for effect in state.doing), *state.due, *queued]))
+    state.queues.clear()
+    state.holders.clear()
+    for bead in open_beads:
+        held = state.beads[bead]
+        leave(state, bead)
+        if held.result is None and held.run is None:
+            state.dag.reset([bead])
+        elif held.result is None:
+            verdict = Verdict(status=Status.FAILED, reason=f"aborted: {event.detail}", failure_reason=ABORTED)
+            end_attempt(state, bead, verdict, at_us, will_retry=False)
+            give_up(state, bead, ABORTED)
+        elif held.result.status is not Status.DONE and event.stop is StopReason.ABORTED:
+            give_up(state, bead, ABORTED)
+        elif held.result.status is not Status.DONE:
+            state.dag.reset([bead])
+    state.lifecycle.evolve(event)
+
+
+RUN_FACTS: dict[type, Callable[[SwarmState, Any, int], None]] = {
+    e.BeadDropped: _bead_dropped,
+    e.BeadsReset: _beads_reset,
+    e.BeadsReleased: _beads_released,
+    e.OptionsChanged: _options_changed,
+    Ended: _ended,
+}

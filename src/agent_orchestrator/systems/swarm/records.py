@@ -1,0 +1,147 @@
+"""Run and result records, version 1: the fields of the seed in its order, and no others.
+
+A record is the document; the state keeps it and replaces it whole. What is not known yet is left out, never faked.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from agent_orchestrator.core.units import US, iso
+from agent_orchestrator.systems.swarm.spec import NO_MODEL, PROMPT_SHOWN_CHARS, BeadSpec, hash_prompt, session_of
+
+VERSION = 1
+RUNS, RESULTS = "state/runs", "state/results"
+ABORTED = "aborted"
+"""The failure reason of what a person ended."""
+
+
+class Status(StrEnum):
+    """The seed's words."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """`state/runs/<bead>.json`."""
+
+    schema_version: int = VERSION
+    bead: str
+    agent: str
+    model: str
+    repo: str
+    prompt: str
+    prompt_full: str
+    prompt_hash: str
+    started_at: str
+    finished_at: str | UnsetType = UNSET
+    duration_seconds: int | UnsetType = UNSET
+    status: Status
+    attempt: int
+    max_retries: int
+    session_name: str
+    result_file: str
+    exit_code: int | UnsetType | None = UNSET
+    output_summary: str | UnsetType = UNSET
+    failure_reason: str | UnsetType = UNSET
+    template_name: str | UnsetType = UNSET
+
+
+class ResultRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """`state/results/<bead>.json`."""
+
+    schema_version: int = VERSION
+    bead: str
+    agent: str
+    status: Status
+    reason: str
+    started_at: str
+    finished_at: str
+    duration_seconds: int
+    attempt: int
+    max_retries: int
+    will_retry: bool
+    exit_code: int | None
+    session_name: str
+    output_summary: str
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Both records of an ended attempt."""
+
+    run: RunRecord
+    result: ResultRecord
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How an attempt ended, in the words of the records."""
+
+    status: Status
+    reason: str
+    failure_reason: str | None = None
+    exit_code: int | None = None
+
+
+def stamp(at_us: int) -> str:
+    """2026-02-12T17:08:00Z: whole seconds."""
+    return f"{iso(at_us)[:19]}Z"
+
+
+def start_record(bead: BeadSpec, attempt: int, total: int, at_us: int) -> RunRecord:
+    """The record of an attempt that begins."""
+    return RunRecord(
+        bead=bead.id,
+        agent=bead.agent.name,
+        model=bead.agent.model or NO_MODEL,
+        repo=bead.repo,
+        prompt=bead.prompt[:PROMPT_SHOWN_CHARS],
+        prompt_full=bead.prompt,
+        prompt_hash=hash_prompt(bead.prompt),
+        started_at=stamp(at_us),
+        status=Status.RUNNING,
+        attempt=attempt,
+        max_retries=total,
+        session_name=session_of(bead.id),
+        result_file=f"{RESULTS}/{bead.id}.json",
+        template_name=bead.template if bead.template is not None else UNSET,
+    )
+
+
+def end_record(
+    run: RunRecord, verdict: Verdict, *, started_us: int, ended_us: int, output: str, will_retry: bool
+) -> tuple[RunRecord, ResultRecord]:
+    """Both records of an attempt that has ended; they always agree."""
+    # Of the printed times, so that whoever subtracts them gets the same.
+    duration_s = ended_us // US - started_us // US
+    finished_at = stamp(ended_us)
+    ended = msgspec.structs.replace(
+        run,
+        finished_at=finished_at,
+        duration_seconds=duration_s,
+        status=verdict.status,
+        exit_code=verdict.exit_code,
+        output_summary=output,
+        failure_reason=verdict.failure_reason if verdict.failure_reason is not None else UNSET,
+    )
+    result = ResultRecord(
+        bead=run.bead,
+        agent=run.agent,
+        status=verdict.status,
+        reason=verdict.reason,
+        started_at=run.started_at,
+        finished_at=finished_at,
+        duration_seconds=duration_s,
+        attempt=run.attempt,
+        max_retries=run.max_retries,
+        will_retry=will_retry,
+        exit_code=verdict.exit_code,
+        session_name=run.session_name,
+        output_summary=output,
+    )
+    return ended, result

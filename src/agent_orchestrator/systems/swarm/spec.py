@@ -1,0 +1,78 @@
+"""What a swarm run is asked to do: the specification that is stored with it. Plain data, whole and checked before it is made."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from agent_orchestrator.core.effects import AgentChoice, Tree
+
+MAX_ATTEMPTS = 2
+TIMEOUT_S = 3_600.0
+PRIORITY = 2
+PROMPT_SHOWN_CHARS = 200
+OUTPUT_SHOWN_CHARS = 500
+NO_MODEL = "default"
+"""Stands in a record where no model was named: the agent's own choice is not known to us."""
+
+
+class BeadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One bead."""
+
+    id: str
+    prompt: str
+    """The instruction, its template filled in: the same for all attempts."""
+    agent: AgentChoice
+    repo: str
+    """Absolute."""
+    branch: str = ""
+    """Empty: the repository's own checkout."""
+    start: str = ""
+    priority: int = PRIORITY
+    """0 comes first."""
+    needs: tuple[str, ...] = ()
+    template: str | None = None
+    verify: str | None = None
+    max_attempts: int = MAX_ATTEMPTS
+    timeout_s: float = TIMEOUT_S
+    attempts_before: int = 0
+    """Attempts of earlier dispatches: the numbers go on."""
+
+    @property
+    def tree(self) -> Tree:
+        """Where its agent works."""
+        return Tree(repo=self.repo, branch=self.branch, start=self.start)
+
+    @property
+    def place(self) -> str:
+        """The working tree as a name: two beads with the same one would mix their work."""
+        return f"{self.repo}\0{self.branch}"
+
+
+class SwarmSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One dispatch, or one file of beads; every need is a bead of this run."""
+
+    beads: tuple[BeadSpec, ...]
+    dispatch: bool = False
+    """One bead by itself: the run has its id."""
+    max_agents: int = 1
+    stop_after_failures: int | None = None
+    shared: bool = False
+    """Beads may work in the same tree at once."""
+    beside: tuple[str, ...] = ()
+    """Beads of other runs that were at work on the same repository when this one began."""
+    tmux: bool = False
+    bd_close: bool = False
+    env: dict[str, str] = {}
+    idle_timeout_s: float | None = None
+
+
+def hash_prompt(prompt: str) -> str:
+    """The SHA-256 of an instruction, for comparing runs of the same one."""
+    return hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def session_of(bead: str) -> str:
+    """The session name in a bead's records."""
+    return f"agent-{bead}"

@@ -1,0 +1,191 @@
+"""A swarm run in memory. Only `evolve` changes any of this.
+
+`due` are beads that go on as soon as they may: bead → agent, verify or close. A bead holds its tree from its first
+attempt until it is over, also while it waits for the next one: half-done work lies there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.dag import Dag
+from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.effects import RunCheck, Wait
+from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.lifecycle import Lifecycle
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.units import iso
+from agent_orchestrator.systems.swarm.records import ABORTED, Kept, ResultRecord, RunRecord, Status
+from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
+
+EVIDENCE_MAX = 20
+WARNINGS_MAX = 20
+"""What is kept of a bead in memory, newest last; the journal has all."""
+
+
+class Launch(msgspec.Struct, omit_defaults=True, gc=False):
+    """One program that ran for a bead."""
+
+    effect: str
+    started_us: int
+    ended_us: int | None = None
+    exit_code: int | None = None
+    failure: str | None = None
+    session: str | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one verification showed."""
+
+    effect: str
+    command: str
+    exit_code: int | None
+    failure: str | None
+    started_us: int
+    duration_s: float
+    tail: str
+    tree: str | None
+    void: bool
+
+
+class Bead(msgspec.Struct, kw_only=True):
+    """What is known of a bead. Tuples, because most stay empty."""
+
+    attempt: int
+    """The newest attempt; before the first, that of an earlier dispatch."""
+    limit: int
+    """The last attempt that may be made."""
+    launches: int = 0
+    """Effects made so far: the launch number, never reused."""
+    started_us: int = 0
+    spent_us: int = 0
+    """Running time of this attempt's earlier launches."""
+    session: str | None = None
+    """The agent's session that this attempt was interrupted in."""
+    exit_code: int | None = None
+    summary: str = ""
+    output: str = ""
+    error: str = ""
+    reruns: int = 0
+    stopping: str | None = None
+    """Why a person stops it, until it has stopped."""
+    run: RunRecord | None = None
+    result: ResultRecord | None = None
+    kept: tuple[Kept, ...] = ()
+    feedback: tuple[dict[str, Any], ...] = ()
+    history: tuple[Launch, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    warnings: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    tokens: int | None = None
+    released: bool = False
+    """A newer run has this bead."""
+
+
+class Standing(StrEnum):
+    """Where a bead stands, for people: finer than the words of the records."""
+
+    WAITING = "waiting"
+    QUEUED = "queued"
+    RUNNING = "running"
+    VERIFYING = "verifying"
+    RETRYING = "retrying"
+    DONE = "done"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    STOPPED = "stopped"
+
+
+class BeadView(msgspec.Struct, frozen=True):
+    """A bead as commands for all systems show a unit."""
+
+    status: Standing
+    attempts: int
+    iteration_count: int
+    started_at: str | None
+    ended_at: str | None
+    last_error: str | None
+
+
+class SwarmState:
+    """One run."""
+
+    __slots__ = (
+        *("beads", "context", "dag", "doing", "due", "failed", "holders", "lifecycle", "queues", "repos", "spec", "specs"),
+        *("updated_us", "working"),
+    )
+
+    def __init__(self, spec: SwarmSpec, context: Context) -> None:
+        self.spec, self.context = spec, context
+        self.specs: dict[str, BeadSpec] = {bead.id: bead for bead in spec.beads}
+        # The dag offers what is ready in the order it was given: by priority, then as in the file.
+        ordered = sorted(spec.beads, key=lambda bead: bead.priority)
+        self.dag = Dag({bead.id: bead.needs for bead in ordered})
+        self.lifecycle, self.doing = Lifecycle(), Doing()
+        self.beads: dict[str, Bead] = {
+            bead.id: Bead(attempt=bead.attempts_before, limit=bead.attempts_before + bead.max_attempts) for bead in spec.beads
+        }
+        self.due: dict[str, str] = {}
+        self.working: dict[str, None] = {}
+        """Beads that occupy one of the places: an attempt of theirs is going on."""
+        self.failed: dict[str, str] = {}
+        """Beads that are over without being done, and the reason of each."""
+        self.holders: dict[str, str] = {}
+        """Who works in a tree, where only one may."""
+        self.queues: dict[str, deque[str]] = {}
+        """Who is next there."""
+        self.repos: dict[str, dict[str, None]] = {}
+        """Who is at work on a repository, whatever the branch."""
+        self.updated_us = context.created_us
+
+    @property
+    def room(self) -> bool:
+        """Whether one more agent may run."""
+        return len(self.working) < self.spec.max_agents
+
+    @property
+    def tripped(self) -> bool:
+        """Whether so many beads failed that no other is begun."""
+        limit = self.spec.stop_after_failures
+        return limit is not None and len(self.failed) >= limit
+
+    def holder(self, bead: str) -> str | None:
+        """Who is in the bead's way in its tree, or None."""
+        if self.spec.shared:
+            return None
+        found = self.holders.get(self.specs[bead].place)
+        return found if found != bead else None
+
+    def name_effect(self, bead: str, kind: str, attempt: int | None = None) -> str:
+        """The id of the bead's next effect."""
+        held = self.beads[bead]
+        return effect_id(self.context.run, bead, 0, held.attempt if attempt is None else attempt, held.launches + 1, kind)
+
+    def standing(self, bead: str) -> Standing:
+        """Where a bead stands."""
+        held, doing = self.beads[bead], self.doing.of(bead)
+        if bead in self.working:
+            return Standing.VERIFYING if isinstance(doing, RunCheck) or self.due.get(bead) == "verify" else Standing.RUNNING
+        if bead in self.failed:
+            if self.failed[bead] == ABORTED:
+                return Standing.STOPPED
+            return Standing.TIMEOUT if held.result is not None and held.result.status is Status.TIMEOUT else Standing.FAILED
+        if held.result is not None and held.result.status is Status.DONE:
+            return Standing.DONE
+        if isinstance(doing, Wait) or held.run is not None:
+            return Standing.RETRYING if held.result is not None else Standing.RUNNING
+        return Standing.QUEUED if bead in self.due or self.holder(bead) is not None else Standing.WAITING
+
+    @property
+    def steps(self) -> dict[str, BeadView]:
+        """The beads as commands for all systems show units."""
+        return {bead: self._view(bead, held) for bead, held in self.beads.items()}
+
+    def _view(self, bead: str, held: Bead) -> BeadView:
+        started = iso(held.started_us) if held.run is not None else None
+        ended = held.result.finished_at if held.result is not None else None
+        return BeadView(self.standing(bead), held.attempt, 0, started, ended, held.error or None)
