@@ -15,7 +15,7 @@ CODE := src tests $(wildcard benchmarks)
 export CLIENTS ?= 1
 CLIENTS_FOLDER := .cache/clients
 # Programs that a target needs; the apt package has the same name.
-PROGRAMS := git jq
+PROGRAMS := git jq tmux
 
 .PHONY: help setup system-packages clients test lint format bench demo clean
 

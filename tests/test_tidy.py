@@ -31,6 +31,7 @@ IMPORTS_LATE = {
 READS_ENVIRONMENT = {
     f"{SRC}/config.py": "the one reader",
     f"{SRC}/agents/scripted.py": "`python -m agent_orchestrator.agents.scripted` is an agent: its environment is its contract",
+    f"{SRC}/engine/process/pane.py": "a program of its own, which hands on the environment that it was given",
 }
 READS_CLOCK = f"{SRC}/engine/clock.py"
 RUNS_GIT = f"{SRC}/git/"

@@ -37,6 +37,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
     cwd: Path
     stdin: Path | None
+    terminal: str | None = None
+    """The tmux session to run in, where a person can look on; None for none."""
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True):

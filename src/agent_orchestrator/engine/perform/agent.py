@@ -47,7 +47,14 @@ class AgentWork(Launched):
         """Writes prompt and feedback and asks the adapter how to start."""
         write_task(self._task, appends_feedback=self._agent.appends_feedback)
         plan = self._agent.plan(self._task)
-        return Order(effect=self.effect.id, argv=plan.argv, env=plan.env, cwd=self._task.workdir, stdin=plan.stdin)
+        return Order(
+            effect=self.effect.id,
+            argv=plan.argv,
+            env=plan.env,
+            cwd=self._task.workdir,
+            stdin=plan.stdin,
+            terminal=self.effect.terminal,
+        )
 
     def limits(self) -> Watch:
         """The step's limits."""

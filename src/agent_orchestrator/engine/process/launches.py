@@ -126,11 +126,21 @@ class ProcessLaunches:
         try:
             folders.write_birth(lock, birth)
             stdin = order.stdin.absolute() if order.stdin is not None else None
-            pid = spawn(folder, lock, birth.nonce, argv=order.argv, env=order.env, cwd=order.cwd.absolute(), stdin=stdin)
+            pid = spawn(
+                folder,
+                lock,
+                birth.nonce,
+                argv=order.argv,
+                env=order.env,
+                cwd=order.cwd.absolute(),
+                stdin=stdin,
+                terminal=order.terminal,
+            )
         except (OSError, ValueError) as error:
             folders.unwrite_birth(lock)
             raise refusal(error, order.argv[0]) from error
-        self._started[order.effect] = Shim(birth, pid, pidfds=self._pidfds)
+        if pid is not None:
+            self._started[order.effect] = Shim(birth, pid, pidfds=self._pidfds)
 
 
 def refusal(error: OSError | ValueError, program: str) -> Shortage | CannotStart:

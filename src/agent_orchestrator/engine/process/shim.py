@@ -9,9 +9,12 @@ import fcntl
 import os
 import resource
 import signal
+import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from agent_orchestrator.engine.process import pane
 
 SHIM = """\
 trap : TERM INT HUP
@@ -43,7 +46,7 @@ NONCE_VARIABLE = "ORC_LAUNCH"
 """In the environment of everything a launch starts; nested orchestrators append theirs after a colon."""
 
 _SHELL = "/bin/sh"
-_LOCK_FD = 97
+_LOCK_FD = pane.LOCK_FD
 """Where shim and agent find the lock: out of the way of the descriptors that scripts use by number."""
 
 _RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -73,15 +76,30 @@ def chained_nonce(env: dict[str, str], nonce: str) -> str:
 
 
 def spawn(
-    folder: Path, lock: int, nonce: str, *, argv: tuple[str, ...], env: dict[str, str], cwd: Path, stdin: Path | None
-) -> int:
-    """Starts the shim in its own session with nothing but the lock, and returns its pid. Raises OSError or ValueError."""
+    folder: Path,
+    lock: int,
+    nonce: str,
+    *,
+    argv: tuple[str, ...],
+    env: dict[str, str],
+    cwd: Path,
+    stdin: Path | None,
+    terminal: str | None = None,
+) -> int | None:
+    """Starts the shim in its own session with nothing but the lock, and returns its pid. Raises OSError or ValueError.
+
+    With a terminal it is started in that tmux session instead, and names its pid itself when it is there: None for now.
+    """
     inherited = lock if lock != _LOCK_FD else fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, _LOCK_FD + 1)
     source = str(stdin) if stdin is not None else os.devnull
+    given = [prepare_engine(), source, str(cwd), nonce, *argv]
+    words = ["sh", "-c", SHIM, SHIM_NAME, str(folder), *given]
+    if terminal is not None:
+        words = ["sh", "-c", '"$@" &', SHIM_NAME, sys.executable, "-I", pane.__file__, "start", str(folder), terminal, *given]
     try:
-        return os.posix_spawn(
+        pid = os.posix_spawn(
             _SHELL,
-            ["sh", "-c", SHIM, SHIM_NAME, str(folder), prepare_engine(), source, str(cwd), nonce, *argv],
+            words,
             {**env, NONCE_VARIABLE: chained_nonce(env, nonce)},
             file_actions=(
                 (os.POSIX_SPAWN_DUP2, inherited, _LOCK_FD),
@@ -93,6 +111,10 @@ def spawn(
             setsigmask=(),
             setsigdef=_RESET,
         )
+        if terminal is None:
+            return pid
+        os.waitpid(pid, 0)  # It only went to the background: gone in a moment.
+        return None
     finally:
         if inherited != lock:
             os.close(inherited)

@@ -56,6 +56,7 @@ def bead_options(function: Function) -> Function:
         click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in the template; repeatable."),
         click.option("--env", multiple=True, metavar="K=V", help="Set for the agents; stored with the run; repeatable."),
         click.option("--pass-env", multiple=True, metavar="NAME", help="Let the agents see this variable; repeatable."),
+        click.option("--tmux", is_flag=True, help="Run each agent in tmux session agent-<bead>, which a person can attach to."),
         click.option("--bd-close", is_flag=True, help="Close a bead in the tracker (`bd close`) when it is done."),
     )
     for option in reversed(options):
@@ -98,11 +99,22 @@ def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:
     idle = given["idle_timeout"]
     return SwarmSpec(
         beads=(),
+        tmux=_checked_tmux(given["tmux"]),
         bd_close=given["bd_close"],
         env=read_pairs(given["env"], "--env"),
         idle_timeout_s=read_duration_s(idle, "--idle-timeout") if idle is not None else None,
         **more,
     )
+
+
+def _checked_tmux(wanted: bool) -> bool:
+    import shutil
+
+    from agent_orchestrator.errors import Unavailable
+
+    if wanted and shutil.which("tmux") is None:
+        raise Unavailable(detail="--tmux needs tmux, and it was not found on the PATH; install it, or leave --tmux out.")
+    return wanted
 
 
 def read_manner(given: dict[str, Any]) -> Manner:

@@ -8,6 +8,7 @@ from agent_orchestrator.core.effects import RunAgent, RunCheck
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.swarm.compose import compose
+from agent_orchestrator.systems.swarm.spec import terminal_of
 from agent_orchestrator.systems.swarm.state import SwarmState
 
 WORDS = {"DONE": "DONE", "FAILED": "FAILED"}
@@ -37,6 +38,7 @@ def run_agent(state: SwarmState, bead: str, effect: str, beside: tuple[str, ...]
         feedback=held.feedback,
         artifacts_dir=f".agents/runs/{run}/artifacts",
         session=held.session,
+        terminal=terminal_of(bead) if state.spec.tmux else None,
         timeout_s=timeout_s,
         idle_timeout_s=state.spec.idle_timeout_s,
     )

@@ -76,3 +76,8 @@ def hash_prompt(prompt: str) -> str:
 def session_of(bead: str) -> str:
     """The session name in a bead's records."""
     return f"agent-{bead}"
+
+
+def terminal_of(bead: str) -> str:
+    """The tmux session that a bead's agent runs in: tmux has no dots in names."""
+    return session_of(bead).replace(".", "_")

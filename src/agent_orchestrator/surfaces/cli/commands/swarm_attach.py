@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+
 from agent_orchestrator.surfaces.cli.swarming import open_workspace, pick_swarm_run, swarm_command, target_argument
 
 EXAMPLE = """
@@ -15,10 +20,25 @@ def command(target: str, workspace: str | None, as_json: bool) -> int:
     """Join a bead's tmux session, or follow its output.
 
     A bead that was dispatched with --tmux is joined in its session; detach with the keys of tmux, the agent goes on. Any
-    other is followed until its run ends.
+    other, and without a terminal, is followed until its run ends.
     """
     from agent_orchestrator.surfaces.cli.commands.logs import print_logs
+    from agent_orchestrator.surfaces.cli.screen import print_json
+    from agent_orchestrator.systems.swarm.spec import terminal_of
 
     with open_workspace(workspace) as orchestrator:
         run, bead = pick_swarm_run(orchestrator, target)
-        return print_logs(orchestrator, run, bead, as_json=as_json, follow=True, err=False, attempt=None)
+        session = terminal_of(bead) if bead is not None and _has_session(terminal_of(bead)) else None
+        if as_json:
+            print_json({"run_id": run.id, "bead": bead, "session": session, "driven_by": orchestrator.owner(run)})
+            return 0
+        if session is not None and sys.stdin.isatty() and sys.stdout.isatty():
+            os.execvp("tmux", ["tmux", "attach-session", "-t", f"={session}"])
+        return print_logs(orchestrator, run, bead, as_json=False, follow=True, err=False, attempt=None)
+
+
+def _has_session(session: str) -> bool:
+    tmux = shutil.which("tmux")
+    if tmux is None:
+        return False
+    return subprocess.run([tmux, "has-session", "-t", f"={session}"], capture_output=True, check=False).returncode == 0
