@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 
+import click
 import jsonschema_rs
 import pytest
 
-from agent_orchestrator.surfaces.cli.commands.loop import LOOP_COMMANDS, LoopCommands
-from agent_orchestrator.surfaces.cli.main import COMMANDS, Commands, orc
+from agent_orchestrator.surfaces.cli.groups import LazyGroup
+from agent_orchestrator.surfaces.cli.main import orc
 from tests.acceptance.rig import HUMAN, Rig
 
 
@@ -90,7 +92,7 @@ def test_doctor_finds_the_tools_the_store_and_runs_that_nobody_drives(rig: Rig) 
 
 def test_schemas_are_listed_and_printed_and_accept_what_we_write(rig: Rig) -> None:
     listed = rig.ask("schema", "--json").json["schemas"]
-    assert list(listed) == ["run-state", "workflow", "loop-state", "report"]
+    assert list(listed) == ["run-state", "workflow", "loop-state", "bead-run", "bead-result", "report"]
     run = rig.run().run
     report = json.loads((rig.repo / ".agents" / "runs" / run / "reports" / f"{run}__coding.json").read_text())
     samples = {"run-state": rig.state(run), "report": report, "workflow": {"steps": [{"id": "a", "agent": "b", "prompt": "c"}]}}
@@ -150,14 +152,21 @@ def test_a_shell_completes_commands_runs_and_steps(rig: Rig) -> None:
 
 
 def test_every_command_has_help_with_an_example_and_the_two_options() -> None:
-    assert isinstance(orc, Commands)
-    told = {f"orc {name}": (text, orc.get_command(None, name)) for name, text in COMMANDS.items()}  # type: ignore[arg-type]
-    group = told["orc loop"][1]
-    assert isinstance(group, LoopCommands)
-    told |= {f"orc loop {name}": (text, group.get_command(None, name)) for name, text in LOOP_COMMANDS.items()}  # type: ignore[arg-type]
+    told = dict(_all_commands("orc", orc))
+    assert {"orc run", "orc loop", "orc loop run"} <= told.keys()
     for path, (text, command) in told.items():
-        assert command is not None
         assert (command.help or "").split("\n", 1)[0] == text, path
-        assert command is group or {"repo", "as_json"} <= {parameter.name for parameter in command.params}, path
+        in_place = {"repo", "workspace"} & {parameter.name for parameter in command.params}
+        assert isinstance(command, LazyGroup) or (in_place and "as_json" in {one.name for one in command.params}), path
         assert "Example:" in (command.epilog or ""), path
         assert path in (command.epilog or ""), path
+
+
+def _all_commands(path: str, group: click.Command) -> Iterator[tuple[str, tuple[str, click.Command]]]:
+    assert isinstance(group, LazyGroup)
+    for name, text in group.helps.items():
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        yield f"{path} {name}", (text, command)
+        if isinstance(command, LazyGroup):
+            yield from _all_commands(f"{path} {name}", command)

@@ -10,13 +10,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 import click
-from click.shell_completion import CompletionItem
 
 from agent_orchestrator.errors import InvalidSpec, OrcError
 from agent_orchestrator.surfaces.cli.exits import COMPLETED, EXIT_CODES, FAILED, INTERRUPTED, USAGE
+from agent_orchestrator.surfaces.cli.groups import LazyGroup
 from agent_orchestrator.version import __version__
 
 COMMANDS = {
@@ -49,38 +48,19 @@ COMMANDS = {
 EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
 
 
-class Commands(click.Group):
-    """The group of all commands: names and one-line helps are known without loading any of them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The order in which a person meets them."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Loads one command."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = "import_" if cmd_name == "import" else cmd_name  # a word of Python's own
-        command: click.Command = import_module(f"agent_orchestrator.surfaces.cli.commands.{module}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in `orc --help`."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Completes command names without loading the commands."""
-        return [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
-
-
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         click.echo(f"orc {__version__}")
         ctx.exit()
 
 
-@click.group(cls=Commands, invoke_without_command=True, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    helps=COMMANDS,
+    invoke_without_command=True,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Print the version.")
 @click.pass_context
 def orc(ctx: click.Context) -> None:

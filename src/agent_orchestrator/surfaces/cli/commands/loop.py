@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from agent_orchestrator.surfaces.cli.groups import LazyGroup
 
 LOOP_COMMANDS = {
     "run": "Start a loop and stay with it.",
@@ -27,27 +27,7 @@ Example:
   orc loop pause && orc loop resume"""
 
 
-class LoopCommands(click.Group):
-    """Names and one-line helps are known without loading any command."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The order in which a person meets them."""
-        return list(LOOP_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Loads one command."""
-        if cmd_name not in LOOP_COMMANDS:
-            return None
-        made: click.Command = import_module(f"agent_orchestrator.surfaces.cli.commands.loop_{cmd_name}").command
-        return made
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in `orc loop --help`."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(LOOP_COMMANDS.items()))
-
-
-@click.group("loop", cls=LoopCommands, epilog=EXAMPLE)
+@click.group("loop", cls=LazyGroup, helps=LOOP_COMMANDS, prefix="loop_", epilog=EXAMPLE)
 def command() -> None:
     """Iterate until a check passes.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from agent_orchestrator.surfaces.cli.groups import LazyGroup
 
 SWARM_COMMANDS = {
     "dispatch": "Dispatch one bead to an agent.",
@@ -28,27 +28,7 @@ Example:
   orc swarm analyze --since 2026-02-11"""
 
 
-class SwarmCommands(click.Group):
-    """Names and one-line helps are known without loading any command."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The order in which a person meets them."""
-        return list(SWARM_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Loads one command."""
-        if cmd_name not in SWARM_COMMANDS:
-            return None
-        made: click.Command = import_module(f"agent_orchestrator.surfaces.cli.commands.swarm_{cmd_name}").command
-        return made
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in `orc swarm --help`."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(SWARM_COMMANDS.items()))
-
-
-@click.group("swarm", cls=SwarmCommands, epilog=EXAMPLE)
+@click.group("swarm", cls=LazyGroup, helps=SWARM_COMMANDS, prefix="swarm_", epilog=EXAMPLE)
 def command() -> None:
     """Dispatch beads to agents.
 

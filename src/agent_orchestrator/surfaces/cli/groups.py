@@ -1,0 +1,41 @@
+"""Groups of commands that know their commands' names and one-line helps without loading any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+COMMANDS_FOLDER = "agent_orchestrator.surfaces.cli.commands"
+
+
+class LazyGroup(click.Group):
+    """A file per command, `commands/<prefix><name>.py`, imported when the command is used: `--help` stays instant."""
+
+    def __init__(self, *given: Any, helps: Mapping[str, str], prefix: str = "", **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.helps, self._prefix = dict(helps), prefix
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The order in which a person meets them."""
+        return list(self.helps)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Loads one command."""
+        if cmd_name not in self.helps:
+            return None
+        module = "import_" if cmd_name == "import" else cmd_name  # a word of Python's own
+        command: click.Command = import_module(f"{COMMANDS_FOLDER}.{self._prefix}{module}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list under `--help`."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.helps.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Completes command names without loading the commands."""
+        return [CompletionItem(name, help=text) for name, text in self.helps.items() if name.startswith(incomplete)]
