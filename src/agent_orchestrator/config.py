@@ -18,6 +18,7 @@ from agent_orchestrator.git.locate import store_folder, top_level
 
 if TYPE_CHECKING:
     from agent_orchestrator.agents.options import AgentSettings
+    from agent_orchestrator.core.budget import Limits
 
 PASSED_ON = frozenset(
     (
@@ -103,7 +104,28 @@ def load_agents(settings: Settings) -> dict[str, AgentSettings]:
     return {name: read_settings(table, f"[agents.{name}]") for name, table in tables.items()}
 
 
+def load_limits(settings: Settings) -> Limits:
+    """What the `[budget]` tables of all configuration files say."""
+    from agent_orchestrator.control.budgets import configured_limits
+    from agent_orchestrator.core.budget import Limits
+
+    limits = Limits()
+    for file in config_files(settings):
+        table = _read_tables(file).get("budget", {})
+        if not isinstance(table, dict):
+            raise UsageError(detail=f"{file}: budget must be a table, [budget].")
+        limits = limits.laid_under(configured_limits(table, f"{file}: [budget]"))
+    return limits
+
+
 def _read_agents(file: Path) -> dict[str, dict[str, object]]:
+    agents = _read_tables(file).get("agents", {})
+    if not isinstance(agents, dict) or not all(isinstance(table, dict) for table in agents.values()):
+        raise UsageError(detail=f"{file}: agents must be tables, as in [agents.claude].")
+    return agents
+
+
+def _read_tables(file: Path) -> dict[str, object]:
     import tomllib
 
     try:
@@ -114,13 +136,10 @@ def _read_agents(file: Path) -> dict[str, dict[str, object]]:
         raise UsageError(detail=f"The configuration {file} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(detail=f"The configuration {file} is not TOML: {error}.") from None
-    foreign = [key for key in document if key != "agents"]
+    foreign = [key for key in document if key not in ("agents", "budget")]
     if foreign:
-        raise UsageError(detail=f"{file}: unknown key {foreign[0]}; the only table is [agents.NAME].")
-    agents = document.get("agents", {})
-    if not isinstance(agents, dict) or not all(isinstance(table, dict) for table in agents.values()):
-        raise UsageError(detail=f"{file}: agents must be tables, as in [agents.claude].")
-    return agents
+        raise UsageError(detail=f"{file}: unknown key {foreign[0]}; there are [agents.NAME] and [budget].")
+    return document
 
 
 def is_debugging(environ: Mapping[str, str] | None = None) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import CameLate, TakenUp
+from agent_orchestrator.core.budget import Amounts, Hold, Limits, Why
+from agent_orchestrator.core.events import BudgetWarned, CameLate, HoldEnded, LimitsSet, TakenUp, UnitHeld
 from agent_orchestrator.version import __version__
 from tests.scenarios.test_scenarios import SCENARIOS, Stage
 
@@ -41,12 +42,16 @@ def record(path: Path) -> Recorded:
     # Some transcripts have been taken up already, by a process that the state file names.
     is_taken = any(isinstance(event, TakenUp) for event, _ in world.journal)
     taken: list[Any] = [] if is_taken else [(first_us, [TakenUp(boot="b", host="h", pid=1, version=__version__)])]
-    rows: list[tuple[int, list[Any]]] = [
-        drawn[0],
-        *taken,
-        *drawn[1:],
-        (drawn[-1][0], [CameLate(effect=f"{world.context.run}/gone/i0.a1.l1.agent")]),
+    # What the engine may say of any run, whatever its system, about a unit that is no longer at work.
+    gone = f"{world.context.run}/gone/i0.a1.l1.agent"
+    told = [
+        CameLate(effect=gone),
+        LimitsSet(limits=Limits(run=Amounts(cost_usd=5.0))),
+        BudgetWarned(what="run.cost_usd", percent=75, spent=4.0, limit=5.0),
+        UnitHeld(unit="gone", hold=Hold(effect=gone, why=Why.BUDGET, reason="nothing is left")),
+        HoldEnded(unit="gone", effect=gone),
     ]
+    rows: list[tuple[int, list[Any]]] = [drawn[0], *taken, *drawn[1:], (drawn[-1][0], told)]
     system = world.system
     documents = {one.path: msgspec.to_builtins(one.body) for one in system.documents(world.state, world.now_us)}
     return Recorded(system.name, msgspec.to_builtins(world.spec), msgspec.to_builtins(world.context), rows, documents)

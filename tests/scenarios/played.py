@@ -18,6 +18,7 @@ from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, Input
 from agent_orchestrator.core.report import Report, check_report
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.core.units import US, from_iso
+from agent_orchestrator.engine.journal import Folded
 
 HOME = "/repo"
 START_US = from_iso("2025-01-15T14:30:00.123456Z")
@@ -144,8 +145,9 @@ class Played:
         """The run folded again from its journal, through JSON."""
         state = self.system.fresh(self.spec, self.context)
         decoded = _events(self.system.event_type).decode(msgspec.json.encode([event for event, _ in self.journal]))
+        folded = Folded(self.system, state, 0, START_US)
         for event, (_, at_us) in zip(decoded, self.journal, strict=True):
-            self.system.evolve(state, event, at_us)
+            folded.apply([event], at_us)
         return state
 
     def picture(self, state: Any) -> dict[str, Any]:
@@ -154,13 +156,14 @@ class Played:
             "documents": [(one.path, msgspec.to_builtins(one.body)) for one in self.system.documents(state, 0)],
             "details": self.system.details(state),
             "summary": msgspec.to_builtins(self.system.summary(state)),
+            "held": {unit: hold.told for unit, hold in state.doing.holds.items()},
             "doing": [msgspec.to_builtins(effect) for effect in state.doing],
             "active": sum(isinstance(effect, ACTIVE) for effect in state.doing),
         }
 
     def _add(self, events: Any) -> None:
         for event in events:
-            self.system.evolve(self.state, event, self.now_us)
+            Folded(self.system, self.state, 0, self.now_us).apply([event], self.now_us)
             self.journal.append((event, self.now_us))
 
     def _advance(self) -> None:

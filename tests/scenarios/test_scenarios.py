@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from agent_orchestrator.core.budget import Hold, Limits, Why
 from agent_orchestrator.core.effects import AskHuman, Effect, Wait
+from agent_orchestrator.core.events import BudgetWarned, HoldEnded, LimitsSet, Paused, StopReason, UnitHeld
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import (
     Abort,
@@ -134,6 +136,30 @@ class Stage:
     def _wait(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         world.now_us += int(options["s"]) * US
         return []
+
+    def _held(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        unit = _unit(names)
+        until_us = world.now_us + int(options.pop("s")) * US if "s" in options else None
+        reason = options.pop("reason", "the account's rate limit is reached")
+        why = Why(options.pop("why", Why.RATE_LIMIT))
+        hold = Hold(effect=world.doing(unit).id, why=why, reason=reason, until_us=until_us, **options)
+        return world.happen(UnitHeld(unit=unit, hold=hold))
+
+    def _released(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        unit = _unit(names)
+        return world.happen(HoldEnded(unit=unit, effect=world.doing(unit).id))
+
+    def _limits(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        return world.happen(LimitsSet(limits=msgspec.convert(json.loads(body), Limits)))
+
+    def _warned(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        values: dict[str, float] = {key: float(value) for key, value in options.items()}
+        return world.happen(
+            BudgetWarned(what=names[0], percent=int(values["percent"]), spent=values["spent"], limit=values["limit"])
+        )
+
+    def _spent(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        return world.happen(Paused(reason="the run's budget is spent", stop=StopReason.BUDGET_EXHAUSTED))
 
     def _timer(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         effect = world.doing(_unit(names))

@@ -51,7 +51,7 @@ class ClaudeAgent(CliAgent):
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs", "mcp_config", "system_prompt", "max_turns"}
     structured = True
     cumulative = True
-    abilities = frozenset({"session", "cost"})
+    abilities = frozenset({"session", "tokens", "cost"})
     dead_session = "No conversation found with session ID"
     # It would retry a refused key ten times over minutes; retrying is the orchestrator's business.
     defaults = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "2"}  # noqa: RUF012 - a ClassVar of the parent

@@ -49,8 +49,8 @@ class CliAgent:
     """Whether its usage counts everything since the session began."""
     dead_session: ClassVar[str] = ""
     """What it says on its error output when the session to go on with is gone."""
-    abilities: ClassVar[frozenset[str]] = frozenset({"session"})
-    """It keeps sessions to go on with. Some say their `cost`; none lets its `temperature` be set."""
+    abilities: ClassVar[frozenset[str]] = frozenset({"session", "tokens"})
+    """It keeps sessions to go on with and says its tokens. Some say their `cost`; none lets its `temperature` be set."""
     defaults: ClassVar[dict[str, str]] = {}
     """Environment variables that it gets unless they are set otherwise."""
 

@@ -37,7 +37,7 @@ class OpencodeAgent(CliAgent):
 
     name = "opencode"
     understood = CLI | {"permission_mode"}
-    abilities = frozenset({"session", "cost"})
+    abilities = frozenset({"session", "tokens", "cost"})
     dead_session = "Session not found"
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:

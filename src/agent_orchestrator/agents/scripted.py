@@ -52,7 +52,7 @@ class ScriptedAgent:
     """The in-process adapter. Option: `script`, a path; without one every part is COMPLETED."""
 
     name = "scripted"
-    abilities = frozenset({"temperature", "cost"})
+    abilities = frozenset({"temperature", "tokens", "cost"})
     """It is as deterministic as its script, and says what it costs where the script does."""
 
     def preflight(self, choice: AgentChoice) -> None:

@@ -13,6 +13,8 @@ class ShellAgent:
 
     name = "shell"
     appends_feedback = False
+    abilities = frozenset({"tokens", "cost", "free"})
+    """It asks no model: what it costs is known to be nothing."""
 
     def preflight(self, choice: AgentChoice) -> None:
         """There is a shell wherever the engine itself can run."""

@@ -18,6 +18,7 @@ import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.control.loop import as_command
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import Instruct
@@ -111,6 +112,7 @@ def start_loop(
     worktree: bool = False,
     force: bool = False,
     pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
 ) -> Started:
     """Creates a loop, unless too many are active; raises RunExists for an id that is in use."""
     home = orchestrator.settings.home
@@ -127,7 +129,7 @@ def start_loop(
         )
         owner = orchestrator.own(run)
         try:
-            stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context)
+            stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, limits=limits)
         except BaseException:
             owner.release()
             raise
@@ -180,12 +182,20 @@ def find_loop(orchestrator: Orchestrator, given: str | None) -> StoredRun:
 
 
 def succeed(
-    orchestrator: Orchestrator, old: StoredRun, changes: dict[str, Any], agent: AgentChoice | None, *, force: bool = False
+    orchestrator: Orchestrator,
+    old: StoredRun,
+    changes: dict[str, Any],
+    agent: AgentChoice | None,
+    limits: Limits,
+    *,
+    force: bool = False,
 ) -> Started:
     """A new loop that goes on with the work of one that failed, was aborted or crashed; the tree is left as it is."""
     owner = orchestrator.own(old.id)  # Two people who resume it at once must not start two successors.
     try:
-        started = _start_in(orchestrator, _successor(orchestrator, old, changes, agent), old, force=force)
+        kept: Limits = orchestrator.fold(old).state.doing.limits
+        spec = _successor(orchestrator, old, changes, agent)
+        started = _start_in(orchestrator, spec, old, kept.laid_under(limits), force=force)
         orchestrator.send(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
         orchestrator.drive(old, Silent(), lambda driver: False)
     finally:
@@ -217,10 +227,10 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, An
     )
     if (agent or spec.agent) is None:
         raise Refused(why=f"Loop {old.id} has no agent: give --agent, --agent-command or --rehearse.")
-    return msgspec.structs.replace(spec, carried=carried, agent=agent or spec.agent)
+    return msgspec.structs.replace(spec, carried=carried, agent=agent or spec.agent, budget_usd=None)
 
 
-def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, *, force: bool) -> Started:
+def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, limits: Limits, *, force: bool) -> Started:
     home, workdir = orchestrator.settings.home, Path(old.context.workdir)
     with _alone(orchestrator):
         notes = _check_room(orchestrator, force=force)
@@ -230,7 +240,7 @@ def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, *, for
             context = msgspec.structs.replace(context, workdir=str(home))
             notes = (*notes, f"the worktree {workdir} is gone; the loop goes on in {home}.")
         owner = orchestrator.own(run)
-        stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context)
+        stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, limits=limits)
     orchestrator.overviews().write(LOOP, home)
     return Started(run=stored, owner=owner, notes=notes)
 

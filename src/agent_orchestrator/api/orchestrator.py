@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agent_orchestrator.config import Settings, load_settings
-from agent_orchestrator.core.events import DirectiveRefused, Event
+from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.events import DirectiveRefused, Event, LimitsSet
 from agent_orchestrator.core.ids import checked_id
-from agent_orchestrator.core.inputs import Directive, Input
+from agent_orchestrator.core.inputs import Given, Posted
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.clock import SystemClock, boot_id
@@ -93,14 +94,23 @@ class Orchestrator:
         """Who drives the run now, or None."""
         return owner_of(self.settings.folder, run.id)
 
-    def create(self, system: System, spec: object, name: str, context: Context, also: Sequence[Event] = ()) -> StoredRun:
+    def create(
+        self,
+        system: System,
+        spec: object,
+        name: str,
+        context: Context,
+        also: Sequence[Event] = (),
+        limits: Limits | None = None,
+    ) -> StoredRun:
         """Makes a run durable before anything happens; raises RunExists. `also` are first facts of an imported run."""
         checked_id(context.run, "The run id")
-        state = system.fresh(spec, context)
+        folded = Folded(system, system.fresh(spec, context), 0, context.created_us)
         events = [*system.begin(spec, context), *also]
-        for event in events:
-            system.evolve(state, event, context.created_us)
-        summary = system.summary(state)
+        if limits is not None and limits.any:
+            events.append(LimitsSet(limits=limits))
+        folded.apply(events, context.created_us)
+        summary = folded.summary()
         first = Append(
             run=context.run,
             expected_seq=0,
@@ -118,7 +128,7 @@ class Orchestrator:
         self.store.create(new, first)
         return self.find(context.run)
 
-    def send(self, run: StoredRun, directive: Directive) -> bool:
+    def send(self, run: StoredRun, directive: Posted) -> bool:
         """Checks a directive against the run as it is and puts it into the inbox; False when it was there before.
 
         The check is the system's own `decide`: what it would refuse is refused here, at once, with the same words.
@@ -126,7 +136,7 @@ class Orchestrator:
         self.refuse_kept(run)
         folded = self.fold(run)
         now_us = max(self.clock.now_us(), folded.at_us)
-        for event in folded.system.decide(folded.state, directive, now_us):
+        for event in folded.decide(directive, now_us):
             if isinstance(event, DirectiveRefused):
                 raise Refused(why=f"Run {run.id}: {event.why}.")
         return self.store.post(run.id, directive.id, msgspec.json.encode(directive), now_us)
@@ -146,7 +156,7 @@ class Orchestrator:
         run: StoredRun,
         observer: Observer,
         stays: Callable[[Driver], bool],
-        inputs: Sequence[Input] = (),
+        inputs: Sequence[Given] = (),
     ) -> Summary:
         """Drives a run in this process until it ends or rests; the caller owns it."""
         # asyncio and everything on it costs three bare interpreters: only commands that drive pay for it.

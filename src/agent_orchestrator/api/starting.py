@@ -13,6 +13,7 @@ import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.control.workflow import Prepared
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.engine import Silent
@@ -34,6 +35,7 @@ def start_workflow(
     run_id: str | None = None,
     worktree: bool = False,
     pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
 ) -> StoredRun:
     """Creates a run; raises RunExists for an id that is in use."""
     run = checked_id(run_id, "--run-id") if run_id is not None else new_run_id(orchestrator)
@@ -48,7 +50,7 @@ def start_workflow(
         created_us=orchestrator.clock.now_us(),
         pass_env=pass_env,
     )
-    return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context)
+    return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context, limits=limits)
 
 
 def new_run_id(orchestrator: Orchestrator) -> str:

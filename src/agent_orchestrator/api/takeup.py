@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import Edited, Input, Resume
+from agent_orchestrator.core.inputs import Edited, Given, Resume, SetLimits
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
@@ -29,25 +30,32 @@ from agent_orchestrator.store.port import StoredRun
 class TakeUp(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine is given first, and what a person is told."""
 
-    inputs: tuple[Input, ...]
+    inputs: tuple[Given, ...]
     notes: tuple[str, ...]
 
 
-def take_up(orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any] | None = None) -> TakeUp:
-    """Adopts edits and asks the run to go on; raises Refused when it cannot. The caller owns the run."""
+def take_up(
+    orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any] | None = None, limits: Limits | None = None
+) -> TakeUp:
+    """Adopts edits and asks the run to go on, under other limits if there are; raises Refused when it cannot.
+
+    The caller owns the run.
+    """
     orchestrator.refuse_kept(run)
     folded = orchestrator.fold(run)
     now_us = max(orchestrator.clock.now_us(), folded.at_us)
-    inputs: list[Input] = []
+    inputs: list[Given] = []
     notes: list[str] = []
     if not _anything_alive(orchestrator, folded):
         for edited, note in _edits(orchestrator, run, folded, now_us):
             inputs.append(edited)
             notes.append(note)
-            folded.apply(folded.system.decide(folded.state, edited, now_us), now_us)
+            folded.apply(folded.decide(edited, now_us), now_us)
+    if limits is not None and limits.any:
+        inputs.append(SetLimits(id=uuid.uuid4().hex, limits=limits))
     if changes or not folded.state.lifecycle.running:
         resume = Resume(id=uuid.uuid4().hex, changes=changes or {})
-        for event in folded.system.decide(folded.state, resume, now_us):
+        for event in folded.decide(resume, now_us):
             if isinstance(event, DirectiveRefused):
                 _print_ended(orchestrator, run, folded)
                 raise Refused(why=f"Run {run.id} cannot go on: {event.why}.")

@@ -7,7 +7,6 @@ nobody can judge.
 from __future__ import annotations
 
 import getpass
-import math
 import re
 import shlex
 import shutil
@@ -19,6 +18,7 @@ import msgspec
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
+from agent_orchestrator.control.budgets import abilities_of
 from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
@@ -69,8 +69,6 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
     execution_mode: str | None = None
     seed: str | int | None = None
     continue_session: bool = False
-    budget_usd: str | None = None
-    allow_unmetered: bool = False
     allow_fewer_tests: bool | None = None
     protect: tuple[str, ...] = ()
     commit: bool = False
@@ -126,7 +124,6 @@ def changes_of(options: LoopOptions) -> dict[str, Any]:
         "auto_test": options.auto_test,
         "execution_mode": read_mode(options.execution_mode).value if options.execution_mode is not None else None,
         "allow_fewer_tests": options.allow_fewer_tests or None,
-        "budget_usd": read_money(options.budget_usd) if options.budget_usd is not None else None,
         "test_command": options.test_command,
         "protected": list(options.protect) or None,
     }
@@ -214,17 +211,6 @@ def read_mode(text: str) -> ExecutionMode:
     return ExecutionMode(text)
 
 
-def read_money(text: str) -> float:
-    """Dollars: 20, 20.5 or $20."""
-    try:
-        amount = float(text.strip().removeprefix("$"))
-    except ValueError:
-        amount = math.nan
-    if not math.isfinite(amount) or amount <= 0:
-        raise InvalidValue(what="--budget-usd", value=text, expected="a positive amount such as 20 or $20")
-    return amount
-
-
 def _task(options: LoopOptions) -> str:
     if options.task is not None and options.task_file is not None:
         raise UsageError(detail="The task is given twice: as text and with --task-file; give one.")
@@ -254,16 +240,11 @@ def _mode(options: LoopOptions) -> tuple[ExecutionMode, int | None]:
 
 def _check_abilities(options: LoopOptions, agent: AgentChoice) -> None:
     """What an agent cannot do is refused, not ignored."""
-    adapter = find_agent(agent.performer)
-    able: frozenset[str] = getattr(adapter, "abilities", frozenset())
+    able = abilities_of(agent)
     if options.execution_mode == ExecutionMode.STRICT and "temperature" not in able:
         raise UsageError(detail=f"--execution-mode strict needs an agent with a temperature to set to 0; {agent.name} has none.")
     if options.continue_session and "session" not in able:
         raise UsageError(detail=f"--continue-session needs an agent that keeps sessions; {agent.name} does not.")
-    metered = "cost" in able or bool(agent.options.get("prices"))
-    if options.budget_usd is not None and not metered and not options.allow_unmetered:
-        why = f"{agent.name} does not say what it costs, and unknown is not zero"
-        raise UsageError(detail=f"--budget-usd cannot be kept: {why}; configure prices for it, or give --allow-unmetered.")
 
 
 def _confirmer(given: str | None, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice | None:

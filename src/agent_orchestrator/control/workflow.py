@@ -13,6 +13,7 @@ import msgspec
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
+from agent_orchestrator.core.budget import Amounts, Limits
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
@@ -80,6 +81,14 @@ def prepare(
     spec = with_prompts(spec, find_prompts(spec, file, home))
     _check_agents(spec, home)
     return Prepared(spec=spec, warnings=parsed.warnings)
+
+
+def effective(limits: Limits, spec: WorkflowSpec) -> Limits:
+    """The limits with those that steps have of their own: whatever is limited anywhere."""
+    for step in spec.steps:
+        own = Limits(step=step.budget or Amounts(), attempt=step.attempt_budget or Amounts())
+        limits = limits.laid_under(own) if own.any else limits
+    return limits
 
 
 def read_workflow(file: Path) -> str:

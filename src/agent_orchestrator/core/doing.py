@@ -2,19 +2,21 @@
 
 Only `evolve` changes it. It remembers which units changed since the engine last looked, so that making the world
 match costs what changed, not what exists; after a crash the engine looks at all of it, with the same code.
+It also keeps what the engine decides for every system alike: limits, and units whose agent may not start yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent_orchestrator.core.budget import Hold, Limits
 from agent_orchestrator.core.effects import ACTIVE, Effect
 
 
 class Doing:
     """The wanted effects of one run."""
 
-    __slots__ = ("_active", "_boots", "_changed", "_effects", "boot")
+    __slots__ = ("_active", "_boots", "_changed", "_effects", "boot", "holds", "limits", "warned", "worked_us")
 
     def __init__(self) -> None:
         self._effects: dict[str, Effect] = {}
@@ -23,11 +25,20 @@ class Doing:
         """The boot in which the run is driven at this point of its journal."""
         self._changed: dict[str, None] = {}
         self._active = 0
+        self.limits = Limits()
+        self.warned: dict[str, int] = {}
+        """The highest share, in percent, that was warned of, by limit."""
+        self.holds: dict[str, Hold] = {}
+        """Units whose wanted agent has not started, and may not yet: unit → why."""
+        self.worked_us = 0
+        """How long something of the run was at work."""
 
     def put(self, effect: Effect) -> None:
         """From now on the unit does this, instead of what it did."""
         before = self._effects.get(effect.unit)
         self._active += isinstance(effect, ACTIVE) - isinstance(before, ACTIVE)
+        if self.holds:
+            self.holds.pop(effect.unit, None)
         self._effects[effect.unit] = effect
         self._boots[effect.unit] = self.boot
         self._changed[effect.unit] = None
@@ -38,6 +49,24 @@ class Doing:
         if before is not None:
             self._active -= isinstance(before, ACTIVE)
             self._changed[unit] = None
+            if self.holds:
+                self.holds.pop(unit, None)
+
+    def hold(self, unit: str, hold: Hold) -> None:
+        """The unit's agent may not start yet; nothing, when the unit does something else by now."""
+        if self.wants(hold.effect):
+            self.holds[unit] = hold
+
+    def let_go(self, unit: str, effect: str) -> None:
+        """The unit's agent may start."""
+        if self.is_held(effect):
+            del self.holds[unit]
+            self._changed[unit] = None
+
+    def is_held(self, effect: str) -> bool:
+        """Whether this effect is wanted, and may not start yet."""
+        hold = self.holds.get(effect.split("/", 2)[1]) if self.holds else None
+        return hold is not None and hold.effect == effect
 
     def of(self, unit: str) -> Effect | None:
         """What the unit does."""
@@ -54,8 +83,13 @@ class Doing:
 
     @property
     def active(self) -> int:
-        """How many units run a program."""
+        """How many units run a program, those that are held included: they keep their place."""
         return self._active
+
+    @property
+    def at_work(self) -> int:
+        """How many units run a program now."""
+        return self._active - len(self.holds)
 
     def take_changes(self) -> list[str]:
         """Units whose effect changed since the last call, in order of change."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.budget import Amounts
 from agent_orchestrator.core.limits import CHECK_TIMEOUT_S, DIFF_CHARS, OUTPUT_LIMIT_BYTES
 from agent_orchestrator.core.report import ReportRule
 
@@ -79,6 +80,9 @@ class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
     timeout_s: float | None = None
     idle_timeout_s: float | None = None
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
+    step_limits: Amounts | None = None
+    attempt_limits: Amounts | None = None
+    """What the unit, and this attempt of it, may spend, where that differs from what the run's limits say."""
 
 
 class RunCheck(_Effect, frozen=True, kw_only=True, tag="run_check"):

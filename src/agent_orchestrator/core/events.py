@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
+from agent_orchestrator.core.budget import Hold, Limits
 from agent_orchestrator.core.failure import FailureKind
 
 
@@ -79,4 +80,35 @@ class CameLate(Event, frozen=True, kw_only=True, tag="came_late"):
     failure: FailureKind | None = None
 
 
-CommonEvent = TakenUp | Paused | Resumed | Aborted | Ended | DirectiveRefused | CameLate
+class LimitsSet(Event, frozen=True, kw_only=True, tag="limits_set"):
+    """What the run may spend from now on: all of it, not only what changed."""
+
+    limits: Limits
+
+
+class BudgetWarned(Event, frozen=True, kw_only=True, tag="budget_warned"):
+    """A good part of a limit is spent; `what` names the limit, as in `run.cost_usd`."""
+
+    what: str
+    percent: int
+    spent: float
+    limit: float
+
+
+class UnitHeld(Event, frozen=True, kw_only=True, tag="unit_held"):
+    """The unit's agent may not start yet; said again when the reason changes."""
+
+    unit: str
+    hold: Hold
+
+
+class HoldEnded(Event, frozen=True, kw_only=True, tag="hold_ended"):
+    """The unit's agent may start now."""
+
+    unit: str
+    effect: str
+
+
+CommonEvent = (
+    TakenUp | Paused | Resumed | Aborted | Ended | DirectiveRefused | CameLate | LimitsSet | BudgetWarned | UnitHeld | HoldEnded
+)

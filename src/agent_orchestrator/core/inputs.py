@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.report import Report
 
@@ -25,6 +26,15 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_usd: float | None = None
     session: str | None = None
     """The agent's session in which this was consumed."""
+    calls: int | None = None
+    """How many calls to the model this was."""
+
+    @property
+    def tokens(self) -> int | None:
+        """All tokens together."""
+        counts = (self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens)
+        known = [count for count in counts if count is not None]
+        return sum(known) if known else None
 
 
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True, tag_field="input", omit_defaults=True):
@@ -214,6 +224,16 @@ class Instruct(_Directive, frozen=True, kw_only=True, tag="instruct"):
 Directive = Pause | Resume | Abort | Answer | Instruct
 
 
+class SetLimits(_Directive, frozen=True, kw_only=True, tag="set_limits"):
+    """Change what the run may spend; what is not given stays. The engine's own: no system sees it."""
+
+    limits: Limits
+
+
+Posted = Directive | SetLimits
+"""What may lie in an inbox."""
+
+
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
     """A print-out was changed by hand and the change was accepted as valid JSON of the document's shape."""
 
@@ -222,6 +242,10 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Input = Outcome | Directive | Edited
+"""What a system is asked about."""
+
+Given = Input | SetLimits
+"""What a run is given."""
 
 OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead, CheckpointEnded, MergeEnded)
-DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct)
+DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct, SetLimits)

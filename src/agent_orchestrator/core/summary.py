@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.budget import Why
+from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.effects import AskHuman, AwaitGates
 from agent_orchestrator.core.events import StopReason
 
 
@@ -28,3 +31,14 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def ended(self) -> bool:
         """Whether nothing more will happen by itself or by an answer."""
         return self.status not in {"running", "waiting", "paused", "aborting"}
+
+
+def parked(summary: Summary, doing: Doing) -> Summary:
+    """The summary of a run in which nothing can go on before a rate limit is over; any other as it is."""
+    holds = doing.holds
+    if not holds or summary.status != "running" or any(hold.why is not Why.RATE_LIMIT for hold in holds.values()):
+        return summary
+    if not all(effect.unit in holds or isinstance(effect, AskHuman | AwaitGates) for effect in doing):
+        return summary
+    first = min(holds.values(), key=lambda hold: (hold.until_us or 0, hold.effect))
+    return msgspec.structs.replace(summary, status="waiting", stop=StopReason.RATE_LIMITED, detail=first.told)

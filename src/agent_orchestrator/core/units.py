@@ -63,6 +63,21 @@ def read_count(value: object, what: str, minimum: int = 1) -> int:
     return number
 
 
+def read_money(value: object, what: str) -> float:
+    """Dollars: 20, 20.5 or $20; positive and finite."""
+    amount = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        amount = float(value)
+    elif isinstance(value, str) and value.isascii() and "_" not in value:
+        try:
+            amount = float(value.strip().removeprefix("$"))
+        except ValueError:
+            amount = math.nan
+    if not math.isfinite(amount) or amount <= 0:
+        raise InvalidValue(what=what, value=value, expected="a positive amount such as 20 or $20")
+    return amount
+
+
 def say_duration(seconds: float) -> str:
     """0.8s, 42s, 3m 07s, 2h 05m: for people."""
     if seconds < 10:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.effects import AskHuman, Tree
 from agent_orchestrator.core.events import CameLate, Event, TakenUp
-from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Input
+from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
 from agent_orchestrator.core.summary import Summary
@@ -43,7 +43,7 @@ class Driver:
     def __init__(self, engine: Engine, run: StoredRun, system: System) -> None:
         self.engine, self.run, self.system = engine, run, system
         self.notices: list[str] = []
-        self._inputs: deque[Input] = deque()
+        self._inputs: deque[Given] = deque()
         self._seen: set[str] = set()
         self._waiter: asyncio.Future[None] | None = None
         self._pausing: asyncio.Future[None] | None = None
@@ -80,14 +80,14 @@ class Driver:
         if tree is not None:
             self.engine.world.open_tree(self.home, self.run.context.run, tree)
 
-    def deliver(self, what: Input) -> None:
+    def deliver(self, what: Given) -> None:
         """Gives the run an input; it is taken with the next tick."""
         self._inputs.append(what)
         _wake(self._waiter)
         if isinstance(what, DIRECTIVES):
             _wake(self._pausing)
 
-    def take_directive(self, what: Input) -> None:
+    def take_directive(self, what: Given) -> None:
         """Gives the run a directive from the inbox, once, however often the inbox is read before it is taken."""
         if isinstance(what, DIRECTIVES) and what.id not in self._seen:
             self._seen.add(what.id)
@@ -112,7 +112,7 @@ class Driver:
 
     def summary(self) -> Summary:
         """The run in one line, as of now."""
-        return self.system.summary(self.state)
+        return self._folded.summary()
 
     async def drive(self, stays: Callable[[Driver], bool]) -> Summary:
         """Ticks until the run ends, is paused and drained, or `stays` says that waiting is not wanted."""
@@ -184,17 +184,17 @@ class Driver:
         self._assert_alive()
         return True
 
-    def _decide(self, what: Input, now_us: int) -> list[Event]:
+    def _decide(self, what: Given, now_us: int) -> list[Event]:
         state = self.state
         if isinstance(what, OUTCOMES) and not state.doing.wants(what.effect):
             failure = getattr(what, "failure", None)
             events: list[Event] = [CameLate(effect=what.effect, failure=failure.kind if failure else None)]
         else:
-            events = list(self.system.decide(state, what, now_us))
+            events = list(self._folded.decide(what, now_us))
         self._folded.apply(events, now_us)
         return events
 
-    def _part(self, events: list[Event], taken: list[Input], now_us: int) -> Append:
+    def _part(self, events: list[Event], taken: list[Given], now_us: int) -> Append:
         return Append(
             run=self.run.id,
             expected_seq=self._folded.seq,
@@ -216,13 +216,13 @@ class Driver:
         self._summary = summary
         return summary if summary != before else None
 
-    def _usage(self, what: Input) -> UsageRow | None:
+    def _usage(self, what: Given) -> UsageRow | None:
         if not isinstance(what, AgentEnded) or what.usage is None:
             return None
         unit = what.effect.split("/")[1]
         return UsageRow(effect=what.effect, unit=unit, agent=self.slots.agent_of(what.effect), usage=what.usage)
 
-    async def _start_over(self, taken: list[Input], error: DiskFull | StoreLocked) -> None:
+    async def _start_over(self, taken: list[Given], error: DiskFull | StoreLocked) -> None:
         """Nothing was written, so nothing happened: the journal's state again, the inputs again, after a pause."""
         while True:
             pause_s = shortage_pause_s(self._shortages)

@@ -17,7 +17,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import Checkpoint, RunAgent, Tree
 from agent_orchestrator.core.events import Event
-from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, Directive, Input
+from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, Given, Posted
 from agent_orchestrator.core.limits import INBOX_POLL_S, RESULT_GRACE_S, STOP_GRACE_S
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
@@ -94,10 +94,10 @@ class Engine:
         self.publisher = Publisher(self)
         self.drivers: dict[str, Driver] = {}
         self._poll: asyncio.TimerHandle | None = None
-        self._directive = msgspec.json.Decoder(Directive).decode
+        self._directive = msgspec.json.Decoder(Posted).decode
 
     async def drive(
-        self, run: StoredRun, system: System, stays: Callable[[Driver], bool], inputs: Sequence[Input] = ()
+        self, run: StoredRun, system: System, stays: Callable[[Driver], bool], inputs: Sequence[Given] = ()
     ) -> Summary:
         """Drives a run until it ends or rests; the caller holds the run's lock. `inputs` come before all others."""
         driver = Driver(self, run, system)

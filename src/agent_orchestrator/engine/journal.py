@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import Event, TakenUp
+from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.events import BudgetWarned, Event, HoldEnded, LimitsSet, TakenUp, UnitHeld
+from agent_orchestrator.core.inputs import Input, SetLimits
+from agent_orchestrator.core.summary import Summary, parked
 from agent_orchestrator.core.system import System
 from agent_orchestrator.errors import StoreCorrupt
 from agent_orchestrator.store.port import Store, StoredRun
@@ -27,6 +30,37 @@ def decode_events(system: System, body: bytes) -> list[Event]:
     return _decoder(system.event_type).decode(body)
 
 
+def _taken_up(doing: Doing, event: TakenUp) -> None:
+    doing.boot = event.boot
+
+
+def _limits_set(doing: Doing, event: LimitsSet) -> None:
+    doing.limits = event.limits
+    doing.warned.clear()
+
+
+def _warned(doing: Doing, event: BudgetWarned) -> None:
+    doing.warned[event.what] = event.percent
+
+
+def _held(doing: Doing, event: UnitHeld) -> None:
+    doing.hold(event.unit, event.hold)
+
+
+def _hold_ended(doing: Doing, event: HoldEnded) -> None:
+    doing.let_go(event.unit, event.effect)
+
+
+_SHARED: dict[type, Callable[[Doing, Any], None]] = {
+    TakenUp: _taken_up,
+    LimitsSet: _limits_set,
+    BudgetWarned: _warned,
+    UnitHeld: _held,
+    HoldEnded: _hold_ended,
+}
+"""Facts about what all systems have in common: applied here, once, before a system's own `evolve` sees them."""
+
+
 class Folded:
     """A run's state with the position in the journal it stands for."""
 
@@ -39,9 +73,39 @@ class Folded:
         """Evolves the state by some events that happened at one time."""
         evolve, state = self.system.evolve, self.state
         for event in events:
-            if type(event) is TakenUp:
-                state.doing.boot = event.boot
+            shared = _SHARED.get(type(event))
+            if shared is not None:
+                shared(state.doing, event)
             evolve(state, event, at_us)
+
+    def add(self, seq: int, at_us: int, events: Sequence[Event]) -> None:
+        """Takes in one row of the journal."""
+        if self.works(events):
+            self.state.doing.worked_us += at_us - self.at_us
+        self.apply(events, at_us)
+        self.seq, self.at_us = seq, at_us
+
+    def decide(self, what: Input | SetLimits, now_us: int) -> Sequence[Event]:
+        """What an input means: what concerns all systems alike is decided here, the rest by the system."""
+        if isinstance(what, SetLimits):
+            return [LimitsSet(limits=self.state.doing.limits.laid_under(what.limits))]
+        return self.system.decide(self.state, what, now_us)
+
+    def summary(self) -> Summary:
+        """The run in one line."""
+        return summarize(self.system, self.state)
+
+    def works(self, events: Sequence[Event]) -> bool:
+        """Whether the time up to these events, which come next, was working time: not if the machine went down meanwhile."""
+        doing: Doing = self.state.doing
+        if not doing.at_work:
+            return False
+        return not any(type(event) is TakenUp and event.boot != doing.boot for event in events)
+
+
+def summarize(system: System, state: Any) -> Summary:
+    """The run in one line, as its system has it; a run in which everything is parked says so."""
+    return parked(system.summary(state), state.doing)
 
 
 def fold(store: Store, system: System, run: StoredRun) -> Folded:
@@ -65,8 +129,7 @@ def _fold(store: Store, system: System, run: StoredRun) -> Folded:
     decode = _decoder(system.event_type).decode
     try:
         for seq, at_us, body in store.rows(run.id):
-            folded.apply(decode(body), at_us)
-            folded.seq, folded.at_us = seq, at_us
+            folded.add(seq, at_us, decode(body))
     except msgspec.DecodeError as error:
         where = f"row {folded.seq + 1} of run {run.id}: {error}"
         raise StoreCorrupt(path="of this repository", detail=where) from error

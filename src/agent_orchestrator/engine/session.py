@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agent_orchestrator.core.inputs import Input, Pause
+from agent_orchestrator.core.inputs import Given, Pause
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
 from agent_orchestrator.engine.driver import Driver
@@ -25,7 +25,7 @@ def drive_in_loop(
     system: System,
     observer: Observer,
     stays: Callable[[Driver], bool],
-    inputs: Sequence[Input] = (),
+    inputs: Sequence[Given] = (),
 ) -> Summary:
     """Drives the run until it ends or rests, and returns it in one line."""
     return asyncio.run(_drive(world, run, system, observer, stays, inputs))
@@ -37,7 +37,7 @@ async def _drive(
     system: System,
     observer: Observer,
     stays: Callable[[Driver], bool],
-    inputs: Sequence[Input],
+    inputs: Sequence[Given],
 ) -> Summary:
     engine = Engine(world, observer)
     signals = Signals(engine, run.id)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.budget import Hold, Why
 from agent_orchestrator.core.effects import (
     ACTIVE,
     AskHuman,
@@ -24,7 +25,18 @@ from agent_orchestrator.core.effects import (
     RunCheck,
     Wait,
 )
-from agent_orchestrator.core.events import Aborted, CameLate, DirectiveRefused, Ended, Event, Paused, Resumed, TakenUp
+from agent_orchestrator.core.events import (
+    Aborted,
+    CameLate,
+    DirectiveRefused,
+    Ended,
+    Event,
+    HoldEnded,
+    Paused,
+    Resumed,
+    TakenUp,
+    UnitHeld,
+)
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import (
     Abort,
@@ -50,7 +62,7 @@ from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.report import Report, check_report
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.core.units import US
-from agent_orchestrator.engine.journal import decode_events
+from agent_orchestrator.engine.journal import Folded, decode_events
 from agent_orchestrator.testing.clock import START_US
 
 SILENT_WITHIN = 20_000
@@ -110,6 +122,8 @@ class _Play:
             doing = list(self.state.doing)
             if doing and self.chance.random() < 0.75:
                 self.tell(self._outcome(self.chance.choice(doing), kindly=False))
+            elif self.chance.random() < 0.2:
+                self.hold_or_release()
             elif self.over and self.chance.random() < 0.2:
                 self.come_late(self.chance.choice(self.over))
             else:
@@ -125,6 +139,8 @@ class _Play:
         """One tick, as the engine does it; answers with its events."""
         self.now_us += int(self.chance.uniform(0, 90) * US)
         begun = len(self.journal)
+        if isinstance(what, Outcome) and self.state.doing.is_held(what.effect):
+            self._add([HoldEnded(unit=what.effect.split("/")[1], effect=what.effect)])
         before = self._picture()
         programs, was_running = self._programs(), self.state.lifecycle.running
         events = list(self.system.decide(self.state, what, self.now_us))
@@ -141,9 +157,23 @@ class _Play:
             assert self._programs() <= programs, "a run that does not run started something"
         return [event for event, _ in self.journal[begun:]]
 
+    def hold_or_release(self) -> None:
+        """The engine holds an agent back, or lets one start: no business of a system's, but its documents show it."""
+        agents = [effect for effect in self.state.doing if isinstance(effect, RunAgent)]
+        if not agents:
+            return
+        effect = self.chance.choice(agents)
+        if self.state.doing.is_held(effect.id):
+            self._add([HoldEnded(unit=effect.unit, effect=effect.id)])
+        else:
+            hold = Hold(effect=effect.id, why=self.chance.choice(list(Why)), reason="it has to wait", until_us=self.now_us + US)
+            self._add([UnitHeld(unit=effect.unit, hold=hold)])
+        self._advance()
+        self._check()
+
     def _add(self, events: Sequence[Event]) -> None:
         for event in events:
-            self.system.evolve(self.state, event, self.now_us)
+            Folded(self.system, self.state, 0, self.now_us).apply([event], self.now_us)
             self.journal.append((event, self.now_us))
             self._check_documents()
 
@@ -185,8 +215,9 @@ class _Play:
         events = decode_events(self.system, msgspec.json.encode([event for event, _ in self.journal]))
         assert events == [event for event, _ in self.journal], "every event survives being stored"
         state = self.system.fresh(self.spec, self.context)
+        folded = Folded(self.system, state, 0, self.now_us)
         for event, (_, at_us) in zip(events, self.journal, strict=True):
-            self.system.evolve(state, event, at_us)
+            folded.apply([event], at_us)
         assert self._picture(state) == self._picture(), "the journal folds to another state"
 
     def _check_documents(self) -> None:

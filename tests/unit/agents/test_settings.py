@@ -52,7 +52,7 @@ def test_without_files_there_is_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("agent = 1", r"\.orc\.toml: unknown key agent; the only table is \[agents\.NAME\]"),
+        ("agent = 1", r"\.orc\.toml: unknown key agent; there are \[agents\.NAME\] and \[budget\]"),
         ("[agents.claude]\nmax_turn = 3", r"\.orc\.toml: \[agents\.claude\]: unknown key max_turn; did you mean max_turns\?"),
         ("[agents.claude]\nmax_turns = 'x'", r"\[agents\.claude\]: max_turns: Expected `int \| null`, got `str`"),
         ("[agents.x]\nprompt_mode = 'fax'", r"\[agents\.x\]: prompt_mode: Invalid enum value 'fax'"),

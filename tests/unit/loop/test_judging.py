@@ -8,7 +8,7 @@ import json
 import pytest
 
 from agent_orchestrator.core.effects import RunAgent, RunCheck
-from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import CheckpointEnded, Instruct, Pause, Resume
 from agent_orchestrator.systems.loop.judging import count_tests, is_protected, signature_of
 from agent_orchestrator.systems.loop.prompts import PROMPT_CHARS_MAX
@@ -154,13 +154,3 @@ def test_with_continue_session_every_iteration_goes_on_in_the_last_ones() -> Non
     world.saved()
     world.check_end(UNIT, 1)
     assert session_of(world) == "s1"
-
-
-def test_a_rate_limit_is_waited_for_until_the_time_it_names() -> None:
-    world = LoopWorld()
-    world.begin()
-    until_us = world.now_us + 900_000_000
-    world.agent(UNIT, failure=Failure(kind=FailureKind.RATE_LIMITED, message="later", retry_at_us=until_us))
-    assert getattr(world.doing(UNIT), "until_us", None) == until_us
-    assert world.document()["status"] == "running"
-    assert world.document()["metrics"]["failed_iterations"] == 0

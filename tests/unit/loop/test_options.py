@@ -62,9 +62,6 @@ def _has(program: str) -> bool:
         ({"execution_mode": "strict"}, "needs an agent with a temperature"),
         ({"seed": "7"}, "--seed needs"),
         ({"continue_session": True}, "keeps sessions"),
-        ({"budget_usd": "abc", "allow_unmetered": True}, "a positive amount"),
-        ({"budget_usd": "nan", "allow_unmetered": True}, "a positive amount"),
-        ({"budget_usd": "20"}, "unknown is not zero"),
         ({"confirm_with": "scripted"}, "a command confirms itself"),
         ({"commit": True}, "needs a git repository"),
         ({"env": ("X",)}, "NAME=VALUE"),
@@ -95,7 +92,7 @@ def test_every_field_of_the_configuration_is_a_flag(tmp_path: Path) -> None:
 
 def test_only_flags_that_were_given_change_a_loop_that_goes_on() -> None:
     assert changes_of(LoopOptions()) == {}
-    assert changes_of(LoopOptions(max_iterations="9", budget_usd="$2.5")) == {"max_iterations": 9, "budget_usd": 2.5}
+    assert changes_of(LoopOptions(max_iterations="9")) == {"max_iterations": 9}
 
 
 def test_a_given_loop_id_must_match_the_pattern() -> None:

@@ -28,7 +28,17 @@ def agent_of(world: World, step: str) -> RunAgent:
     return effect
 
 
-RETRIED = [kind for kind in FailureKind if kind not in DETERMINISTIC and kind is not FailureKind.STOPPED]
+ATTEMPT_GOES_ON = [FailureKind.STOPPED, FailureKind.RATE_LIMITED, FailureKind.BUDGET]
+RETRIED = [kind for kind in FailureKind if kind not in (*DETERMINISTIC, *ATTEMPT_GOES_ON)]
+
+
+@pytest.mark.parametrize("kind", ATTEMPT_GOES_ON)
+def test_what_is_no_failure_of_the_agent_costs_no_attempt(kind: FailureKind) -> None:
+    world = World(PLAIN, max_attempts=1)
+    world.agent("a", failure=failing(kind, "not now"), session="s1")
+    again = agent_of(world, "a")
+    assert (world.step("a").attempts, again.attempt, again.session) == (1, 1, "s1")
+    assert again.feedback == ()
 
 
 @pytest.mark.parametrize("kind", RETRIED)

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import Answer, Directive
+from agent_orchestrator.core.inputs import Answer, Directive, Posted, SetLimits
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.store.port import StoredRun
@@ -36,7 +37,7 @@ def new_id() -> str:
     return uuid.uuid4().hex
 
 
-def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Directive) -> Sent:
+def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Posted) -> Sent:
     """Puts the directive into the inbox; if somebody drives the run, waits until he took it. Raises Refused."""
     last = orchestrator.fold(run).seq
     orchestrator.send(run, directive)
@@ -47,6 +48,11 @@ def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Directi
             return Sent(directive=directive.id, taken=True, owner=owner)
         pause(TAKEN_POLL_S)
     return Sent(directive=directive.id, taken=False, owner=owner)
+
+
+def tell_limits(orchestrator: Orchestrator, run: StoredRun, limits: Limits) -> Sent | None:
+    """Tells whoever drives the run what it may spend from now on; None when nothing is given."""
+    return send_and_wait(orchestrator, run, SetLimits(id=new_id(), limits=limits)) if limits.any else None
 
 
 def _raise_if_refused(orchestrator: Orchestrator, run: StoredRun, directive: str, after: int) -> None:
@@ -60,7 +66,7 @@ def _raise_if_refused(orchestrator: Orchestrator, run: StoredRun, directive: str
 
 def pending_answers(orchestrator: Orchestrator, run: StoredRun) -> list[Answer]:
     """Answers that were recorded and that nobody took yet."""
-    found = [msgspec.json.decode(body, type=Directive) for _, body in orchestrator.store.inbox(run.id)]
+    found = [msgspec.json.decode(body, type=Posted) for _, body in orchestrator.store.inbox(run.id)]
     return [directive for directive in found if isinstance(directive, Answer)]
 
 

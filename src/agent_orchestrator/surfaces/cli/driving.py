@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.core.inputs import Input
+from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.engine.ownership import Ownership
@@ -46,7 +46,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     on_end: str | None = None
 
 
-def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: Manner, inputs: Sequence[Input] = ()) -> int:
+def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: Manner, inputs: Sequence[Given] = ()) -> int:
     """Drives the run until it ends or rests; tells how it ended and returns the exit code. Releases the run."""
     environ = orchestrator.settings.environ
     screen = Screen(environ, sys.stderr if manner.as_json else sys.stdout)

@@ -41,5 +41,5 @@ _BY_STATUS = {
 
 def exit_code(summary: Summary) -> int:
     """The code for a run as it stands; one that neither ended nor waits was interrupted, or stopped by what it says."""
-    why = summary.stop.value if summary.stop is not None and summary.status == "paused" else summary.status
+    why = summary.stop.value if summary.stop is not None and summary.status in ("paused", "waiting") else summary.status
     return _BY_STATUS.get(why, INTERRUPTED)

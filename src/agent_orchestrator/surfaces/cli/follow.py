@@ -39,8 +39,7 @@ class Follower:
         found = []
         for seq, at_us, body in self._orchestrator.store.rows(self.run.id, self.folded.seq):
             events = decode_events(self.folded.system, body)
-            self.folded.apply(events, at_us)
-            self.folded.seq, self.folded.at_us = seq, at_us
+            self.folded.add(seq, at_us, events)
             found.append((at_us, events))
         return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.core.units import say_count
+from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
 from agent_orchestrator.surfaces.cli.options import complete_runs
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ Function = Callable[..., Any]
 FILES_SHOWN = 10
 RESUME_OPTIONS = (
     *("max_iterations", "timeout", "interactive", "auto_test", "test_command", "checkpoint_interval", "execution_mode"),
-    *("budget_usd", "allow_unmetered", "allow_fewer_tests", "protect", "agent", "agent_command", "rehearse"),
+    *("allow_fewer_tests", "protect", "agent", "agent_command", "rehearse"),
 )
 
 
@@ -53,8 +54,7 @@ def limit_options(function: Function) -> Function:
         click.option("--test-command", metavar="CMD", help="What runs the tests; without it, a detected one."),
         click.option("--checkpoint-interval", metavar="N", help="A checkpoint file every N iterations (1)."),
         click.option("--execution-mode", metavar="MODE", help="default, logged, seeded or strict."),
-        click.option("--budget-usd", "--max-cost", metavar="USD", help="Pause when this much is spent."),
-        click.option("--allow-unmetered", is_flag=True, help="Accept a budget for an agent that does not say its cost."),
+        budget_options,
         click.option("--allow-fewer-tests", is_flag=True, help="Let fewer tests, or changed protected files, complete."),
         click.option("--protect", multiple=True, metavar="PATH", help="Files that must stay as they are; repeatable."),
     )
@@ -135,7 +135,7 @@ def given_arguments(given: dict[str, Any]) -> list[str]:
             arguments += [flag] if value else [f"--no-{flag[2:]}"] if name in ("interactive", "auto_test") else []
         elif value is not None:
             arguments += [flag, value]
-    return arguments
+    return [*arguments, *budget_arguments(given)]
 
 
 def announce(run: StoredRun, manner: Manner) -> None:

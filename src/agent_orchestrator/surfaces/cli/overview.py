@@ -84,7 +84,7 @@ def steps_of(folded: Folded, now_us: int) -> list[dict[str, Any]]:
 
 def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded: Folded) -> None:
     """What the run is and who drives it."""
-    summary = folded.system.summary(folded.state)
+    summary = folded.summary()
     owner = orchestrator.owner(run)
     status = screen.paint_status(summary.status.replace("_", " "), summary.status)
     screen.line(f"run {screen.paint(run.id, 'bold')}  {plain(run.name)}  {status}  {summary.done}/{summary.total} steps")

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core import events as common
+from agent_orchestrator.core.budget import say_amount, say_parked
 from agent_orchestrator.core.units import US, say_duration
 from agent_orchestrator.surfaces.cli.loop_phrases import LOOP_PHRASES
 from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time, date_time
@@ -52,6 +53,29 @@ def _taken_up(event: common.TakenUp) -> Phrase:
 
 def _paused(event: common.Paused) -> Phrase:
     return Phrase("", f"paused, {'stopping what runs' if event.now else 'draining'} ({event.reason})")
+
+
+def _limits(event: common.LimitsSet) -> Phrase:
+    told = [
+        f"{say_amount(kind, amount)} per {level}"
+        for level in ("attempt", "step", "run", "day")
+        for kind in ("cost_usd", "tokens", "wall_s")
+        if (amount := getattr(getattr(event.limits, level), kind)) is not None
+    ]
+    return Phrase("", f"may spend {', '.join(told)}" if told else "has no limits on what it spends")
+
+
+def _warned(event: common.BudgetWarned) -> Phrase:
+    level, _, kind = event.what.rpartition(".")
+    unit = level.partition(":")[2]
+    spent, limit = say_amount(kind, event.spent), say_amount(kind, event.limit)
+    return Phrase(unit, f"{event.percent} % of the {level.partition(':')[0]}'s budget is spent ({spent} of {limit})")
+
+
+def _held(event: common.UnitHeld) -> Phrase:
+    hold = event.hold
+    words = say_parked(hold, clock_time(hold.until_us)) if hold.until_us is not None else f"has to wait: {hold.reason}"
+    return Phrase(event.unit, words)
 
 
 def _ended(event: common.Ended) -> Phrase:
@@ -106,6 +130,10 @@ _PHRASES: dict[type, Callable[[Any], Phrase]] = {
     common.Aborted: lambda event: Phrase("", f"aborting ({event.reason})"),
     common.Ended: _ended,
     common.DirectiveRefused: lambda event: Phrase("", f"a directive was refused: {event.why}"),
+    common.LimitsSet: _limits,
+    common.BudgetWarned: _warned,
+    common.UnitHeld: _held,
+    common.HoldEnded: lambda event: Phrase(event.unit, "goes on"),
     common.CameLate: lambda event: Phrase(event.effect.split("/")[1], "an outcome came too late and changed nothing", quiet=True),
     workflow.RunBegan: lambda event: Phrase("", f"workflow {event.workflow}, {event.steps} steps"),
     workflow.StepStarted: _started,

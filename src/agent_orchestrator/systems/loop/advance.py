@@ -70,9 +70,6 @@ def _next(state: LoopState, now_us: int) -> list[LoopEvent]:
     if left_s is not None and left_s <= 0:
         took = say_duration((spec.timeout_minutes or 0) * 60)
         return [Ended(stop=StopReason.TIMED_OUT, detail=f"the time of {took} is over after {done} iterations")]
-    if spec.budget_usd is not None and (state.cost_usd or 0.0) >= spec.budget_usd:
-        why = f"${state.cost_usd or 0.0:.2f} of the budget of ${spec.budget_usd:.2f} are spent; raise it with --budget-usd"
-        return [Paused(reason=why, stop=StopReason.BUDGET_EXHAUSTED)]
     if state.strikes > STEERS_BEFORE_STOP:
         return _stuck(state)
     if spec.agent is None:

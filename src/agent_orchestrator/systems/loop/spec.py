@@ -71,6 +71,7 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seed: int | None = None
     continue_session: bool = False
     budget_usd: float | None = None
+    """Of loops that 0.1.0 made; newer ones have limits like any run."""
     allow_fewer_tests: bool = False
     protected: tuple[str, ...] = ()
     """Patterns of files that a completed loop must not have changed."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.budget import Amounts, Limits
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import StopReason
@@ -102,6 +103,8 @@ class LoopState:
     def __init__(self, spec: LoopSpec, context: Context) -> None:
         self.spec, self.context = spec, context
         self.lifecycle, self.doing = Lifecycle(), Doing()
+        if spec.budget_usd is not None:
+            self.doing.limits = Limits(run=Amounts(cost_usd=spec.budget_usd))
         carried = spec.carried
         self.iteration = carried.iteration if carried else 0
         """Iterations completed, those of predecessors included."""
@@ -200,7 +203,7 @@ class LoopState:
             return ends.get(life.stop or StopReason.FAILED, Status.FAILED)
         if self.completing:
             return Status.COMPLETING
-        if life.phase is Phase.PAUSED and not self.doing.active:
+        if life.phase is Phase.PAUSED and not self.doing.at_work:
             return Status.PAUSED
         return Status.PAUSED if life.running and isinstance(self.doing.of(UNIT), AskHuman) else Status.RUNNING
 
@@ -222,7 +225,7 @@ class LoopState:
         return self.current.number if self.current is not None else self.iteration
 
     def elapsed_us(self, now_us: int) -> int:
-        """Time since the start, pauses left out."""
+        """Time since the start, pauses and times in which it was held left out."""
         paused_us = now_us - self.paused_at_us if self.paused_at_us is not None else 0
         return now_us - self.started_us - self.paused_us - paused_us
 

@@ -73,6 +73,8 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
         session=work.session,
         timeout_s=timeout_s,
         idle_timeout_s=spec.idle_timeout_s,
+        step_limits=step.budget,
+        attempt_limits=step.attempt_budget,
     )
 
 

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 import yaml
 
+from agent_orchestrator.core.budget import Amounts
 from agent_orchestrator.core.ids import checked_id
-from agent_orchestrator.core.units import read_count, read_duration_s
+from agent_orchestrator.core.units import read_count, read_duration_s, read_money
 from agent_orchestrator.errors import InvalidSpec, OrcError
 from agent_orchestrator.systems.workflow.nodes import Reader, compose, is_null
 from agent_orchestrator.systems.workflow.spec import LoopSpec, StepSpec, WorkflowSpec
@@ -24,6 +25,7 @@ WORKFLOW_KEYS = ("name", "description", "metadata", "steps")
 STEP_KEYS = (
     *("id", "agent", "prompt", "needs", "loop_back_to", "gates", "check", "human_in_the_loop", "when", "model", "timeout"),
     *("max_attempts", "metadata", "next_on_success", "loop"),
+    *("budget_usd", "budget_tokens", "attempt_budget_usd", "attempt_budget_tokens"),
 )
 LOOP_KEYS = ("items", "items_from_step", "items_from_artifact", "item_var", "index_var", "max_iterations")
 _SOURCES = ("items", "items_from_step", "items_from_artifact")
@@ -128,6 +130,8 @@ def _read_step(reader: Reader, node: yaml.Node, number: int) -> _Draft | None:
         model=_optional_text(reader, keys, "model", f"{place}: model"),
         timeout_s=reader.checked(timeout, f"{place}: timeout", read_duration_s) if timeout else None,
         max_attempts=reader.checked(attempts, f"{place}: max_attempts", read_count) if attempts else None,
+        budget=_amounts(reader, keys, "budget", place),
+        attempt_budget=_amounts(reader, keys, "attempt_budget", place),
         metadata=_metadata(reader, keys, f"{place}: metadata"),
         next_on_success=_names(reader, keys, "next_on_success", place),
         loop=_read_loop(reader, loop, f"{place}: loop") if loop else None,
@@ -249,6 +253,17 @@ def is_above(needs: Mapping[str, Iterable[str]], unit: str, other: str) -> bool:
             seen.add(above)
             queue.extend(needs[above])
     return False
+
+
+def _amounts(reader: Reader, keys: Mapping[str, yaml.Node], name: str, place: str) -> Amounts | None:
+    """What a step may spend: `budget_usd` and its like."""
+    money, count = keys.get(f"{name}_usd"), keys.get(f"{name}_tokens")
+    if money is None and count is None:
+        return None
+    return Amounts(
+        cost_usd=reader.checked(money, f"{place}: {name}_usd", read_money) if money is not None else None,
+        tokens=reader.checked(count, f"{place}: {name}_tokens", read_count) if count is not None else None,
+    )
 
 
 def _optional_text(reader: Reader, keys: Mapping[str, yaml.Node], key: str, what: str) -> str | None:

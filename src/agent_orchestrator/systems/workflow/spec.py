@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.budget import Amounts
 from agent_orchestrator.core.effects import AgentChoice
 
 ITEMS_MAX = 100
@@ -46,6 +47,9 @@ class StepSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     model: str | None = None
     timeout_s: float | None = None
     max_attempts: int | None = None
+    budget: Amounts | None = None
+    """What the step may spend, all its iterations and attempts together."""
+    attempt_budget: Amounts | None = None
     metadata: dict[str, Any] = {}
     next_on_success: tuple[str, ...] = ()
     loop: LoopSpec | None = None

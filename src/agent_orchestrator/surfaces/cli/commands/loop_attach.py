@@ -46,7 +46,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
             for at_us, events in follower.read():
                 for line in event_lines(events, at_us, screen):
                     screen.line(line)
-        summary = follower.system.summary(follower.state)
+        summary = follower.folded.summary()
         code = exit_code(summary)
         if as_json:
             print_json(result_facts(orchestrator, run, summary, code))

@@ -24,6 +24,7 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.core.budget import Limits
     from agent_orchestrator.core.effects import AgentChoice
     from agent_orchestrator.store.port import StoredRun
 
@@ -46,42 +47,50 @@ def command(loop: str | None, named: str | None, repo: str | None, **given: Any)
     crashed is over: a successor with a new id takes over task, options and count, and the tree as it is.
     """
     from agent_orchestrator.config import load_agents
+    from agent_orchestrator.control.budgets import given_limits
     from agent_orchestrator.control.loop import changes_of, choose_agent
 
     options = read_options(given)
-    changes = changes_of(options)
+    changes, limits = changes_of(options), given_limits(given)
     with open_orchestrator(repo) as orchestrator:
         agent = choose_agent(options, load_agents(orchestrator.settings), orchestrator.settings.home)
         run = pick_loop(orchestrator, loop, named)
-        return _resume(orchestrator, run, changes, agent, given)
+        return _resume(orchestrator, run, changes, agent, limits, given)
 
 
 def _resume(
-    orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any], agent: AgentChoice | None, given: dict[str, Any]
+    orchestrator: Orchestrator,
+    run: StoredRun,
+    changes: dict[str, Any],
+    agent: AgentChoice | None,
+    limits: Limits,
+    given: dict[str, Any],
 ) -> int:
     import msgspec
 
     from agent_orchestrator.api.loops import succeed
     from agent_orchestrator.api.takeup import take_up
     from agent_orchestrator.core.inputs import Resume
-    from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait
+    from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait, tell_limits
     from agent_orchestrator.surfaces.cli.driving import drive
     from agent_orchestrator.surfaces.cli.screen import warn
 
     manner = read_manner(given)
     if run.summary.ended:
-        started = succeed(orchestrator, run, changes, agent, force=given["force"])
+        started = succeed(orchestrator, run, changes, agent, limits, force=given["force"])
         warn(f"loop {run.id} is {run.summary.facts['status']}; {started.run.id} goes on with its work.")
         return drive_started(orchestrator, started, manner, detach=given["detach"])
     more = {**changes, "agent": msgspec.to_builtins(agent)} if agent is not None else changes
     owner = orchestrator.owner(run)
     if owner is not None:
-        sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=more))
+        sent = tell_limits(orchestrator, run, limits)
+        if sent is None or more or not orchestrator.fold(run).state.lifecycle.running:
+            sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=more))
         return report_sent(orchestrator, run, sent, f"Loop {run.id} goes on; {owner} drives it.", as_json=manner.as_json)
     if given["detach"]:
         return detach_loop(orchestrator, run, manner, given_arguments(given))
     held = orchestrator.own(run.id)
-    taken = take_up(orchestrator, orchestrator.find(run.id), more or None)
+    taken = take_up(orchestrator, orchestrator.find(run.id), more or None, limits)
     inputs = taken.inputs
     if not inputs and orchestrator.fold(run).state.pausing is not None:
         inputs = (Resume(id=new_id()),)  # It was about to pause when its process went away.

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from agent_orchestrator.surfaces.cli.budgets import starting_limits
 from agent_orchestrator.surfaces.cli.looping import (
     agent_options,
     drive_started,
@@ -28,10 +29,13 @@ def start(given: dict[str, Any]) -> int:
     """Starts a loop from the options given; also what `aiwg ralph` does."""
     from agent_orchestrator.api.loops import start_loop
     from agent_orchestrator.config import load_agents
+    from agent_orchestrator.control.budgets import refuse_unmetered
     from agent_orchestrator.control.loop import checked_loop_id, prepare
 
     with open_orchestrator(given["repo"]) as orchestrator:
         spec = prepare(read_options(given), orchestrator.settings.home, load_agents(orchestrator.settings))
+        limits = starting_limits(orchestrator, given)
+        refuse_unmetered(limits, [choice for choice in (spec.agent, spec.confirm_with) if choice is not None])
         loop = checked_loop_id(given["loop_id"]) if given["loop_id"] is not None else None
         started = start_loop(
             orchestrator,
@@ -40,6 +44,7 @@ def start(given: dict[str, Any]) -> int:
             worktree=given["git_worktree"],
             force=given["force"],
             pass_env=tuple(given["pass_env"]),
+            limits=limits,
         )
         return drive_started(orchestrator, started, read_manner(given), detach=given["detach"])
 

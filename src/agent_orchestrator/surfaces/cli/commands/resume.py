@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.errors import RunBusy
+from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.core.budget import Limits
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.driving import Manner
 
 EXAMPLE = """
 orc resume f8c1
 orc resume f8c1 --max-attempts 4
+orc resume f8c1 --budget-usd 20
 """
 
 
@@ -27,6 +30,7 @@ orc resume f8c1 --max-attempts 4
 @click.option("--max-parallel", metavar="N", help="Steps at work at once, from now on.")
 @click.option("--max-attempts", metavar="N", help="Tries of a step within one iteration, from now on.")
 @click.option("--max-iterations", metavar="N", help="Executions of a step that loops back, from now on.")
+@budget_options
 @click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person can move the run.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 @click.option("--on-wait", metavar="CMD", help="A shell command started when a step begins to wait for a person.")
@@ -38,9 +42,11 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
     After a pause, a crash or a kill: agents that lived on are adopted, those that ended meanwhile are collected. After
     a failure the failed steps are tried again, counted from 0. A state file edited by hand is adopted now.
     """
+    from agent_orchestrator.control.budgets import given_limits
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.surfaces.cli.driving import Manner
 
+    budget = given_limits(given)
     limits = {
         name: read_count(given[name], "--" + name.replace("_", "-"))
         for name in ("max_parallel", "max_attempts", "max_iterations")
@@ -52,16 +58,17 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
         manner = Manner(as_json=as_json, **{name: given[name] for name in ("quiet", "no_wait", "on_wait", "on_end")})
         owner = orchestrator.owner(found)
         if owner is not None:
-            return _tell_driver(orchestrator, found, owner, limits, as_json=as_json)
+            return _tell_driver(orchestrator, found, owner, limits, budget, as_json=as_json)
         if detach:
             from agent_orchestrator.surfaces.cli.detach import detach as start_behind
             from agent_orchestrator.surfaces.cli.detach import resume_arguments
 
-            return start_behind(orchestrator, found, resume_arguments(found, manner, limits), as_json=as_json)
-        return _resume_here(orchestrator, found, limits, manner)
+            arguments = [*resume_arguments(found, manner, limits), *budget_arguments(given)]
+            return start_behind(orchestrator, found, arguments, as_json=as_json)
+        return _resume_here(orchestrator, found, limits, budget, manner)
 
 
-def _resume_here(orchestrator: Orchestrator, run: StoredRun, limits: dict[str, int], manner: Manner) -> int:
+def _resume_here(orchestrator: Orchestrator, run: StoredRun, limits: dict[str, int], budget: Limits, manner: Manner) -> int:
     from agent_orchestrator.api.takeup import take_up
     from agent_orchestrator.surfaces.cli.driving import drive
     from agent_orchestrator.surfaces.cli.progress import Writer
@@ -69,19 +76,24 @@ def _resume_here(orchestrator: Orchestrator, run: StoredRun, limits: dict[str, i
 
     owner = orchestrator.own(run.id)
     run = orchestrator.find(run.id)
-    taken = take_up(orchestrator, run, limits or None)
+    taken = take_up(orchestrator, run, limits or None, budget)
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)
     return drive(orchestrator, run, owner, manner, taken.inputs)
 
 
-def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, limits: dict[str, int], *, as_json: bool) -> int:
+def _tell_driver(
+    orchestrator: Orchestrator, run: StoredRun, owner: str, limits: dict[str, int], budget: Limits, *, as_json: bool
+) -> int:
     """A paused run that still drains is told to go on; one that runs is busy."""
     from agent_orchestrator.core.inputs import Resume
-    from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait
+    from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait, tell_limits
 
-    if orchestrator.fold(run).state.lifecycle.running and not limits:
+    running = orchestrator.fold(run).state.lifecycle.running
+    if running and not limits and not budget.any:
         raise RunBusy(run=run.id, owner=owner)
-    sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=dict(limits)))
+    sent = tell_limits(orchestrator, run, budget)
+    if sent is None or limits or not running:
+        sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=dict(limits)))
     return report_sent(orchestrator, run, sent, f"Run {run.id} goes on; {owner} drives it.", as_json=as_json)

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
     from agent_orchestrator.control.workflow import Prepared, WorkflowOptions
+    from agent_orchestrator.core.budget import Limits
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.driving import Manner
 
 EXAMPLE = """
 orc run --workflow workflow.yaml --wrapper wrapper.py
 orc run --workflow workflow.yaml --agent-command 'my-agent --yes' --detach
+orc run --workflow workflow.yaml --agent claude --budget-usd 5
 orc run --workflow workflow.yaml --rehearse script.yaml --no-wait
 orc run --workflow workflow.yaml --wrapper wrapper.py --start-at-step coding
 """
@@ -40,6 +43,7 @@ orc run --workflow workflow.yaml --wrapper wrapper.py --start-at-step coding
 @click.option("--max-iterations", metavar="N", help="Executions of a step that loops back (4).")
 @click.option("--timeout", metavar="TIME", help="Running time of one attempt, as in 90s, 10m, 2h.")
 @click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent.")
+@budget_options
 @click.option("--gate-state-file", metavar="FILE", help='JSON that opens gates: {"name": true}.')
 @click.option("--start-at-step", metavar="STEP", help="Take the newest run of this workflow (or --run-id) up from STEP.")
 @click.option("--run-id", metavar="ID", help="The id of the new run; 8 random hex digits without it.")
@@ -58,7 +62,8 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     the command stays. Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
     """
     from agent_orchestrator.config import load_agents
-    from agent_orchestrator.control.workflow import prepare
+    from agent_orchestrator.control.budgets import refuse_unmetered
+    from agent_orchestrator.control.workflow import effective, prepare
 
     if given["start_at_step"] is not None and given["git_worktree"]:
         raise click.UsageError("--git-worktree is chosen when a run is made; --start-at-step takes one up again.", ctx)
@@ -67,11 +72,13 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         settings = orchestrator.settings
         prepared = prepare(options, settings.home, settings.environ, load_agents(settings))
         _warn(prepared)
+        limits = starting_limits(orchestrator, given)
+        refuse_unmetered(effective(limits, prepared.spec), [prepared.spec.choice_for(step) for step in prepared.spec.steps])
         if given["plan"]:
             return _plan(orchestrator, prepared, as_json=given["as_json"])
         if given["start_at_step"] is not None:
             return _start_at(ctx, orchestrator, prepared, options, given)
-        return _start(orchestrator, prepared, given)
+        return _start(orchestrator, prepared, limits, given)
 
 
 def _options(given: dict[str, Any]) -> WorkflowOptions:
@@ -104,12 +111,13 @@ def _plan(orchestrator: Orchestrator, prepared: Prepared, *, as_json: bool) -> i
     return 0
 
 
-def _start(orchestrator: Orchestrator, prepared: Prepared, given: dict[str, Any]) -> int:
+def _start(orchestrator: Orchestrator, prepared: Prepared, limits: Limits, given: dict[str, Any]) -> int:
     from agent_orchestrator.api.starting import start_workflow
     from agent_orchestrator.surfaces.cli.driving import drive
 
     pass_env = tuple(given["pass_env"])
-    run = start_workflow(orchestrator, prepared, run_id=given["run_id"], worktree=given["git_worktree"], pass_env=pass_env)
+    worktree = given["git_worktree"]
+    run = start_workflow(orchestrator, prepared, run_id=given["run_id"], worktree=worktree, pass_env=pass_env, limits=limits)
     if given["detach"]:
         from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 
@@ -125,6 +133,7 @@ def _start_at(
 
     from agent_orchestrator.api.starting import find_earlier
     from agent_orchestrator.api.takeup import take_up
+    from agent_orchestrator.control.budgets import given_limits
     from agent_orchestrator.surfaces.cli.driving import drive
     from agent_orchestrator.surfaces.cli.screen import warn
 
@@ -135,7 +144,7 @@ def _start_at(
         return detach(orchestrator, run, again_arguments(run, ctx.obj), as_json=given["as_json"])
     owner = orchestrator.own(run.id)
     changes = {"start_at": given["start_at_step"], "spec": msgspec.to_builtins(prepared.spec), **options.limits()}
-    taken = take_up(orchestrator, run, changes)
+    taken = take_up(orchestrator, run, changes, given_limits(given))
     _announce(run, as_json=given["as_json"])
     for note in taken.notes:
         warn(note)

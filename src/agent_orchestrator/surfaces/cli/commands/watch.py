@@ -37,7 +37,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
         follower = Follower(orchestrator, found)
         print_run(orchestrator, screen, found, follower.folded)
         follow_run(orchestrator, follower, screen)
-        summary = follower.system.summary(follower.state)
+        summary = follower.folded.summary()
         code = exit_code(summary)
         if as_json:
             from agent_orchestrator.surfaces.cli.driving import result_facts
@@ -70,7 +70,7 @@ def follow_run(orchestrator: Orchestrator, follower: Follower, screen: Screen) -
                 warn(f"nobody drives run {follower.run.id}; watching until `orc resume {follower.run.id}` goes on with it.")
             driven = now
             if panel is not None:
-                panel.draw(follower.state, follower.system.summary(follower.state), orchestrator.clock.now_us())
+                panel.draw(follower.state, follower.folded.summary(), orchestrator.clock.now_us())
             pause()
     finally:
         if panel is not None:

@@ -32,7 +32,7 @@ def decide(state: LoopState, what: Input, now_us: int) -> Sequence[LoopEvent]:
     """The events that follow from the input; outcomes that come here are wanted ones."""
     match what:
         case AgentEnded():
-            return agent_ended(state, what, now_us)
+            return agent_ended(state, what)
         case CheckEnded():
             return check_ended(state, what)
         case CheckpointEnded():

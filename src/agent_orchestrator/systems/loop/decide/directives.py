@@ -26,7 +26,7 @@ from agent_orchestrator.systems.loop.transitions import Status, refusal
 
 CHANGEABLE = (
     *("max_iterations", "timeout_minutes", "interactive", "auto_test", "checkpoint_interval", "execution_mode"),
-    *("budget_usd", "allow_fewer_tests", "test_command", "protected"),
+    *("allow_fewer_tests", "test_command", "protected"),
 )
 """Options that may be given anew when a loop goes on."""
 
@@ -63,8 +63,6 @@ def resumed(state: LoopState, directive: Resume) -> list[LoopEvent]:
         return _refused(directive, str(error))
     events: list[LoopEvent] = [OptionsChanged(changes=changes, agent=agent)] if changes or agent is not None else []
     if state.stage is Status.PAUSED:
-        if state.lifecycle.stop is StopReason.BUDGET_EXHAUSTED and (state.cost_usd or 0.0) >= (spec.budget_usd or 0.0):
-            return _refused(directive, f"{state.lifecycle.detail}")
         if state.lifecycle.stop is not None and spec.agent is None and agent is None:
             return _refused(directive, "no agent is known for this loop; give --agent, --agent-command or --rehearse")
         return [*events, Resumed()]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded, Usage
+from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded
 from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.core.report import Report
-from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.loop.events import (
     AgentFinished,
-    BackoffStarted,
-    BudgetNeared,
     CheckFinished,
     Concluded,
     HumanJudged,
@@ -25,16 +22,10 @@ from agent_orchestrator.systems.loop.state import LoopState
 RERUNS_MAX = 1
 """How often a check is run again: one whose evidence is worth nothing, and a verification that failed."""
 
-WARN_PERCENT = (75, 90)
-"""Shares of the budget at which a person is warned."""
-
-PARKED_US = 300 * US
-"""How long a rate limit is waited for when the agent does not say until when it lasts."""
-
 LOST = "the process that drove the loop is gone, and what it ran is gone with it"
 
 
-def agent_ended(state: LoopState, outcome: AgentEnded, now_us: int) -> list[LoopEvent]:
+def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
     """The iteration's agent is over, or the one that confirms."""
     report = outcome.report or Report(status="")
     failure = outcome.failure or _misreported(report)
@@ -48,24 +39,21 @@ def agent_ended(state: LoopState, outcome: AgentEnded, now_us: int) -> list[Loop
         done=report.fields.get("done") is True,
         quality_score=_score(report),
         learnings=tuple(_clip(one.lesson)[:300] for one in report.learnings),
-        tokens=_tokens(outcome.usage),
+        tokens=outcome.usage.tokens if outcome.usage is not None else None,
         cost_usd=outcome.usage.cost_usd if outcome.usage is not None else None,
         session=outcome.session if failure is None or failure.kind is not FailureKind.SESSION_LOST else None,
         tail=outcome.tail if failure is not None else "",
         warnings=(*outcome.warnings, *report.warnings),
     )
-    return [finished, *_neared(state, finished), *_followed(state, finished, report, now_us)]
+    return [finished, *_followed(state, finished, report)]
 
 
-def _followed(state: LoopState, finished: AgentFinished, report: Report, now_us: int) -> list[LoopEvent]:
+def _followed(state: LoopState, finished: AgentFinished, report: Report) -> list[LoopEvent]:
     """What the end of an agent means."""
     failure = finished.failure
     what = "confirm" if state.confirming else "agent"
-    if failure is not None and failure.kind in (FailureKind.STOPPED, FailureKind.SESSION_LOST):
+    if failure is not None and failure.goes_on:
         return [LaunchInterrupted(what=what)]
-    if failure is not None and failure.kind is FailureKind.RATE_LIMITED:
-        until_us = failure.retry_at_us or now_us + PARKED_US
-        return [BackoffStarted(effect=state.name_effect("wait"), until_us=until_us, reason=failure.message, then=what)]
     if failure is not None and failure.kind is FailureKind.LOST and state.orphaned:
         return [_crashed(failure)]
     if state.confirming:
@@ -73,16 +61,6 @@ def _followed(state: LoopState, finished: AgentFinished, report: Report, now_us:
     if failure is not None and not failure.retryable:
         return [Concluded(stop=StopReason.FAILED, detail=failure.message)]
     return []
-
-
-def _neared(state: LoopState, finished: AgentFinished) -> list[LoopEvent]:
-    """A warning at each share of the budget that this launch went past."""
-    budget, before, more = state.spec.budget_usd, state.cost_usd or 0.0, finished.cost_usd
-    if not budget or not more:
-        return []
-    spent = before + more
-    past = [percent for percent in WARN_PERCENT if before < budget * percent / 100 <= spent]
-    return [BudgetNeared(percent=past[-1], spent_usd=spent)] if past else []
 
 
 def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
@@ -181,14 +159,6 @@ def _is_score(value: object) -> bool:
 
 def _invalid(message: str) -> Failure:
     return Failure(kind=FailureKind.REPORT_INVALID, message=message)
-
-
-def _tokens(usage: Usage | None) -> int | None:
-    if usage is None:
-        return None
-    known = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens]
-    counted = [count for count in known if count is not None]
-    return sum(counted) if counted else None
 
 
 def _clip(text: str) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import Aborted, Ended, Paused, Resumed, StopReason, TakenUp
+from agent_orchestrator.core.events import Aborted, Ended, HoldEnded, Paused, Resumed, StopReason, TakenUp, UnitHeld
 from agent_orchestrator.core.units import from_iso
 from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.checkpoints import keep_checkpoint
-from agent_orchestrator.systems.loop.evolve.marks import has_tests, most
+from agent_orchestrator.systems.loop.evolve.marks import has_tests, most, stop_pausing
 from agent_orchestrator.systems.loop.spec import LoopSpec, Tried
 from agent_orchestrator.systems.loop.state import CHECKS_KEPT, UNIT, Check, Iteration, LoopState
 
@@ -111,7 +111,7 @@ def _imported(state: LoopState, event: e.Imported, at_us: int) -> None:
 
 def _taken_up(state: LoopState, event: TakenUp, at_us: int) -> None:
     state.pid, state.driven = event.pid, True
-    state.orphaned = state.lifecycle.running and state.doing.active > 0
+    state.orphaned = state.lifecycle.running and state.doing.at_work > 0
 
 
 def _paused(state: LoopState, event: Paused, at_us: int) -> None:
@@ -123,9 +123,16 @@ def _paused(state: LoopState, event: Paused, at_us: int) -> None:
 
 def _resumed(state: LoopState, event: Resumed, at_us: int) -> None:
     state.lifecycle.evolve(event)
-    if state.paused_at_us is not None:
-        state.paused_us += at_us - state.paused_at_us
-        state.paused_at_us = None
+    stop_pausing(state, at_us)
+
+
+def _unit_held(state: LoopState, event: UnitHeld, at_us: int) -> None:
+    if state.paused_at_us is None and state.doing.holds:
+        state.paused_at_us = at_us
+
+
+def _hold_ended(state: LoopState, event: HoldEnded, at_us: int) -> None:
+    stop_pausing(state, at_us)
 
 
 def _aborted(state: LoopState, event: Aborted, at_us: int) -> None:
@@ -166,6 +173,8 @@ LOOP_FACTS: dict[type, Callable[[LoopState, Any, int], None]] = {
     e.Imported: _imported,
     TakenUp: _taken_up,
     Paused: _paused,
+    UnitHeld: _unit_held,
+    HoldEnded: _hold_ended,
     Resumed: _resumed,
     Aborted: _aborted,
     Ended: _ended,

@@ -28,6 +28,13 @@ def warn(state: LoopState, warnings: tuple[str, ...]) -> None:
     state.warnings = [*state.warnings, *warnings][-WARNINGS_KEPT:]
 
 
+def stop_pausing(state: LoopState, at_us: int) -> None:
+    """Time counts again, unless the loop is still paused or its agent still held."""
+    if state.paused_at_us is not None and state.lifecycle.running and not state.doing.holds:
+        state.paused_us += at_us - state.paused_at_us
+        state.paused_at_us = None
+
+
 def close_launch(state: LoopState, event: e.AgentFinished | e.CheckFinished) -> None:
     """What became of the newest launch."""
     launch = state.history[-1]

@@ -10,7 +10,7 @@ from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.effects import ask_human, confirm, run_agent, run_check, save_tree
-from agent_orchestrator.systems.loop.evolve.marks import begin, close_launch, has_tests, most, warn
+from agent_orchestrator.systems.loop.evolve.marks import begin, close_launch, has_tests, most, stop_pausing, warn
 from agent_orchestrator.systems.loop.state import (
     CHECKS_KEPT,
     LAUNCHES_KEPT,
@@ -79,6 +79,7 @@ def _iteration_started(state: LoopState, event: e.IterationStarted, at_us: int) 
 
 def _agent_finished(state: LoopState, event: e.AgentFinished, at_us: int) -> None:
     state.doing.drop(UNIT)
+    stop_pausing(state, at_us)
     close_launch(state, event)
     warn(state, event.warnings)
     current = state.current

@@ -60,7 +60,7 @@ def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[
         return [finished, *succeeded(state, unit)]
     if failure.kind is FailureKind.STOPPED:
         return [finished, _interrupted(state, unit)]
-    if failure.kind is FailureKind.SESSION_LOST and state.works[unit].session is not None:
+    if failure.goes_on and (failure.kind is not FailureKind.SESSION_LOST or state.works[unit].session is not None):
         return [finished, StepInterrupted(step=unit, error=failure.message)]
     return [finished, _failed(state, unit, outcome.effect, failure, now_us)]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent_orchestrator.core.effects import Wait
+from agent_orchestrator.core.events import HoldEnded, UnitHeld
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.workflow import events as e
@@ -70,11 +71,13 @@ def _agent_finished(state: WorkflowState, event: e.AgentFinished, at_us: int) ->
         step.metrics = step.metrics | event.metrics
     if event.warnings:
         work.warnings = (*work.warnings, *event.warnings)[-WARNINGS_MAX:]
-    stopped = event.failure is not None and event.failure.kind is FailureKind.STOPPED
-    work.session = event.session if stopped else None
-    if stopped:
+    goes_on = event.failure is not None and event.failure.goes_on
+    work.session = None
+    if goes_on:
         work.spent_us += event.ended_us - event.started_us
-    elif event.failure is not None and event.failure.kind is not FailureKind.SESSION_LOST:
+        if event.failure is not None and event.failure.kind is not FailureKind.SESSION_LOST:
+            work.session = event.session
+    elif event.failure is not None:
         tell(work, {"attempt": step.attempts, "error": event.failure.message, "tail": event.tail})
 
 
@@ -98,6 +101,18 @@ def _step_interrupted(state: WorkflowState, event: e.StepInterrupted, at_us: int
     if not event.check:
         work.next_attempt = step.attempts
     state.due[event.step] = "check" if event.check else "agent"
+
+
+def _unit_held(state: WorkflowState, event: UnitHeld, at_us: int) -> None:
+    if state.doing.wants(event.hold.effect):
+        pend(state.steps[event.unit], event.hold.told, at_us)
+
+
+def _hold_ended(state: WorkflowState, event: HoldEnded, at_us: int) -> None:
+    if state.doing.wants(event.effect):
+        step = state.steps[event.unit]
+        step.status, step.last_error = RUNNING, None
+        step.started_at, step.ended_at = iso(at_us), None
 
 
 def _check_queued(state: WorkflowState, event: e.CheckQueued, at_us: int) -> None:
@@ -222,6 +237,8 @@ STEP_FACTS: dict[type, Callable[[WorkflowState, Any, int], None]] = {
     e.RetryScheduled: _retry_scheduled,
     e.BackoffEnded: _backoff_ended,
     e.StepInterrupted: _step_interrupted,
+    UnitHeld: _unit_held,
+    HoldEnded: _hold_ended,
     e.CheckQueued: _check_queued,
     e.CheckStarted: _check_started,
     e.CheckFinished: _check_finished,

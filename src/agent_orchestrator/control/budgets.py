@@ -1,0 +1,85 @@
+"""Reads limits from flags and configuration, strictly, and refuses agents that could not be held to them.
+
+The same for every system. Nothing here spends or counts: that is the engine's admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent_orchestrator.agents import find_agent
+from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.units import read_count, read_duration_s, read_money
+from agent_orchestrator.errors import InvalidValue, UsageError
+
+FLAGS = ("budget_usd", "budget_tokens", "max_time", "day_budget_usd", "allow_unmetered")
+"""The options of `budget_options`, by their names in Python."""
+
+BUDGET_KEYS = (
+    *("run_usd", "run_tokens", "run_time", "step_usd", "step_tokens", "attempt_usd", "attempt_tokens"),
+    *("day_usd", "day_tokens", "allow_unmetered"),
+)
+"""What may stand in the `[budget]` table of a configuration file."""
+
+
+def given_limits(given: Mapping[str, Any]) -> Limits:
+    """The limits that were really given as flags (`FLAGS`); nothing else is in them."""
+    money, count, time = given.get("budget_usd"), given.get("budget_tokens"), given.get("max_time")
+    day = given.get("day_budget_usd")
+    return Limits(
+        run=Amounts(
+            cost_usd=None if money is None else read_money(money, "--budget-usd"),
+            tokens=None if count is None else read_count(count, "--budget-tokens"),
+            wall_s=None if time is None else read_duration_s(time, "--max-time"),
+        ),
+        day=Amounts(cost_usd=None if day is None else read_money(day, "--day-budget-usd")),
+        allow_unmetered=True if given.get("allow_unmetered") else None,
+    )
+
+
+def configured_limits(table: Mapping[str, Any], where: str) -> Limits:
+    """The `[budget]` table of a configuration file; a UsageError names the key at fault."""
+    for key in table:
+        if key not in BUDGET_KEYS:
+            raise UsageError(detail=f"{where}: unknown key {key}; known keys are {', '.join(BUDGET_KEYS)}.")
+    allowed = table.get("allow_unmetered")
+    if allowed is not None and not isinstance(allowed, bool):
+        raise InvalidValue(what=f"{where}: allow_unmetered", value=allowed, expected="true or false")
+    levels = {level: _amounts(table, level, where) for level in ("attempt", "step", "run", "day")}
+    return Limits(**levels, allow_unmetered=allowed)
+
+
+def _amounts(table: Mapping[str, Any], level: str, where: str) -> Amounts:
+    money, count, time = (table.get(f"{level}_{unit}") for unit in ("usd", "tokens", "time"))
+    return Amounts(
+        cost_usd=None if money is None else read_money(money, f"{where}: {level}_usd"),
+        tokens=None if count is None else read_count(count, f"{where}: {level}_tokens"),
+        wall_s=None if time is None else read_duration_s(time, f"{where}: {level}_time"),
+    )
+
+
+def refuse_unmetered(limits: Limits, choices: Iterable[AgentChoice]) -> None:
+    """Raises a UsageError for an agent that does not say what it consumes, where that is limited: unknown is not zero."""
+    if limits.allow_unmetered:
+        return
+    for choice in choices:
+        able = abilities_of(choice)
+        if limits.costs and "cost" not in able:
+            why = f"{choice.name} does not say what it costs, and unknown is not zero"
+            raise UsageError(detail=f"The budget cannot be kept: {why}; configure prices for it, or give --allow-unmetered.")
+        if limits.counts and "tokens" not in able:
+            why = f"{choice.name} does not say how many tokens it uses, and unknown is not zero"
+            raise UsageError(detail=f"The token budget cannot be kept: {why}; give --allow-unmetered to go on without it.")
+
+
+def abilities_of(choice: AgentChoice) -> frozenset[str]:
+    """What an agent can do and says of itself, `cost` and `tokens` among it, with its settings taken into account."""
+    adapter = find_agent(choice.performer)
+    able: frozenset[str] = getattr(adapter, "abilities", frozenset())
+    paths = choice.options.get("usage") if choice.options.get("output") == "json-lines" else None
+    if isinstance(paths, dict):
+        able |= {"cost"} if "cost_usd" in paths else set()
+        able |= {"tokens"} if {"input", "output"} <= paths.keys() else set()
+    return able | {"cost"} if choice.options.get("prices") and "tokens" in able else able

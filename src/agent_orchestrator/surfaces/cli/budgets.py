@@ -1,0 +1,45 @@
+"""The budget options, the same for every command that starts a run or goes on with one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.core.budget import Limits
+
+Function = Callable[..., Any]
+
+
+def budget_options(function: Function) -> Function:
+    """What a run may spend; when it goes on, only what is really given changes."""
+    options = (
+        click.option("--budget-usd", "--max-cost", metavar="USD", help="Pause before this much is spent, as in 20 or $20."),
+        click.option("--budget-tokens", metavar="N", help="The same in tokens, those from the cache included."),
+        click.option("--max-time", metavar="TIME", help="The same in working time, as in 90m, 2h; waiting is left out."),
+        click.option("--day-budget-usd", metavar="USD", help="What all runs of the repository may spend in a day (UTC)."),
+        click.option("--allow-unmetered", is_flag=True, help="Accept agents that do not say what they consume."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def starting_limits(orchestrator: Orchestrator, given: Mapping[str, Any]) -> Limits:
+    """The limits of a new run: the flags, and what the configuration says where there is none."""
+    from agent_orchestrator.config import load_limits
+    from agent_orchestrator.control.budgets import given_limits
+
+    return load_limits(orchestrator.settings).laid_under(given_limits(given))
+
+
+def budget_arguments(given: Mapping[str, Any]) -> list[str]:
+    """The budget options that were really given, as a command line."""
+    arguments: list[str] = []
+    for name in ("budget_usd", "budget_tokens", "max_time", "day_budget_usd"):
+        if given.get(name) is not None:
+            arguments += [f"--{name.replace('_', '-')}", str(given[name])]
+    return [*arguments, "--allow-unmetered"] if given.get("allow_unmetered") else arguments

@@ -1,0 +1,113 @@
+"""What is left, what is set aside, and when another call does not fit any more."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.purse import CALL_GROWTH, Call, Purse, Scope, past_percent
+
+
+def run_of(cost_usd: float | None = None, tokens: int | None = None) -> Scope:
+    return Scope("run", "run", Amounts(cost_usd=cost_usd, tokens=tokens))
+
+
+def test_before_the_first_call_is_known_one_launch_has_all_there_is() -> None:
+    purse, run = Purse(), run_of(1.0)
+    assert purse.claim("a", (run,), purse.next_call("m")) is None
+    short = purse.claim("b", (run,), purse.next_call("m"))
+    assert short is not None
+    assert str(short) == "$0.00 of the run's budget of $1.00 is spent, $1.00 is set aside for agents at work"
+
+
+def test_when_the_first_call_is_known_the_others_may_start() -> None:
+    purse, run = Purse(), run_of(1.0)
+    purse.claim("a", (run,), purse.next_call("m"))
+    purse.learn("m", Call(0.1))
+    assert purse.use("a", Call(0.1), purse.next_call("m")) is None
+    assert purse.claims["a"].cost_usd == pytest.approx(0.1 + 0.1 * CALL_GROWTH)
+    assert purse.claim("b", (run,), purse.next_call("m")) is None
+    assert purse.room((run,), "cost_usd") == pytest.approx(0.6)
+
+
+def test_a_launch_that_finds_no_room_for_another_call_is_told_which_limit_it_is() -> None:
+    purse, run, step = Purse(), run_of(1.0), Scope("step", "step:a", Amounts(cost_usd=0.2))
+    purse.learn("m", Call(0.1))
+    assert purse.claim("a", (run, step), purse.next_call("m")) is None
+    short = purse.use("a", Call(0.1), purse.next_call("m"))
+    assert short is not None
+    assert str(short) == "$0.10 of the step's budget of $0.20 is spent, and another call may take $0.15"
+    assert purse.claims["a"].cost_usd == pytest.approx(0.1), "only what it used stays set aside"
+
+
+def test_tokens_are_counted_like_money() -> None:
+    purse, run = Purse(), run_of(tokens=1000)
+    purse.learn("m", Call(None, 400))
+    assert purse.claim("a", (run,), purse.next_call("m")) is None
+    short = purse.claim("b", (run,), purse.next_call("m"))
+    assert short is not None
+    assert "600 tokens is set aside" in str(short)
+
+
+def test_what_is_settled_is_spent_and_no_longer_set_aside() -> None:
+    purse, run = Purse(), run_of(1.0)
+    purse.claim("a", (run,), Call(0.3))
+    purse.settle("a", ["run", "step:a"], Call(0.25, 10))
+    assert purse.spent("run").cost_usd == purse.spent("step:a").cost_usd == 0.25
+    assert purse.room((run,), "cost_usd") == pytest.approx(0.75)
+
+
+def test_what_did_not_say_its_cost_is_counted_as_unknown_not_as_nothing() -> None:
+    purse = Purse()
+    purse.settle("a", ["run"], Call(None, 10))
+    assert (purse.spent("run").cost_usd, purse.spent("run").unknown) == (0.0, 1)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_four_side_by_side_never_pass_their_budget_by_more_than_one_call(seed: int) -> None:
+    """Calls of any size up to twice the largest before, in any order, each seen only when it is over."""
+    chance, purse, run = random.Random(seed), Purse(), run_of(1.0)
+    first = chance.choice((0.001, 0.02, 0.3, 0.9))
+    total = largest = 0.0
+    calling: dict[str, float] = {}
+    used = dict.fromkeys("abcd", 0.0)
+
+    def call(name: str) -> None:
+        calling[name] = chance.uniform(0.2, 1.0) * (2 * largest or first)
+
+    for _ in range(100_000):
+        for name in used:
+            if name not in calling and purse.claim(name, (run,), purse.next_call("m")) is None:
+                call(name)
+        if not calling:
+            break
+        name = chance.choice(sorted(calling))
+        cost = calling.pop(name)
+        total, largest = total + cost, max(largest, cost)
+        used[name] += cost
+        purse.learn("m", Call(cost))
+        if chance.random() < 0.1 or purse.use(name, Call(used[name]), purse.next_call("m")) is not None:
+            purse.settle(name, ["run"], Call(used[name]))
+            used[name] = 0.0
+        else:
+            call(name)
+    assert not calling
+    assert total <= 1.0 + largest
+
+
+def test_a_share_is_warned_of_once() -> None:
+    assert past_percent(0.74, 1.0, 0) is None
+    assert past_percent(0.76, 1.0, 0) == 75
+    assert past_percent(0.76, 1.0, 75) is None
+    assert past_percent(0.95, 1.0, 75) == 90
+    assert past_percent(0.95, 1.0, 0) == 90
+
+
+def test_only_what_is_given_overrides() -> None:
+    kept = Limits(run=Amounts(cost_usd=1.0, wall_s=60.0), allow_unmetered=True)
+    assert kept.laid_under(Limits(run=Amounts(cost_usd=5.0))) == Limits(
+        run=Amounts(cost_usd=5.0, wall_s=60.0), allow_unmetered=True
+    )
+    assert not Limits().any
