@@ -187,9 +187,9 @@ def test_the_budget_pauses_the_loop_and_a_higher_one_lets_it_go_on(rig: LoopRig)
     loop = loop_of(first)
     state = rig.state(loop)
     assert (state["status"], state["metrics"]["total_cost_usd"], state["metrics"]["total_tokens"]) == ("paused", 0.6, 15)
-    refused = rig.orc("loop", "resume", loop)
-    assert refused.code == 2
-    assert "raise it with --budget-usd" in refused.err
+    unraised = rig.orc("loop", "resume", loop)
+    assert unraised.code == 5
+    assert f"raise it with: orc resume {loop} --budget-usd N" in unraised.out
     again = rig.orc("loop", "resume", loop, "--budget-usd", "$5", "--detach")
     assert again.code == 0, again
     assert rig.orc("loop", "attach", loop).code == 0

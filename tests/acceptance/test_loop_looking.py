@@ -47,21 +47,21 @@ def test_an_edited_configuration_is_adopted_on_resume_and_an_invalid_one_put_asi
     refused = rig.orc("loop", "resume", loop, "--budget-usd", "9")
     assert refused.code == 2
     assert "configuration.max_iterations: must be a whole number" in refused.err
-    path.write_text(json.dumps({**document, "configuration": {**document["configuration"], "max_iterations": 1}}))
+    path.write_text(json.dumps({**document, "configuration": {**document["configuration"], "max_iterations": 2}}))
     adopted = rig.orc("loop", "resume", loop, "--budget-usd", "9")
     assert adopted.code == 5, adopted
-    assert rig.state(loop)["configuration"]["max_iterations"] == 1
-    assert rig.state(loop)["error_context"]["error_message"].startswith("1 of 1 iterations")
+    assert rig.state(loop)["configuration"]["max_iterations"] == 2
+    assert rig.state(loop)["error_context"]["error_message"].startswith("2 of 2 iterations")
 
 
 def test_most_of_the_budget_spent_is_warned_of(rig: LoopRig) -> None:
     script = rig.side / "script.yaml"
-    script.write_text("- {iteration: '1', write: {n: one}, cost_usd: 0.8}\n- {write: {done: x}, cost_usd: 0.1}\n")
+    script.write_text("- {iteration: '5', write: {done: x}, cost_usd: 0.2}\n- {append: {n: more}, cost_usd: 0.2}\n")
     arguments = ("loop", "run", "x", "--until", "test -f done", "--rehearse", str(script))
     done = rig.orc(*arguments, "--budget-usd", "1")
     assert done.code == 0, done
-    assert "75 % of the budget are spent ($0.80)" in done.out
-    assert "90 % of the budget are spent ($0.90)" in done.out
+    assert "75 % of the run's budget is spent ($0.80 of $1.00)" in done.out
+    assert "90 % of the run's budget is spent ($1.00 of $1.00)" in done.out
 
 
 def test_pruning_takes_the_refs_and_files_of_a_loop_unless_its_mode_keeps_them(rig: LoopRig) -> None:

@@ -28,6 +28,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     launch_dir: Path
     inherited_env: dict[str, str]
     """The explicit environment children start from; nothing else of ours reaches them."""
+    budget_usd: float | None = None
+    """What the agent may spend, where that is limited: for those that can be told."""
 
     @property
     def prompt(self) -> Path:
@@ -92,6 +94,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What a launch at work has consumed so far, and its largest call to the model; None is unknown."""
+
+    calls: int
+    cost_usd: float | None = None
+    tokens: int | None = None
+    largest_usd: float | None = None
+    largest_tokens: int | None = None
+
+
 class Agent(Protocol):
     """An adapter. It is stateless; `options` of the choice carry what differs from run to run."""
 
@@ -118,6 +130,14 @@ class Announcing(Protocol):
 
     def finished(self, task: Task, out: Path) -> Callable[[], bool]:
         """A cheap look at the growing output, asked whenever it grew: whether the terminal event is in it."""
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """What an adapter has whose agent says what each call to its model took, while it works."""
+
+    def meter(self, task: Task, out: Path) -> Callable[[], Reading]:
+        """A look at the growing output, asked whenever it grew: what was consumed up to now."""
 
 
 @runtime_checkable

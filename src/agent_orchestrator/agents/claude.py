@@ -7,6 +7,7 @@ over the session, tokens of `modelUsage` too; prices of models it does not know 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -34,13 +35,21 @@ from agent_orchestrator.agents.structured import report_schema
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
 
-_REASONS = {"max_turns": "limit", "budget_exhausted": "limit", "structured_output_retry_exhausted": "report"}
+BUDGET_FLAG = "--max-budget-usd"
+
+_REASONS = {"max_turns": "limit", "budget_exhausted": "budget", "structured_output_retry_exhausted": "report"}
 _TOKENS = {
     "input_tokens": "inputTokens",
     "output_tokens": "outputTokens",
     "cache_read_tokens": "cacheReadInputTokens",
     "cache_write_tokens": "cacheCreationInputTokens",
 }
+CHARS_PER_TOKEN = 3
+"""For estimates: code has fewer characters to a token than prose."""
+
+_WINDOWS = {"five_hour": "5-hour", "seven_day": "weekly", "seven_day_opus": "weekly Opus", "seven_day_sonnet": "weekly Sonnet"}
+"""Its names for the windows of a rate limit, as people say them."""
+
 _RESET = re.compile(r"limit reached\|(\d{10})\b")
 
 
@@ -51,6 +60,8 @@ class ClaudeAgent(CliAgent):
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs", "mcp_config", "system_prompt", "max_turns"}
     structured = True
     cumulative = True
+    bounds_itself = True
+    """It keeps to `--max-budget-usd`, after the call that passes it: a second fence, and the only one without prices."""
     abilities = frozenset({"session", "tokens", "cost"})
     dead_session = "No conversation found with session ID"
     # It would retry a refused key ten times over minutes; retrying is the orchestrator's business.
@@ -69,6 +80,8 @@ class ClaudeAgent(CliAgent):
             yield from ("--append-system-prompt", settings.system_prompt)
         if settings.max_turns is not None:
             yield from ("--max-turns", str(settings.max_turns))
+        if task.budget_usd is not None and BUDGET_FLAG not in settings.args:
+            yield from (BUDGET_FLAG, f"{task.budget_usd:.4f}")
         if task.effect.agent.model is not None:
             yield from ("--model", task.effect.agent.model)
         if task.effect.session is not None:
@@ -92,17 +105,36 @@ class ClaudeAgent(CliAgent):
         if kind == "rate_limit_event" and text_at(document, "rate_limit_info", "status") == "rejected":
             resets_s = count_at(document, "rate_limit_info", "resetsAt")
             window = text_at(document, "rate_limit_info", "rateLimitType")
-            return (Limited(retry_at_us=resets_s * US if resets_s is not None else None, window=window),)
+            retry_at_us = resets_s * US if resets_s is not None else None
+            return (Limited(retry_at_us=retry_at_us, window=_WINDOWS.get(window, window.replace("_", " "))),)
         return ()
 
 
 def _message(document: dict[str, Any]) -> Iterator[StreamEvent]:
     content = at(document, "message", "content")
-    for block in content if isinstance(content, list) else ():
+    blocks = content if isinstance(content, list) else []
+    if (usage := _usage_so_far(document, blocks)) is not None:
+        yield Consumed(usage=usage, call=text_at(document, "message", "id"))
+    for block in blocks:
         if at(block, "type") == "tool_use":
             yield ToolUsed(tool=text_at(block, "name"))
         elif at(block, "type") == "text":
             yield Said(text=text_at(block, "text"))
+
+
+def _usage_so_far(document: dict[str, Any], blocks: list[Any]) -> Usage | None:
+    """Of one piece of an answer. Its output is not counted yet, so it is estimated; the result counts it all exactly."""
+    used, model = at(document, "message", "usage"), text_at(document, "message", "model")
+    if not isinstance(used, dict) or model in ("", "<synthetic>"):
+        return None
+    written = sum(len(text_at(block, "text")) or len(json.dumps(at(block, "input") or "")) for block in blocks)
+    return Usage(
+        model=model,
+        input_tokens=count_at(used, "input_tokens"),
+        output_tokens=math.ceil(written / CHARS_PER_TOKEN),
+        cache_read_tokens=count_at(used, "cache_read_input_tokens"),
+        cache_write_tokens=count_at(used, "cache_creation_input_tokens"),
+    )
 
 
 def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -139,7 +171,7 @@ def _usage(document: dict[str, Any]) -> Usage | None:
     main = max(models, key=lambda model: count_at(models[model], "outputTokens") or 0)
     guessed = any(at(used, "costBasis") == "unknown" for used in models.values())
     cost = None if guessed else money_at(document, "total_cost_usd")
-    return msgspec.convert({"model": main, "cost_usd": cost, **counts}, Usage)
+    return msgspec.convert({"model": main, "cost_usd": cost, "calls": count_at(document, "num_turns"), **counts}, Usage)
 
 
 def _asked(denial: object) -> str:

@@ -18,6 +18,7 @@ from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
 from agent_orchestrator.agents.classify import BAD_START, kind_of
 from agent_orchestrator.agents.environment import build_environment
 from agent_orchestrator.agents.judging import failed_exit, read_report_file, verdict_of
+from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import BASICS, AgentSettings, settings_of
 from agent_orchestrator.agents.output import plain, read_ends, read_last_line
 from agent_orchestrator.agents.stream import Ended, ResultWatch, StreamEvent, Transcript, read_transcript
@@ -33,7 +34,11 @@ CLI = BASICS | {"binary", "args", "denials"}
 
 GO_ON = "You were stopped in the middle of this task. Go on from where you were; do not start over. The task was:\n\n"
 
-_BY_REASON = {"limit": FailureKind.AGENT_LIMIT, "report": FailureKind.REPORT_INVALID}
+_BY_REASON = {
+    "limit": FailureKind.AGENT_LIMIT,
+    "budget": FailureKind.AGENT_LIMIT,
+    "report": FailureKind.REPORT_INVALID,
+}
 
 
 class CliAgent:
@@ -90,6 +95,10 @@ class CliAgent:
         """Looks for the terminal event while it runs."""
         return ResultWatch(out, self.read)
 
+    def meter(self, task: Task, out: Path) -> StreamMeter:
+        """Reads what each call took; a total over a session comes only at the end and says nothing of a call."""
+        return StreamMeter(out, self.read, task.effect.agent, totals=not self.cumulative)
+
     def report_file(self, task: Task) -> Path:
         """Beside the run's artifacts where there is no schema: launches lie under `.git`, where some CLIs never write."""
         return task.report if self.structured else task.artifacts_dir / f"report-{task.effect.unit}-{task.launch_dir.name}.json"
@@ -110,7 +119,11 @@ class CliAgent:
         if verdict.failure is not None and verdict.failure.kind is FailureKind.SESSION_LOST:
             return verdict
         return msgspec.structs.replace(
-            verdict, session=seen.session, usage=usage, cumulative=self.cumulative, warnings=tuple(warnings)
+            verdict,
+            session=seen.session,
+            usage=usage,
+            cumulative=self.cumulative and seen.total is not None,
+            warnings=tuple(warnings),
         )
 
     def _verdict(self, task: Task, ending: Ending, seen: Transcript, settings: AgentSettings) -> Verdict:
@@ -120,6 +133,8 @@ class CliAgent:
         if end is None:
             return Verdict(failure=self._without_end(task, ending, seen))
         if not end.ok:
+            if end.reason == "budget" and task.budget_usd is not None:
+                return Verdict(failure=Failure(kind=FailureKind.BUDGET, message=_short(end.message)))
             return Verdict(failure=self._lost_session(task, end.message) or _refused(end, seen))
         if not ending.after_result and ending.exit_code != 0:
             return Verdict(failure=failed_exit(ending.exit_code, read_last_line(ending.err)))
@@ -199,7 +214,9 @@ def _refused(end: Ended, seen: Transcript) -> Failure:
         kind = FailureKind.RATE_LIMITED
     limited = kind is FailureKind.RATE_LIMITED and seen.limit is not None
     message = _short(end.message) or "The agent ended with an error and gave no reason"
-    return Failure(kind=kind, message=message, retry_at_us=seen.limit.retry_at_us if limited and seen.limit else None)
+    if not limited or seen.limit is None:
+        return Failure(kind=kind, message=message)
+    return Failure(kind=kind, message=message, retry_at_us=seen.limit.retry_at_us, window=seen.limit.window)
 
 
 def _usage(seen: Transcript, task: Task) -> Usage:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
+from agent_orchestrator.agents.adapter import Ending, Plan, Reading, Task, Verdict
 from agent_orchestrator.agents.environment import build_environment
 from agent_orchestrator.agents.judging import judge
+from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import PROGRAM, AgentSettings, settings_of
 from agent_orchestrator.agents.stream import Consumed, SessionBegan, StreamEvent, at, count_at, money_at, read_transcript, text_at
 from agent_orchestrator.agents.structured import ask_for_report
@@ -63,6 +64,13 @@ class CommandAgent:
         if choice.adapter:  # an agent of the configuration; `--agent-command` is run as it stands
             argv = _filled(argv, prompt, choice.model, settings.prompt_mode)
         return Plan(argv=argv, env=env, stdin=prompt if settings.prompt_mode == "stdin" else None)
+
+    def meter(self, task: Task, out: Path) -> Callable[[], Reading]:
+        """Reads what its lines say that it consumed, where the settings tell how."""
+        settings = settings_of(task.effect.agent, PROGRAM)
+        if settings.output != "json-lines":
+            return lambda: Reading(calls=0)
+        return StreamMeter(out, lambda document: _consumed(document, settings), task.effect.agent, totals=True)
 
     def judge(self, task: Task, ending: Ending) -> Verdict:
         """By exit code and report; what it consumed is read where the settings say."""

@@ -38,6 +38,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     pass_env: tuple[str, ...] = ()
     prices: dict[str, Price] = {}
     """By model; `default` is for all others."""
+    account: str | None = None
+    """Whose rate limits it is under, where several agents share one or one agent has several."""
 
     binary: str | None = None
     permission_mode: str | None = None
@@ -58,7 +60,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     usage_counts: Literal["last", "sum"] = "last"
 
 
-BASICS = frozenset({"adapter", "model", "env", "pass_env", "prices"})
+BASICS = frozenset({"adapter", "model", "env", "pass_env", "prices", "account"})
 """Settings that every agent understands."""
 PROGRAM = BASICS | {"argv", "prompt_mode", "output", "usage", "usage_counts"}
 """Those of an agent that is defined by its command."""

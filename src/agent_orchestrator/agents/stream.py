@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,12 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Consumed(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens and money. `total` replaces what was known, otherwise it adds to it."""
+    """Tokens and money: of one call to the model, or, with `total`, of all so far."""
 
     usage: Usage
     total: bool = False
+    call: str = ""
+    """Which call it was, where its answer comes in pieces: each with the whole input and its own output."""
 
 
 class Denied(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +74,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
     """The HTTP status that ended it."""
     reason: str = ""
-    """`limit` when it stopped at a limit of its own, `report` when the model could not be brought to report validly."""
+    """`limit` when it stopped at a limit of its own, `budget` when that was money, `report` when the model could not be
+    brought to report validly."""
     report: dict[str, Any] | None = None
 
 
@@ -87,7 +91,8 @@ class Transcript:
         self.model: str | None = None
         self.tools = 0
         self.text = ""
-        self.usage: Usage | None = None
+        self.total: Usage | None = None
+        self.calls: dict[str, Usage] = {}
         self.denials: dict[str, str] = {}
         self.limit: Limited | None = None
         self.end: Ended | None = None
@@ -103,8 +108,12 @@ class Transcript:
                 self.tools += 1
             case Said():
                 self.text = event.text
+            case Consumed() if event.total:
+                self.total = event.usage
             case Consumed():
-                self.usage = event.usage if event.total or self.usage is None else sum_usage(self.usage, event.usage)
+                call = event.call or str(len(self.calls))
+                known = self.calls.get(call)
+                self.calls[call] = event.usage if known is None else _pieced(known, event.usage)
             case Denied():
                 self.denials[event.tool] = event.why
             case Limited():
@@ -112,6 +121,20 @@ class Transcript:
             case Ended():
                 # What failed stays failed: one CLI calls a loop that it broke off a success in the end.
                 self.end = event if self.end is None or self.end.ok else self.end
+
+    @property
+    def usage(self) -> Usage | None:
+        """Everything together: by the last total, else by all calls."""
+        if self.total is not None or not self.calls:
+            return self.total
+        summed = reduce(sum_usage, self.calls.values())
+        return msgspec.structs.replace(summed, calls=len(self.calls))
+
+
+def _pieced(one: Usage, other: Usage) -> Usage:
+    """Two pieces of one call."""
+    output = (one.output_tokens or 0) + (other.output_tokens or 0)
+    return msgspec.structs.replace(one, output_tokens=output)
 
 
 def read_transcript(path: Path, reader: Reader) -> Transcript:

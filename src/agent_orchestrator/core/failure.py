@@ -53,6 +53,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str
     retry_at_us: int | None = None
     """Before this wall-clock time it would only fail again."""
+    window: str = ""
+    """Which of the account's rate limits it was, where the agent says."""
 
     @property
     def retryable(self) -> bool:

@@ -61,3 +61,19 @@ INBOX_POLL_S = 0.1
 HUMAN_POLL_S = 0.5
 GATE_POLL_S = 0.5
 """How often the store's inbox, an answer file and a gate file are looked at."""
+
+RATE_BACKOFF_BASE_S = 60.0
+RATE_BACKOFF_CAP_S = 3_600.0
+"""How long an account rests whose agent does not say when its rate limit is over: doubling with each refusal."""
+
+RATE_WINDOW_MAX_S = 8 * 86_400.0
+"""A rate limit is believed to last no longer than this, whatever an agent says: the longest known is a week."""
+
+RATE_JITTER_S = 30.0
+"""Units that were parked together start again within this time, not all at once."""
+
+DAY_RECHECK_S = 5.0
+"""How often a unit that waits for what other processes have set aside looks again."""
+
+METER_LOOK_S = 0.1
+"""A launch under a budget is looked at this often while it writes: each call to its model has to be seen in time."""

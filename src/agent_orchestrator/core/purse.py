@@ -130,9 +130,9 @@ class Purse:
             room, wanted = self.room(scopes, kind), getattr(need, kind)
             if room == math.inf:
                 continue
-            if room <= _SLACK or (wanted is not None and wanted > room + _SLACK):
+            if room <= _SLACK or (wanted is not None and not self._fits(scopes, kind, wanted, room)):
                 return self._shortage(scopes, kind, wanted)
-            taken[kind] = room if wanted is None else wanted
+            taken[kind] = room if wanted is None else min(wanted, room)
         self.claims[effect] = Claim(scopes)
         self._set(effect, taken["cost_usd"], int(taken["tokens"]))
         return None
@@ -153,10 +153,12 @@ class Purse:
             have, more = getattr(used, kind), getattr(need, kind)
             if have is None or more is None:
                 wanted[kind] = max(have or 0, getattr(before, kind))  # It does not say: what was set aside stays so.
-            elif have + more <= self.room(claim.scopes, kind) + _SLACK:
-                wanted[kind] = have + more
+                continue
+            room = self.room(claim.scopes, kind) - have
+            wanted[kind] = have
+            if self._fits(claim.scopes, kind, more, room):
+                wanted[kind] += min(more, room)
             else:
-                wanted[kind] = have
                 short = short or self._shortage(claim.scopes, kind, more, have)
         self._set(effect, wanted["cost_usd"], int(wanted["tokens"]))
         return short
@@ -180,6 +182,11 @@ class Purse:
             claimed.cost_usd += cost_usd - claim.cost_usd
             claimed.tokens += tokens - claim.tokens
         claim.cost_usd, claim.tokens = cost_usd, tokens
+
+    def _fits(self, scopes: tuple[Scope, ...], kind: str, need: float, room: float) -> bool:
+        """Whether there is room for a call; for one as large as those before, where nobody else has anything set aside."""
+        alone = not any(getattr(self.claimed(scope.key), kind) > _SLACK for scope in scopes)
+        return (need / CALL_GROWTH if alone else need) <= room + _SLACK
 
     def _shortage(self, scopes: tuple[Scope, ...], kind: str, need: float | None, used: float = 0) -> Shortage:
         limited = [scope for scope in scopes if getattr(scope.limit, kind) is not None]

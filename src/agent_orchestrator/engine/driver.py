@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.effects import AskHuman, Tree
-from agent_orchestrator.core.events import CameLate, Event, TakenUp
+from agent_orchestrator.core.events import CameLate, Event, StopReason, TakenUp
 from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Overview, System
+from agent_orchestrator.engine.admission import Admission
 from agent_orchestrator.engine.journal import encode_events, fold
 from agent_orchestrator.engine.overview import OverviewKeeper
 from agent_orchestrator.engine.slots import Slots
@@ -62,6 +63,9 @@ class Driver:
         self._summary_us = 0
         self._phase: Phase | None = None
         self._folded = fold(engine.store, system, run)
+        self._facts: list[Event] = []
+        """What the engine itself has to say about the run, for the next tick."""
+        self.admission = Admission(self)
         self.slots = Slots(self)
         overviews = engine.world.overviews
         self._keeper = OverviewKeeper(self, overviews) if overviews is not None and isinstance(system, Overview) else None
@@ -87,6 +91,16 @@ class Driver:
         if isinstance(what, DIRECTIVES):
             _wake(self._pausing)
 
+    def note(self, fact: Event) -> None:
+        """Adds a fact of the engine's own; it is written down with the next tick, if it still holds then."""
+        self._facts.append(fact)
+        _wake(self._waiter)
+
+    def worked_us(self) -> int:
+        """How long something of the run was at work, up to now."""
+        doing, now_us = self.state.doing, self.engine.clock.now_us()
+        return int(doing.worked_us + (max(0, now_us - self._folded.at_us) if doing.at_work else 0))
+
     def take_directive(self, what: Given) -> None:
         """Gives the run a directive from the inbox, once, however often the inbox is read before it is taken."""
         if isinstance(what, DIRECTIVES) and what.id not in self._seen:
@@ -107,6 +121,7 @@ class Driver:
     def let_go(self) -> None:
         """Nothing of this process looks after the run any more; whatever runs goes on."""
         self.slots.abandon()
+        self.admission.close()
         if self._keeper is not None:
             self._keeper.close()
 
@@ -125,8 +140,8 @@ class Driver:
         while not await self._tick([first]):
             if self._leaving:
                 return self.summary()
-        while not self._leaving and (self._inputs or self._unfinished or self._going(stays)):
-            if not self._inputs and not self._unfinished:
+        while not self._leaving and (self._ready() or self._going(stays)):
+            if not self._ready():
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
                 self._waiter = None
@@ -135,6 +150,10 @@ class Driver:
             raise self._error
         await self.engine.publisher.flush(self)
         return self.summary()
+
+    def _ready(self) -> bool:
+        """Whether the next tick has something to do."""
+        return bool(self._inputs or self._unfinished or self._facts)
 
     def _going(self, stays: Callable[[Driver], bool]) -> bool:
         lifecycle = self.state.lifecycle
@@ -146,7 +165,9 @@ class Driver:
 
     async def _tick(self, facts: list[Event]) -> bool:
         """One turn; False when it could not be written and nothing happened."""
-        events = list(facts)
+        noted, self._facts = self._facts, []
+        events = [*facts, *(fact for fact in noted if self.admission.holds_true(fact))]
+        worked = self._folded.works(events)
         taken = list(self._inputs)
         self._inputs.clear()
         now_us = max(self.engine.clock.now_us(), self._folded.at_us)
@@ -167,19 +188,28 @@ class Driver:
             try:
                 await self.engine.committer.append(self._part(events, taken, now_us))
             except (DiskFull, StoreLocked) as error:
+                self._facts[:0] = noted
                 await self._start_over(taken, error)
                 return False
             self.durable = True
             self._shortages = 0
+            if worked:
+                state.doing.worked_us += now_us - self._folded.at_us
             self._folded.seq += 1 if events else 0
             self._folded.at_us = now_us
             for what in taken:
                 if isinstance(what, OUTCOMES):
+                    if isinstance(what, AgentEnded):
+                        self.admission.settle(what)
                     self.slots.release(what.effect)
             self.engine.observe(self, events, now_us)
             if self._keeper is not None:
                 self._keeper.look()
         self.slots.match(state.doing.take_changes(), halting=state.lifecycle.halting)
+        if state.doing.holds or self.admission.pending:
+            self.admission.look_again()
+        if state.doing.limits.run.wall_s is not None:
+            self.admission.watch_time()
         self.engine.publisher.offer(self, idle=not self.slots.busy)
         self._assert_alive()
         return True
@@ -195,6 +225,7 @@ class Driver:
         return events
 
     def _part(self, events: list[Event], taken: list[Given], now_us: int) -> Append:
+        ended = [what for what in taken if isinstance(what, AgentEnded)]
         return Append(
             run=self.run.id,
             expected_seq=self._folded.seq,
@@ -203,6 +234,8 @@ class Driver:
             summary=self._news(now_us),
             taken=tuple([what.id for what in taken if isinstance(what, DIRECTIVES)]),
             usage=tuple([row for what in taken if (row := self._usage(what))]),
+            windows=tuple([window for what in ended for window in self.admission.refusals(what)]),
+            over=tuple([what.effect for what in ended]) if self.state.doing.limits.day.any else (),
         )
 
     def _news(self, now_us: int) -> Summary | None:
@@ -247,6 +280,10 @@ class Driver:
             not self._unfinished and state.lifecycle.running and not len(state.doing) and not self._inputs and not self.slots.busy
         )
         assert not hung, f"run {self.run.id} is running but nothing is going on and nothing follows"
+
+    def is_parked(self) -> bool:
+        """Whether nothing can go on before a rate limit is over."""
+        return bool(self.state.doing.holds) and self.summary().stop is StopReason.RATE_LIMITED
 
     def waits_only_for_people(self) -> bool:
         """Whether nothing but a person can move the run."""

@@ -30,6 +30,7 @@ from agent_orchestrator.engine.overview import Overviews
 from agent_orchestrator.engine.perform.merging import Merges, NoMerges
 from agent_orchestrator.engine.perform.saving import no_trees, no_worktrees
 from agent_orchestrator.engine.publishing import Publisher
+from agent_orchestrator.engine.rates import Rates
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.engine.sliced import Sliced
 from agent_orchestrator.errors import StoreLocked
@@ -92,6 +93,7 @@ class Engine:
         self.committer = Committer(world.store, self.loop)
         self.sliced = Sliced(self.loop, world.clock)
         self.publisher = Publisher(self)
+        self.rates = Rates(world.store, world.clock)
         self.drivers: dict[str, Driver] = {}
         self._poll: asyncio.TimerHandle | None = None
         self._directive = msgspec.json.Decoder(Posted).decode
@@ -129,6 +131,7 @@ class Engine:
     def _poll_inbox(self) -> None:
         try:
             if self.store.moved():
+                self.rates.look_again()
                 for driver in self.drivers.values():
                     self._take_inbox(driver)
         except StoreLocked:

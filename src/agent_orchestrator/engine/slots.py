@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent
+from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Outcome
+from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.engine.perform import Work, begin
+from agent_orchestrator.engine.perform.agent import AgentWork
 from agent_orchestrator.engine.perform.leftover import LeftoverWork
+from agent_orchestrator.engine.perform.played import PlayedWork
 from agent_orchestrator.engine.perform.work import Leftover
 
 if TYPE_CHECKING:
@@ -30,8 +34,9 @@ class Slots:
         self._works: dict[str, Work] = {}
         self._freed: dict[str, None] = {}
         self._halting = False
-        self._inherited: set[str] = {effect.id for effect in driver.state.doing}
-        """Effects wanted before this process began: an earlier one may have started them."""
+        doing = driver.state.doing
+        self._inherited: set[str] = {effect.id for effect in doing if not doing.is_held(effect.id)}
+        """Effects wanted before this process began: an earlier one may have started them, but for those that were held."""
         self._first = True
         self._busy = 0
         self.leftovers = [
@@ -56,6 +61,17 @@ class Slots:
         work = self._works.get(effect.split("/")[1])
         return work.effect.agent.name if work is not None and isinstance(work.effect, RunAgent) else "unknown"
 
+    def agent_effect(self, effect: str) -> RunAgent | None:
+        """The effect of an agent in flight."""
+        work = self._works.get(effect.split("/")[1])
+        return work.effect if work is not None and isinstance(work.effect, RunAgent) and work.effect.id == effect else None
+
+    def stop_agents(self, failure: Failure) -> None:
+        """Stops all agents at work, for a reason of the engine's own."""
+        for work in list(self._works.values()):
+            if isinstance(work, AgentWork | PlayedWork):
+                work.stop_for(failure)
+
     def match(self, changed: Iterable[str], *, halting: bool) -> None:
         """Starts and stops the difference; everything is looked at when a halt begins or ends, and at first."""
         units = dict.fromkeys([*self._freed, *changed])
@@ -71,15 +87,30 @@ class Slots:
         work = self._works.get(unit)
         halt = self._halting and isinstance(wanted, ACTIVE)
         if work is None:
-            if wanted is not None:
+            if wanted is not None and (halt or self._may_begin(wanted)):
                 self._begin(wanted, halt=halt)
         elif wanted is None or work.effect.id != wanted.id or halt:
             work.stop()
 
+    def _may_begin(self, effect: Effect) -> bool:
+        """Whether rate limits and budgets let an agent start; one that was started before is adopted whatever they say."""
+        admission = self._driver.admission
+        if type(effect) is not RunAgent or not admission.watches(effect):
+            return True
+        if effect.id in self._inherited:
+            standing = self._driver.engine.launches.standing(effect.id, same_boot=self._is_of_this_boot(effect))
+            if standing is not Standing.NEW:
+                admission.adopt(effect)
+                return True
+        return admission.admits(effect)
+
+    def _is_of_this_boot(self, effect: Effect) -> bool:
+        return self._driver.state.doing.boot_of(effect.unit) in (None, self._driver.engine.boot)
+
     def _begin(self, effect: Effect, *, halt: bool) -> None:
         inherited = effect.id in self._inherited
         self._inherited.discard(effect.id)
-        same_boot = self._driver.state.doing.boot_of(effect.unit) in (None, self._driver.engine.boot)
+        same_boot = self._is_of_this_boot(effect)
         work = begin(self._driver, effect, self._finisher(effect.id), inherited=inherited, same_boot=same_boot)
         self._hold(work, halt=halt)
 

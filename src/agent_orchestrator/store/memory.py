@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.errors import Conflict, RunExists
-from agent_orchestrator.store.port import Append, NewRun, Row, StoredRun, StoredUsage
+from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Row, StoredRun, StoredUsage, fits
 
 PRINTED_KEPT = 16
 
@@ -28,6 +28,8 @@ class MemoryStore:
         self._runs: dict[str, _Run] = {}
         self._inbox: dict[str, tuple[str, bytes, bool]] = {}
         self._usage: dict[tuple[str, int], StoredUsage] = {}
+        self._windows: dict[tuple[str, str], RateWindow] = {}
+        self._earmarks: dict[str, tuple[str, int, float, int]] = {}
         self._moved = False
 
     def create(self, run: NewRun, first: Append) -> None:
@@ -60,6 +62,12 @@ class MemoryStore:
                 run=part.run, unit=row.unit, effect=row.effect, agent=row.agent, at_us=part.at_us, usage=row.usage
             )
             self._usage.setdefault((row.effect, row.offset), entry)
+        for window in part.windows:
+            known = self._windows.get((window.account, window.name))
+            if known is None or known.seen_us <= window.seen_us:
+                self._windows[window.account, window.name] = window
+        for effect in part.over:
+            self._earmarks.pop(effect, None)
         for printed in part.printed:
             kept = run.printed.setdefault(printed.path, [])
             kept.append(printed.identity)
@@ -124,6 +132,34 @@ class MemoryStore:
         """The ledger of one run, or of all."""
         return [row for row in self._usage.values() if run is None or row.run == run]
 
+    def windows(self) -> list[RateWindow]:
+        """The rate limits that were hit."""
+        return [window for _, window in sorted(self._windows.items())]
+
+    def day(self, since_us: int, but_for: str = "") -> Day:
+        """What all runs consumed and set aside since a time."""
+        rows = [row.usage for row in self._usage.values() if row.at_us >= since_us]
+        marks = [mark[2:] for mark in self._earmarks.values() if mark[1] >= since_us and mark[0] != but_for]
+        return Day(
+            cost_usd=sum(usage.cost_usd or 0.0 for usage in rows),
+            tokens=sum(usage.tokens or 0 for usage in rows),
+            earmarked_usd=sum(cost_usd for cost_usd, _ in marks),
+            earmarked_tokens=sum(tokens for _, tokens in marks),
+        )
+
+    def earmark(
+        self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
+    ) -> bool:
+        """Sets something aside, if it fits."""
+        before = self._earmarks.pop(effect, None)
+        day = self.day(since_us)
+        if fits(day, amount, limit):
+            self._earmarks[effect] = (run, at_us, *amount)
+            return True
+        if before is not None:
+            self._earmarks[effect] = before
+        return False
+
     def rename(self, run: str, to: str) -> None:
         """Gives a run another id."""
         self._runs[to] = self._runs.pop(run)
@@ -134,6 +170,7 @@ class MemoryStore:
         self._runs.pop(run, None)
         self._inbox = {name: entry for name, entry in self._inbox.items() if entry[0] != run}
         self._usage = {key: row for key, row in self._usage.items() if row.run != run}
+        self._earmarks = {effect: mark for effect, mark in self._earmarks.items() if mark[0] != run}
 
     def reserve(self, *, release: bool) -> None:
         """Memory needs no reserve."""

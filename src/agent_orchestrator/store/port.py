@@ -28,6 +28,27 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = 0
 
 
+class RateWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit on how often an account may ask its model, hit by somebody: closed until it resets."""
+
+    account: str
+    name: str
+    """As the agent calls it: 5-hour, weekly, …; "unknown" where it does not say."""
+    resets_us: int
+    seen_us: int
+    strikes: int = 1
+    """Refusals without a reset time, in a row."""
+
+
+class Day(msgspec.Struct, frozen=True, kw_only=True):
+    """What all runs consumed since a time, and what is set aside for launches at work."""
+
+    cost_usd: float = 0.0
+    tokens: int = 0
+    earmarked_usd: float = 0.0
+    earmarked_tokens: int = 0
+
+
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run before its first event."""
 
@@ -50,6 +71,9 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     summary: Summary | None = None
     taken: tuple[str, ...] = ()
     usage: tuple[UsageRow, ...] = ()
+    windows: tuple[RateWindow, ...] = ()
+    over: tuple[str, ...] = ()
+    """Launches whose earmarks are given back."""
     printed: tuple[Printed, ...] = ()
 
 
@@ -73,6 +97,12 @@ class StoredUsage(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     at_us: int
     usage: Usage
+
+
+def fits(day: Day, amount: tuple[float, int], limit: tuple[float, int]) -> bool:
+    """Whether an amount in dollars and tokens, beside what the day has seen, stays within a limit; sums are not exact."""
+    usd, tokens = day.cost_usd + day.earmarked_usd + amount[0], day.tokens + day.earmarked_tokens + amount[1]
+    return usd <= limit[0] + 1e-9 and tokens <= limit[1]
 
 
 Row = tuple[int, int, bytes]
@@ -117,6 +147,20 @@ class Store(Protocol):
 
     def usage(self, run: str | None = None) -> list[StoredUsage]:
         """The ledger of one run, or of all."""
+
+    def windows(self) -> list[RateWindow]:
+        """The rate limits that were hit, newest reset of each; those that are over included."""
+
+    def day(self, since_us: int, but_for: str = "") -> Day:
+        """What all runs consumed since a time, and what they set aside, one run's left out if asked."""
+
+    def earmark(
+        self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
+    ) -> bool:
+        """Sets dollars and tokens of the day aside for a launch, if with all others they stay within the limit.
+
+        In one transaction: two processes cannot both take what only one can have. False changes nothing.
+        """
 
     def rename(self, run: str, to: str) -> None:
         """Gives a run another id, so that its own can be used again."""

@@ -13,6 +13,7 @@ import os
 import select
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -24,7 +25,7 @@ from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists, StoreNewer, StoreVanished, Unavailable
 from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.filesystem import refuse_network_filesystem
-from agent_orchestrator.store.port import Append, NewRun, Row, StoredRun, StoredUsage
+from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Row, StoredRun, StoredUsage, fits
 from agent_orchestrator.store.queries import migrations, queries
 
 BUSY_TIMEOUT_MS = 10_000
@@ -192,6 +193,10 @@ class SqliteStore:
                 sql["insert_usage"],
                 (row.effect, row.offset, key, row.unit, row.agent, part.at_us, _encode(row.usage)),
             )
+        for window in part.windows:
+            execute(sql["upsert_window"], (window.account, window.name, window.resets_us, window.seen_us, window.strikes))
+        for effect in part.over:
+            execute(sql["delete_earmark"], (effect,))
         for printed in part.printed:
             execute(sql["insert_printed"], (key, printed.path, _encode(printed.identity)))
             execute(sql["forget_printed"], (key, printed.path, PRINTED_KEPT))
@@ -307,6 +312,33 @@ class SqliteStore:
             for name, unit, effect, agent, at_us, body in self._fetch("select_usage", run)
         ]
 
+    def windows(self) -> list[RateWindow]:
+        """The rate limits that were hit."""
+        return [
+            RateWindow(account=account, name=name, resets_us=resets_us, seen_us=seen_us, strikes=strikes)  # type: ignore[arg-type]
+            for account, name, resets_us, seen_us, strikes in self._fetch("select_windows")
+        ]
+
+    def day(self, since_us: int, but_for: str = "") -> Day:
+        """What all runs consumed and set aside since a time."""
+        with translated(self.path):
+            return self._day(since_us, self._key(but_for) or 0, "")
+
+    def _day(self, since_us: int, run: int, effect: str) -> Day:
+        spent: Any = self._db.execute(self._sql["select_spent_since"], (since_us,)).fetchall()[0]
+        marked: Any = self._db.execute(self._sql["select_earmarked"], (since_us, run, effect)).fetchall()[0]
+        return Day(cost_usd=spent[0], tokens=spent[1], earmarked_usd=marked[0], earmarked_tokens=marked[1])
+
+    def earmark(
+        self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
+    ) -> bool:
+        """Sets something aside, if it fits."""
+        with translated(self.path), self._writing():
+            if not fits(self._day(since_us, 0, effect), amount, limit):
+                return False
+            self._db.execute(self._sql["upsert_earmark"], (effect, self._key(run), at_us, *amount))
+            return True
+
     def rename(self, run: str, to: str) -> None:
         """Gives a run another id."""
         with translated(self.path), self._writing():
@@ -316,7 +348,7 @@ class SqliteStore:
     def delete(self, run: str) -> None:
         """Forgets a run and everything of it."""
         with translated(self.path), self._writing():
-            for name in ("delete_events", "delete_inbox", "delete_usage", "delete_printed", "delete_run"):
+            for name in ("delete_events", "delete_inbox", "delete_usage", "delete_earmarks", "delete_printed", "delete_run"):
                 self._db.execute(self._sql[name], (self._key(run),))
         self._forget(run)
 

@@ -14,7 +14,7 @@ from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists
-from agent_orchestrator.store.port import Append, NewRun, Store, UsageRow
+from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Store, UsageRow
 
 
 def check_store(make: Callable[[], Store]) -> None:
@@ -26,6 +26,8 @@ def check_store(make: Callable[[], Store]) -> None:
         _a_conflict_answers_its_own_run_only,
         _directives_count_once_and_are_taken_with_the_append,
         _usage_counts_once,
+        _a_rate_limit_is_kept_by_account_and_window,
+        _a_day_is_shared_by_all_runs,
         _identities_are_kept_newest_last,
         _a_renamed_run_keeps_everything,
         _a_deleted_run_leaves_nothing,
@@ -117,6 +119,41 @@ def _usage_counts_once(store: Store) -> None:
     assert [line.usage for line in store.usage("one")] == [row.usage]
     assert [line.run for line in store.usage()] == ["one"]
     assert store.usage("two") == []
+
+
+def _a_rate_limit_is_kept_by_account_and_window(store: Store) -> None:
+    store.create(*new_run("one"))
+    first = RateWindow(account="claude", name="5-hour", resets_us=900, seen_us=5)
+    weekly = RateWindow(account="claude", name="weekly", resets_us=9000, seen_us=6)
+    assert _append(store, "one", 1, windows=(first, weekly)) is None
+    later = RateWindow(account="claude", name="5-hour", resets_us=1800, seen_us=7, strikes=2)
+    assert _append(store, "one", 2, None, windows=(later,)) is None
+    assert _append(store, "one", 2, None, windows=(first,)) is None
+    assert store.windows() == [later, weekly], "what was seen last is in force, by window"
+    store.delete("one")
+    assert len(store.windows()) == 2, "a limit is the account's, not the run's"
+
+
+def _a_day_is_shared_by_all_runs(store: Store) -> None:
+    for run in ("one", "two"):
+        store.create(*new_run(run))
+    used = Usage(input_tokens=30, output_tokens=10, cost_usd=0.5)
+    row = UsageRow(effect="one/a/i0.a1.l1.agent", unit="a", agent="x", usage=used)
+    assert _append(store, "one", 1, usage=(row,)) is None
+    limit = (1.0, 100)
+    assert store.earmark("one", "one/b", (0.3, 20), limit, 1, 5)
+    assert not store.earmark("two", "two/a", (0.3, 20), limit, 1, 5), "two runs cannot both have what is left"
+    assert not store.earmark("two", "two/a", (0.1, 50), limit, 1, 5), "of tokens neither"
+    assert store.earmark("one", "one/b", (0.4, 20), limit, 1, 6), "an earmark does not stand in its own way"
+    assert not store.earmark("one", "one/b", (0.6, 20), limit, 1, 6)
+    assert store.day(1) == Day(cost_usd=0.5, tokens=40, earmarked_usd=0.4, earmarked_tokens=20)
+    assert store.day(1, but_for="one") == Day(cost_usd=0.5, tokens=40), "a run knows what it set aside itself"
+    assert store.day(2) == Day(earmarked_usd=0.4, earmarked_tokens=20), "what came before does not count"
+    assert _append(store, "one", 2, over=("one/b",)) is None
+    assert store.day(1).earmarked_usd == 0
+    assert store.earmark("two", "two/a", (0.3, 20), limit, 1, 7)
+    store.delete("two")
+    assert store.day(1).earmarked_tokens == 0, "a forgotten run sets nothing aside"
 
 
 def _identities_are_kept_newest_last(store: Store) -> None:

@@ -29,6 +29,8 @@ class Part(msgspec.Struct, frozen=True):
     exit_code: int = 0
     report: dict[str, object] | None = None
     ignores_term_s: float = 0.0
+    says: tuple[tuple[float, str], ...] = ()
+    """Lines that it writes, each so many seconds after its start, in order."""
 
 
 class Process(msgspec.Struct):
@@ -43,6 +45,7 @@ class Process(msgspec.Struct):
     exit_code: int | None = None
     ended_us: int = 0
     ends_s: float = 0.0
+    said: int = 0
 
 
 class Machine:
@@ -80,8 +83,20 @@ class Machine:
         """Programs whose time has come end, whoever watches."""
         now_s = self.clock.monotonic_s()
         for process in self.processes.values():
+            if process.alive and process.part.says:
+                self._say(process, min(now_s, process.ends_s))
             if process.alive and process.ends_s <= now_s:
                 self.end(process, process.part.exit_code)
+
+    def _say(self, process: Process, now_s: float) -> None:
+        """Writes the lines that are due."""
+        due = [line for at_s, line in process.part.says[process.said :] if process.started_s + at_s <= now_s]
+        if due:
+            process.said += len(due)
+            directory = self.directory(process.effect)
+            directory.mkdir(parents=True, exist_ok=True)
+            with (directory / "out").open("a", encoding="utf-8") as out:
+                out.writelines(f"{line}\n" for line in due)
 
     def end(self, process: Process, exit_code: int) -> None:
         """A program ends and leaves its report."""
@@ -105,9 +120,14 @@ class Machine:
         return self.folder / launch_folder(effect)
 
     def next_end_s(self) -> float | None:
-        """Seconds until the next program ends."""
+        """Seconds until the next program ends, or writes something."""
         ends = [process.ends_s for process in self.processes.values() if process.alive]
-        return min(ends) - self.clock.monotonic_s() if ends else None
+        lines = [
+            process.started_s + process.part.says[process.said][0]
+            for process in self.processes.values()
+            if process.alive and process.said < len(process.part.says)
+        ]
+        return min(ends + lines) - self.clock.monotonic_s() if ends else None
 
 
 class SimulatedLaunches:
@@ -154,9 +174,15 @@ class SimulatedLaunches:
         """Looks from time to time, as a poll would."""
         loop = asyncio.get_running_loop()
         machine = self._machine
+        seen = 0
 
         def look() -> None:
+            nonlocal seen
             process = machine.processes.get(effect)
+            if process is not None and process.alive and limits.grew is not None and process.said > seen:
+                seen = process.said
+                if (why := limits.grew()) is not None:
+                    self.stop(effect, why)
             if process is not None and process.alive:
                 ran_s = machine.clock.monotonic_s() - process.started_s
                 if limits.timeout_s is not None and ran_s >= limits.timeout_s:
@@ -176,7 +202,7 @@ class SimulatedLaunches:
         self._causes[effect] = cause
         if process.part.ignores_term_s:
             until_s = self._machine.clock.monotonic_s() + process.part.ignores_term_s
-            process.part = Part(process.part.takes_s, 137)
+            process.part = Part(process.part.takes_s, 137, says=process.part.says)
             process.ends_s = min(process.ends_s, until_s)
         else:
             self._machine.end(process, 143)

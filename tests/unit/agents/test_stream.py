@@ -80,7 +80,7 @@ def test_usage_adds_up_and_a_total_replaces_it() -> None:
     seen = Transcript()
     seen.add(Consumed(usage=Usage(input_tokens=1, cost_usd=0.5)))
     seen.add(Consumed(usage=Usage(input_tokens=2, output_tokens=3)))
-    assert seen.usage == Usage(input_tokens=3, output_tokens=3, cost_usd=0.5)
+    assert seen.usage == Usage(input_tokens=3, output_tokens=3, cost_usd=0.5, calls=2)
     seen.add(Consumed(usage=Usage(input_tokens=9), total=True))
     assert seen.usage == Usage(input_tokens=9)
     assert sum_usage(Usage(), Usage()) == Usage()

@@ -34,12 +34,22 @@ def test_when_the_first_call_is_known_the_others_may_start() -> None:
 
 def test_a_launch_that_finds_no_room_for_another_call_is_told_which_limit_it_is() -> None:
     purse, run, step = Purse(), run_of(1.0), Scope("step", "step:a", Amounts(cost_usd=0.2))
-    purse.learn("m", Call(0.1))
+    purse.learn("m", Call(0.12))
     assert purse.claim("a", (run, step), purse.next_call("m")) is None
-    short = purse.use("a", Call(0.1), purse.next_call("m"))
+    short = purse.use("a", Call(0.12), purse.next_call("m"))
     assert short is not None
-    assert str(short) == "$0.10 of the step's budget of $0.20 is spent, and another call may take $0.15"
-    assert purse.claims["a"].cost_usd == pytest.approx(0.1), "only what it used stays set aside"
+    assert str(short) == "$0.12 of the step's budget of $0.20 is spent, and another call may take $0.18"
+    assert purse.claims["a"].cost_usd == pytest.approx(0.12), "only what it used stays set aside"
+
+
+def test_who_is_alone_may_make_a_call_as_large_as_those_before_though_larger_ones_would_not_fit() -> None:
+    purse, run = Purse(), run_of(1.0)
+    purse.settle("a", ["run"], Call(0.6))
+    purse.learn("m", Call(0.3))
+    assert purse.claim("b", (run,), purse.next_call("m")) is None
+    assert purse.claims["b"].cost_usd == pytest.approx(0.4), "and has all there is for it"
+    purse.settle("b", ["run"], Call(0.3))
+    assert purse.claim("c", (run,), purse.next_call("m")) is not None
 
 
 def test_tokens_are_counted_like_money() -> None:

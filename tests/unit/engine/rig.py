@@ -12,7 +12,7 @@ import msgspec
 from agent_orchestrator.core.effects import AgentChoice, Effect, RunAgent
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.ids import effect_id
-from agent_orchestrator.core.inputs import Input
+from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
@@ -118,7 +118,7 @@ class Rig:
         run: StoredRun,
         during: During | None = None,
         *,
-        inputs: Sequence[Input] = (),
+        inputs: Sequence[Given] = (),
         stays: Callable[[Driver], bool] = lambda driver: True,
     ) -> Summary:
         """One engine drives the run in no time."""
@@ -140,7 +140,7 @@ class Rig:
         self,
         runs: Sequence[StoredRun],
         during: During | None,
-        inputs: Sequence[Input] = (),
+        inputs: Sequence[Given] = (),
         stays: Callable[[Driver], bool] = lambda driver: True,
     ) -> list[Summary | BaseException]:
         engine = Engine(self.world(), self.notes)

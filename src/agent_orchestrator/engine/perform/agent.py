@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Agent, Announcing, Ending
+from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered, Reading
 from agent_orchestrator.agents.judging import tail_of
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import AgentEnded, Outcome
+from agent_orchestrator.core.limits import METER_LOOK_S
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.perform.launched import Launched
 from agent_orchestrator.engine.perform.metering import metered
@@ -42,6 +45,7 @@ class AgentWork(Launched):
         self._announcing = cast(Announcing, agent) if hasattr(agent, "finished") else None
         self._task = make_task(driver, effect, self.directory)
         self._cumulative = False
+        self._meter: Callable[[], Reading] | None = None
 
     def order(self) -> Order:
         """Writes prompt and feedback and asks the adapter how to start."""
@@ -66,7 +70,24 @@ class AgentWork(Launched):
             grace_s=self.engine.stop_grace_s,
             finished=self._announcing.finished(self._task, self.directory / "out") if self._announcing is not None else None,
             result_grace_s=self.engine.result_grace_s,
+            grew=self._look if isinstance(self._agent, Metered) else None,
+            look_s=METER_LOOK_S if self.driver.admission.meters(self.effect) else math.inf,
         )
+
+    def _look(self) -> Failure | None:
+        """What it has consumed by now, where that is limited: limits may be set while it works."""
+        admission = self.driver.admission
+        if not admission.meters(self.effect) or not isinstance(self._agent, Metered):
+            return None
+        if self._meter is None:
+            self._meter = self._agent.meter(self._task, self.directory / "out")
+        reading = self._meter()
+        return admission.metered(self.effect, reading) if reading.calls else None
+
+    def stop_for(self, failure: Failure) -> None:
+        """Stops the program for a reason of the engine's own; nothing, when it has not started or is being stopped."""
+        if self._watching and not self._unwanted:
+            self.engine.launches.stop(self.effect.id, failure)
 
     def read_when_judging(self, ending: Ending) -> tuple[Path, ...]:
         """The report is read too, and may be as large as an agent likes."""

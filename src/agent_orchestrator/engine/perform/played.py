@@ -97,6 +97,11 @@ class PlayedWork:
             self.driver.engine.publisher.copy_later(self.driver, self.effect.report_copy, content)
         self._finished(outcome)
 
+    def stop_for(self, failure: Failure) -> None:
+        """Ends the part at once, for a reason of the engine's own."""
+        self.abandon()
+        self._timer = self.driver.engine.loop.call_soon(self._end_with, failure)
+
     def stop(self) -> None:
         """Ends the part at once."""
         self.abandon()

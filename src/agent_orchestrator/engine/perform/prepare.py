@@ -29,6 +29,7 @@ def make_task(driver: Driver, effect: RunAgent, launch_dir: Path) -> Task:
         workdir=driver.tree(effect.tree),
         launch_dir=launch_dir,
         inherited_env=_child_env(driver, effect),
+        budget_usd=driver.admission.told_usd(effect),
     )
 
 

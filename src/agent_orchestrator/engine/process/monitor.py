@@ -111,6 +111,9 @@ class Monitor:
         if grown > 0:
             watched.grew_s = now_s
             watched.finished = watched.finished or (limits.finished is not None and limits.finished())
+            if limits.grew is not None and (why := limits.grew()) is not None:
+                self.stop(watched.effect, why)
+                return
         wait_s = min(_left_s(watched, now_s), 0.0 if size > limits.output_limit_bytes else math.inf)
         if wait_s <= 0 and _hangs(watched, now_s):
             # Marked first: should we die now, whoever collects it must not take our signal for its failure.
@@ -122,9 +125,9 @@ class Monitor:
             return
         if grown > 0:  # at this rate, look again when a quarter of what is left is written
             left_s = (limits.output_limit_bytes - size) / grown * watched.interval_s
-            watched.interval_s = max(LOOK_MIN_S, min(left_s / 4, watched.interval_s * 2, LOOK_MAX_S))
+            watched.interval_s = max(LOOK_MIN_S, min(left_s / 4, watched.interval_s * 2, LOOK_MAX_S, limits.look_s))
         else:
-            watched.interval_s = min(watched.interval_s * 2, max(LOOK_MAX_S, len(self._watched) / LOOKS_PER_S))
+            watched.interval_s = min(watched.interval_s * 2, max(LOOK_MAX_S, len(self._watched) / LOOKS_PER_S), limits.look_s)
         longest_s = watched.interval_s if watched.shim.pidfd is not None else min(watched.interval_s, POLL_MAX_S)
         self._agenda.set(watched, min(wait_s, longest_s))
 

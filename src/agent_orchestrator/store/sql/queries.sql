@@ -23,6 +23,36 @@ UPDATE inbox SET taken_us = ?2 WHERE id = ?1;
 -- name: insert_usage
 INSERT OR IGNORE INTO usage (effect, "offset", run, unit, agent, at_us, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
 
+-- name: upsert_window
+INSERT INTO rate_windows (account, name, resets_us, seen_us, strikes) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (account, name) DO UPDATE SET resets_us = ?3, seen_us = ?4, strikes = ?5 WHERE seen_us <= ?4;
+
+-- name: select_windows
+SELECT account, name, resets_us, seen_us, strikes FROM rate_windows ORDER BY account, name;
+
+-- name: upsert_earmark
+INSERT INTO earmarks (effect, run, at_us, cost_usd, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (effect) DO UPDATE SET at_us = ?3, cost_usd = ?4, tokens = ?5;
+
+-- name: delete_earmark
+DELETE FROM earmarks WHERE effect = ?1;
+
+-- name: delete_earmarks
+DELETE FROM earmarks WHERE run = ?1;
+
+-- name: select_earmarked
+SELECT coalesce(sum(cost_usd), 0.0), coalesce(sum(tokens), 0) FROM earmarks
+WHERE at_us >= ?1 AND run <> ?2 AND effect <> ?3;
+
+-- The ledger's lines are JSON; a blob would be taken for SQLite's own binary form of it.
+-- name: select_spent_since
+SELECT coalesce(sum(line ->> 'cost_usd'), 0.0),
+    coalesce(sum(
+        coalesce(line ->> 'input_tokens', 0) + coalesce(line ->> 'output_tokens', 0)
+        + coalesce(line ->> 'cache_read_tokens', 0) + coalesce(line ->> 'cache_write_tokens', 0)
+    ), 0)
+FROM (SELECT CAST(body AS TEXT) AS line FROM usage WHERE at_us >= ?1);
+
 -- name: insert_printed
 INSERT INTO printed (run, path, body) VALUES (?1, ?2, ?3);
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.units import US, say_count, say_duration
@@ -39,7 +40,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool = False
     as_json: bool = False
     no_wait: bool = False
-    """Leave when only people can move the run."""
+    """Leave when only people can move the run, or the end of a rate limit."""
     rest: bool = False
     """Leave as soon as nothing runs."""
     on_wait: str | None = None
@@ -56,7 +57,7 @@ def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: 
 
     def stays(driver: Driver) -> bool:
         nonlocal gave_up
-        gave_up = manner.rest or (manner.no_wait and driver.waits_only_for_people())
+        gave_up = manner.rest or (manner.no_wait and (driver.waits_only_for_people() or driver.is_parked()))
         return not gave_up
 
     try:
@@ -103,6 +104,10 @@ def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool)
         done = say_count(summary.done, "iteration") if noun == "loop" else count
         why = f", {plain(summary.detail)}" if summary.detail and noun == "loop" else ""
         return [f"{name} completed: {done} in {say_duration(took_s)}{why}", f"state: {state_file(run)}"]
+    if summary.status == "paused" and summary.stop is StopReason.BUDGET_EXHAUSTED:
+        return [f"{name} is paused ({count}){detail}"]
+    if summary.status == "waiting" and summary.stop is StopReason.RATE_LIMITED:
+        return [f"{name} waits ({count}){detail}. Go on with: {orc} resume {run.id}"]
     if summary.status == "paused":
         return [f"{name} is paused ({count}){detail}. Go on with: {orc} resume {run.id}"]
     if summary.status == "waiting":
