@@ -1,7 +1,7 @@
 """What is spent and what is set aside under the limits of one run. Pure arithmetic; the engine acts on it.
 
-A claim is made before an agent starts and follows what it uses, always one call ahead, so that agents side by side
-cannot overspend together.
+A claim is made before an agent starts and follows what it uses, always two calls ahead (the one that may be under way
+by the time the last is seen, and the next), so that agents side by side cannot overspend together.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ WARN_PERCENT = (75, 90)
 """Shares of a limit at which a person is warned."""
 
 CALL_GROWTH = 1.5
-"""The next call to a model may cost this much more than the largest so far: contexts grow. Four agents side by side
-then pass their limit by one call at most, as long as no call is more than twice as large as those before it."""
+"""The next call to a model may cost this much more than the largest so far: contexts grow."""
+
+CALLS_AHEAD = 2
+"""How many calls are set aside for an agent that is seen only after each: when one is over, the next is under way.
+With both numbers, four agents side by side pass their limit by one call at most, those broken off included, as long
+as no call is more than 1.4 times as large as all before it."""
 
 KINDS = ("cost_usd", "tokens")
 
@@ -123,16 +127,16 @@ class Purse:
                 left = min(left, limit - getattr(self.spent(scope.key), kind) - getattr(self.claimed(scope.key), kind))
         return left
 
-    def claim(self, effect: str, scopes: tuple[Scope, ...], need: Call) -> Shortage | None:
-        """Sets aside what a launch's first call may take; all there is, while nobody knows what that is."""
+    def claim(self, effect: str, scopes: tuple[Scope, ...], need: Call, ahead: int = 1) -> Shortage | None:
+        """Sets aside what a launch's first calls may take; all there is, while nobody knows what that is."""
         taken = {"cost_usd": 0.0, "tokens": 0.0}
         for kind in KINDS:
             room, wanted = self.room(scopes, kind), getattr(need, kind)
             if room == math.inf:
                 continue
-            if room <= _SLACK or (wanted is not None and not self._fits(scopes, kind, wanted, room)):
+            if room <= _SLACK or (wanted is not None and not self._fits(scopes, kind, wanted, ahead, room)):
                 return self._shortage(scopes, kind, wanted)
-            taken[kind] = room if wanted is None else min(wanted, room)
+            taken[kind] = room if wanted is None else min(ahead * wanted, room)
         self.claims[effect] = Claim(scopes)
         self._set(effect, taken["cost_usd"], int(taken["tokens"]))
         return None
@@ -143,7 +147,7 @@ class Purse:
         self._set(effect, need.cost_usd or 0.0, need.tokens or 0)
 
     def use(self, effect: str, used: Call, need: Call) -> Shortage | None:
-        """A launch at work has used so much: its claim becomes that and one call more, if there is room for it."""
+        """A launch at work has used so much: its claim becomes that and the calls ahead, if there is room for them."""
         claim = self.claims[effect]
         before = Call(claim.cost_usd, claim.tokens)
         self._set(effect, 0.0, 0)
@@ -156,8 +160,8 @@ class Purse:
                 continue
             room = self.room(claim.scopes, kind) - have
             wanted[kind] = have
-            if self._fits(claim.scopes, kind, more, room):
-                wanted[kind] += min(more, room)
+            if self._fits(claim.scopes, kind, more, CALLS_AHEAD, room):
+                wanted[kind] += min(CALLS_AHEAD * more, room)
             else:
                 short = short or self._shortage(claim.scopes, kind, more, have)
         self._set(effect, wanted["cost_usd"], int(wanted["tokens"]))
@@ -183,10 +187,15 @@ class Purse:
             claimed.tokens += tokens - claim.tokens
         claim.cost_usd, claim.tokens = cost_usd, tokens
 
-    def _fits(self, scopes: tuple[Scope, ...], kind: str, need: float, room: float) -> bool:
-        """Whether there is room for a call; for one as large as those before, where nobody else has anything set aside."""
+    def _fits(self, scopes: tuple[Scope, ...], kind: str, need: float, ahead: int, room: float) -> bool:
+        """Whether there is room for the calls ahead.
+
+        Whoever is alone may pass the limit by a call, and has to leave less unused: room for one call is enough where the
+        next is under way when it is seen, and for one as large as those before where nothing follows unseen.
+        """
         alone = not any(getattr(self.claimed(scope.key), kind) > _SLACK for scope in scopes)
-        return (need / CALL_GROWTH if alone else need) <= room + _SLACK
+        least = ahead * need if not alone else need if ahead > 1 else need / CALL_GROWTH
+        return least <= room + _SLACK
 
     def _shortage(self, scopes: tuple[Scope, ...], kind: str, need: float | None, used: float = 0) -> Shortage:
         limited = [scope for scope in scopes if getattr(scope.limit, kind) is not None]

@@ -10,13 +10,13 @@ import math
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents import find_agent
-from agent_orchestrator.agents.adapter import Reading
+from agent_orchestrator.agents.adapter import Metered, Reading
 from agent_orchestrator.core.budget import Amounts, Limits, say_amount
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import BudgetWarned
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, Usage
-from agent_orchestrator.core.purse import KINDS, Call, Purse, Scope, Shortage, past_percent
+from agent_orchestrator.core.purse import CALLS_AHEAD, KINDS, Call, Purse, Scope, Shortage, past_percent
 from agent_orchestrator.core.units import US
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class Allowance:
             return None
         purse, scopes = self._ready(), self._scopes(effect)
         self._see_day()
-        short = purse.claim(effect.id, scopes, self._need(effect, purse, scopes))
+        ahead = CALLS_AHEAD if self._speaks(effect) else 1
+        short = purse.claim(effect.id, scopes, self._need(effect, purse, scopes), ahead)
         return short if short is not None else self._earmark(effect)
 
     def adopt(self, effect: RunAgent) -> None:
@@ -103,6 +104,10 @@ class Allowance:
             left = min(left, attempt - purse.spent(attempt_key(effect.id)).cost_usd)
         left = min(left, self._shares.get(effect.id, math.inf))
         return None if left == math.inf else max(left, SHARE_MIN_USD)
+
+    def _speaks(self, effect: RunAgent) -> bool:
+        """Whether it says what each call took while it works, as far as it is known before it starts."""
+        return isinstance(find_agent(effect.agent.performer), Metered) and effect.id not in self._shares
 
     def _need(self, effect: RunAgent, purse: Purse, scopes: tuple[Scope, ...]) -> Call:
         need, room = self._next_call(effect), purse.room(scopes, "cost_usd")
