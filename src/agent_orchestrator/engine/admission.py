@@ -178,6 +178,10 @@ class Admission:
         """Whether it has to be known what a launch at work uses."""
         return self._allowance.limits(effect)
 
+    def is_claimed(self, effect: str) -> bool:
+        """Whether anything is set aside for a launch."""
+        return self._allowance.is_claimed(effect)
+
     def settle(self, outcome: AgentEnded) -> None:
         """The end of a launch is durable."""
         self._allowance.settle(outcome, self._driver.slots.agent_effect(outcome.effect))

@@ -18,6 +18,7 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, Usage
 from agent_orchestrator.core.purse import CALLS_AHEAD, KINDS, Call, Purse, Scope, Shortage, past_percent
 from agent_orchestrator.core.units import US
+from agent_orchestrator.errors import DiskFull, StoreLocked
 
 if TYPE_CHECKING:
     from agent_orchestrator.core.doing import Doing
@@ -55,6 +56,10 @@ class Allowance:
         """Whether nothing is set aside: then nothing can come free."""
         return self._purse is None or not self._purse.claims
 
+    def is_claimed(self, effect: str) -> bool:
+        """Whether anything is set aside for a launch."""
+        return self._purse is not None and effect in self._purse.claims
+
     def limits(self, effect: RunAgent) -> bool:
         """Whether anything this agent consumes is limited; asked before every start."""
         limits = self._doing.limits
@@ -89,8 +94,9 @@ class Allowance:
     def give_back(self, effect: str) -> None:
         """It does not start after all."""
         self._shares.pop(effect, None)
-        if self._purse is not None:
+        if self._purse is not None and effect in self._purse.claims:
             self._purse.release(effect)
+            self._mark(effect, (0.0, 0), (math.inf, NO_LIMIT_TOKENS), unwritten=True)
 
     def told_usd(self, effect: RunAgent) -> float | None:
         """What an agent that can bound itself is told it may spend; None where money is not limited."""
@@ -194,25 +200,28 @@ class Allowance:
             spent.cost_usd, spent.tokens = day.cost_usd + day.earmarked_usd, day.tokens + day.earmarked_tokens
 
     def _earmark(self, effect: RunAgent) -> Shortage | None:
-        """Sets the claim aside for all processes to see; another one may have been quicker."""
+        """Sets the claim aside for all processes to see; another one may have been quicker to take the rest of the day."""
         limit = self._doing.limits.day
-        if not limit.any:
-            return None
         claim = self._ready().claims[effect.id]
         most = (
             limit.cost_usd if limit.cost_usd is not None else math.inf,
             limit.tokens if limit.tokens is not None else NO_LIMIT_TOKENS,
         )
-        now_us = self._engine.clock.now_us()
-        if self._engine.store.earmark(
-            self._driver.run.id, effect.id, (claim.cost_usd, claim.tokens), most, self._today_us(), now_us
-        ):
+        if self._mark(effect.id, (claim.cost_usd, claim.tokens), most, unwritten=not limit.any):
             return None
         day = self._engine.store.day(self._today_us(), but_for=self._driver.run.id)
         kind = "cost_usd" if limit.cost_usd is not None else "tokens"
         spent = day.cost_usd if kind == "cost_usd" else day.tokens
         claimed = day.earmarked_usd if kind == "cost_usd" else day.earmarked_tokens
         return Shortage(scope=Scope("day", "day", limit), kind=kind, spent=spent, claimed=claimed)
+
+    def _mark(self, effect: str, amount: tuple[float, int], most: tuple[float, int], *, unwritten: bool) -> bool:
+        """Whether it fits; `unwritten` is the answer when the store cannot be written now."""
+        store, now_us = self._engine.store, self._engine.clock.now_us()
+        try:
+            return store.earmark(self._driver.run.id, effect, amount, most, self._today_us(), now_us)
+        except (DiskFull, StoreLocked):
+            return unwritten
 
     def _today_us(self) -> int:
         now_us = self._engine.clock.now_us()

@@ -235,7 +235,7 @@ class Driver:
             taken=tuple([what.id for what in taken if isinstance(what, DIRECTIVES)]),
             usage=tuple([row for what in taken if (row := self._usage(what))]),
             windows=tuple([window for what in ended for window in self.admission.refusals(what)]),
-            over=tuple([what.effect for what in ended]) if self.state.doing.limits.day.any else (),
+            over=tuple([what.effect for what in ended if self.admission.is_claimed(what.effect)]) if ended else (),
         )
 
     def _news(self, now_us: int) -> Summary | None:

@@ -31,9 +31,10 @@ def account_of(choice: AgentChoice) -> str:
     return f"{name}:{key}" if key else name
 
 
-def jitter_us(effect: str) -> int:
-    """A part of RATE_JITTER_S, by the id: the same whenever it is asked."""
-    return int(RATE_JITTER_S * US * (zlib.crc32(effect.encode()) % 1000) / 1000)
+def jitter_us(effect: str, window: RateWindow) -> int:
+    """A part of RATE_JITTER_S, or of a tenth of a short wait, by the id: the same whenever it is asked."""
+    most_us = min(RATE_JITTER_S * US, (window.resets_us - window.seen_us) / 10)
+    return int(most_us * (zlib.crc32(effect.encode()) % 1000) / 1000)
 
 
 class Rates:
@@ -64,7 +65,7 @@ class Rates:
         last = max(mine, key=lambda window: window.resets_us, default=None)
         if last is None:
             return None
-        until_us = last.resets_us + jitter_us(effect)
+        until_us = last.resets_us + jitter_us(effect, last)
         return (last, until_us) if self._clock.now_us() < until_us else None
 
     def refused(self, account: str, failure: Failure) -> RateWindow:

@@ -147,6 +147,11 @@ class MemoryStore:
             earmarked_tokens=sum(tokens for _, tokens in marks),
         )
 
+    def earmarked(self, run: str) -> tuple[float, int]:
+        """What is set aside for launches of one run."""
+        marks = [mark for mark in self._earmarks.values() if mark[0] == run]
+        return sum(mark[2] for mark in marks), sum(mark[3] for mark in marks)
+
     def earmark(
         self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:

@@ -154,6 +154,9 @@ class Store(Protocol):
     def day(self, since_us: int, but_for: str = "") -> Day:
         """What all runs consumed since a time, and what they set aside, one run's left out if asked."""
 
+    def earmarked(self, run: str) -> tuple[float, int]:
+        """Dollars and tokens that are set aside for launches of one run."""
+
     def earmark(
         self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:

@@ -329,6 +329,10 @@ class SqliteStore:
         marked: Any = self._db.execute(self._sql["select_earmarked"], (since_us, run, effect)).fetchall()[0]
         return Day(cost_usd=spent[0], tokens=spent[1], earmarked_usd=marked[0], earmarked_tokens=marked[1])
 
+    def earmarked(self, run: str) -> tuple[float, int]:
+        """What is set aside for launches of one run."""
+        return self._fetch("select_run_earmarked", self._key(run))[0]  # type: ignore[return-value]
+
     def earmark(
         self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:

@@ -148,6 +148,8 @@ def _a_day_is_shared_by_all_runs(store: Store) -> None:
     assert not store.earmark("one", "one/b", (0.6, 20), limit, 1, 6)
     assert store.day(1) == Day(cost_usd=0.5, tokens=40, earmarked_usd=0.4, earmarked_tokens=20)
     assert store.day(1, but_for="one") == Day(cost_usd=0.5, tokens=40), "a run knows what it set aside itself"
+    assert store.earmarked("one") == (0.4, 20)
+    assert store.earmarked("two") == (0.0, 0)
     assert store.day(2) == Day(earmarked_usd=0.4, earmarked_tokens=20), "what came before does not count"
     assert _append(store, "one", 2, over=("one/b",)) is None
     assert store.day(1).earmarked_usd == 0

@@ -8,11 +8,14 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.spending import spending, spending_lines
+from agent_orchestrator.core.budget import say_parked
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, Wait
 from agent_orchestrator.core.units import US, from_iso, say_duration
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.facts import state_file
+from agent_orchestrator.surfaces.cli.phrase import clock_time
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
 
 STEPS_SHOWN = 200
@@ -53,6 +56,9 @@ def step_time_s(step: Any, now_us: int) -> float | None:
 def waits_for(state: Any, unit: str) -> str:
     """What keeps the step, in a few words."""
     effect = state.doing.of(unit)
+    hold = state.doing.holds.get(unit)
+    if hold is not None:
+        return say_parked(hold, clock_time(hold.until_us)[:5]) if hold.until_us is not None else hold.reason
     if isinstance(effect, AskHuman):
         return "a person"
     if isinstance(effect, AwaitGates):
@@ -77,6 +83,7 @@ def steps_of(folded: Folded, now_us: int) -> list[dict[str, Any]]:
             "duration_s": step_time_s(step, now_us),
             "last_error": step.last_error,
             "waits_for": waits_for(state, unit) or None,
+            "held": msgspec.to_builtins(state.doing.holds[unit]) if unit in state.doing.holds else None,
         }
         for unit, step in state.steps.items()
     ]
@@ -90,6 +97,8 @@ def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, fol
     screen.line(f"run {screen.paint(run.id, 'bold')}  {plain(run.name)}  {status}  {summary.done}/{summary.total} steps")
     if summary.detail:
         screen.line(f"  {plain(summary.detail)}")
+    for line in spending_lines(spending(orchestrator, run, folded)):
+        screen.line(f"  {line}")
     if owner is not None:
         screen.line(f"  driven by {plain(owner)}")
     elif not summary.ended:
@@ -106,6 +115,7 @@ def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded
     for step in steps_of(folded, now_us)[:STEPS_SHOWN]:
         took = say_duration(step["duration_s"]) if step["duration_s"] is not None else ""
         why = step["last_error"] or (f"waits for {step['waits_for']}" if step["waits_for"] else "")
+        why = step["waits_for"] if step["held"] else why
         rows.append((step["id"], step["status"], step["attempts"], step["iteration_count"], took, why))
     screen.table(("STEP", "STATUS", "TRIES", "ITER", "TIME", "WHY"), rows, status=1)
     if len(folded.state.steps) > STEPS_SHOWN:

@@ -31,6 +31,7 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
     """
     import msgspec
 
+    from agent_orchestrator.api.spending import spending
     from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import document_of, print_header, print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
@@ -51,7 +52,8 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
             usage = [row for row in usage if row["unit"] == step]
             facts["step"] = step
         if as_json:
-            print_json({**facts, "state": document, "details": details, "usage": usage})
+            budget = spending(orchestrator, found, folded)
+            print_json({**facts, "state": document, "details": details, "usage": usage, "budget": budget})
             return 0
         screen = Screen(orchestrator.settings.environ)
         if step is None:

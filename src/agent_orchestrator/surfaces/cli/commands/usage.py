@@ -31,14 +31,17 @@ def command(run: str | None, by: str, repo: str | None, as_json: bool) -> int:
     Of one run, or of all runs of the repository. What an agent did not report is unknown, not zero: a sum with unknown
     parts says >= (in JSON: `unknown` counts the launches that are missing from it).
     """
+    from agent_orchestrator.api.spending import spending, spending_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
         found = orchestrator.find(run) if run is not None else None
         rows = orchestrator.store.usage(found.id if found else None) if found or orchestrator.runs() else []
         lines = {key: total(some) for key, some in sorted(grouped(rows, by).items())}
+        budget = spending(orchestrator, found, orchestrator.fold(found)) if found is not None else None
         if as_json:
-            print_json({"run_id": found.id if found else None, "by": by, "lines": lines, "total": total(rows)})
+            facts = {"run_id": found.id if found else None, "by": by, "lines": lines, "total": total(rows)}
+            print_json({**facts, "budget": budget} if budget is not None else facts)
             return 0
         screen = Screen(orchestrator.settings.environ)
         if not rows:
@@ -46,6 +49,8 @@ def command(run: str | None, by: str, repo: str | None, as_json: bool) -> int:
             return 0
         table = [(key, *told(line)) for key, line in lines.items()]
         screen.table((by, *HEADERS), [*table, ("all", *told(total(rows)))])
+        for line in spending_lines(budget) if budget is not None else ():
+            screen.line(line)
     return 0
 
 
