@@ -16,7 +16,7 @@ from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import BudgetWarned
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, Usage
-from agent_orchestrator.core.purse import CALLS_AHEAD, KINDS, Call, Purse, Scope, Shortage, past_percent
+from agent_orchestrator.core.purse import CALL_GROWTH, CALLS_AHEAD, KINDS, Call, Purse, Scope, Shortage, past_percent
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import DiskFull, StoreLocked
 
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 DAY_US = 86_400 * US
 NO_LIMIT_TOKENS = 2**62
+
+CUT = frozenset(
+    {
+        *(FailureKind.BUDGET, FailureKind.STOPPED, FailureKind.TIMEOUT, FailureKind.IDLE, FailureKind.OUTPUT_LIMIT),
+        *(FailureKind.LOST, FailureKind.AGENT_LIMIT),
+    }
+)
+"""Ends that may come in the middle of a call."""
 
 SHARE = 0.25
 """An agent that bounds itself and says its cost only at the end gets this share of what is left, and is then asked anew."""
@@ -155,11 +163,25 @@ class Allowance:
         claim = purse.claims.get(outcome.effect)
         used = Call(usage.cost_usd, usage.tokens) if usage is not None else Call()
         purse.settle(outcome.effect, _keys(outcome.effect), used)
+        if effect is not None and claim is not None and self._is_cut(outcome, effect):
+            # The call under way when it was stopped is paid for too, and nobody says how much it was.
+            largest = self._largest_call(effect)
+            for key in _keys(outcome.effect):
+                purse.spent(key).add(largest.cost_usd or 0.0, largest.tokens)
         if effect is not None and usage is not None and purse.next_call(_model(effect)) == Call():
             purse.learn(_model(effect), _mean_call(usage))  # It said nothing while it worked.
         if claim is not None:
             self._see_day()
             self._warn(claim.scopes, Call(0.0, 0))
+
+    def _is_cut(self, outcome: AgentEnded, effect: RunAgent) -> bool:
+        """Whether an agent that says what each call took was stopped in the middle of one."""
+        return outcome.failure is not None and outcome.failure.kind in CUT and self._speaks(effect)
+
+    def _largest_call(self, effect: RunAgent) -> Call:
+        need = self._next_call(effect)
+        cost_usd = None if need.cost_usd is None else need.cost_usd / CALL_GROWTH
+        return Call(cost_usd, None if need.tokens is None else math.ceil(need.tokens / CALL_GROWTH))
 
     def _attempt_over(self, effect: RunAgent, used: Call) -> Failure | None:
         limit, spent = self._attempt_limit(effect), self._ready().spent(attempt_key(effect.id))

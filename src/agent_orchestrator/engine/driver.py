@@ -242,7 +242,7 @@ class Driver:
         """The summary, when the list of runs should have it: a busy run's at most twice a second, unless an overview shows it."""
         state = self.state
         recent = now_us - self._summary_us < SUMMARY_EVERY_US and self._keeper is None
-        if recent and state.doing.active and state.lifecycle.phase is self._phase:
+        if recent and state.doing.at_work and state.lifecycle.phase is self._phase:
             return None
         self._phase, self._summary_us = state.lifecycle.phase, now_us
         summary, before = self.summary(), self._summary

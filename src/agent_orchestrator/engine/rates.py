@@ -81,6 +81,8 @@ class Rates:
             pause_s = min(RATE_BACKOFF_CAP_S, RATE_BACKOFF_BASE_S * 2.0 ** min(strikes - 1, DOUBLINGS_MAX))
             said_us = now_us + int(pause_s * US)
         resets_us = min(said_us, now_us + int(RATE_WINDOW_MAX_S * US))
+        if known is not None and known.resets_us == resets_us:
+            return known  # Several agents are told the same thing.
         window = RateWindow(account=account, name=name, resets_us=resets_us, seen_us=now_us, strikes=strikes)
         self._add(window)
         return window
