@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.control.budgets import abilities_of
 from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
