@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents import find_agent
-from agent_orchestrator.agents.adapter import Metered, Reading
+from agent_orchestrator.agents.adapter import Reading
 from agent_orchestrator.core.budget import Amounts, Limits, say_amount
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import BudgetWarned
@@ -96,8 +96,8 @@ class Allowance:
     def adopt(self, effect: RunAgent) -> None:
         """It is at work, or was, since before it could be asked for: whatever it uses counts."""
         if not is_free(effect):
-            purse = self._ready()
-            purse.adopt(effect.id, self._scopes(effect), self._next_call(effect))
+            self._ready().adopt(effect.id, self._scopes(effect), self._next_call(effect))
+            self._earmark(effect)
 
     def give_back(self, effect: str) -> None:
         """It does not start after all."""
@@ -121,7 +121,7 @@ class Allowance:
 
     def _speaks(self, effect: RunAgent) -> bool:
         """Whether it says what each call took while it works, as far as it is known before it starts."""
-        return isinstance(find_agent(effect.agent.performer), Metered) and effect.id not in self._shares
+        return hasattr(find_agent(effect.agent.performer), "meter") and effect.id not in self._shares
 
     def _need(self, effect: RunAgent, purse: Purse, scopes: tuple[Scope, ...]) -> Call:
         need, room = self._next_call(effect), purse.room(scopes, "cost_usd")

@@ -52,6 +52,8 @@ class Driver:
         self._leaving = False
         self._unfinished = False
         """Whether the last tick stopped advancing only because it had become long."""
+        self._is_new = True
+        """Until the first tick is durable: what an earlier process set aside is not ours."""
         self.durable = True
         """False while the state is ahead of the journal: then nobody may show it."""
         self._error: BaseException | None = None
@@ -191,7 +193,7 @@ class Driver:
                 self._facts[:0] = noted
                 await self._start_over(taken, error)
                 return False
-            self.durable = True
+            self.durable, self._is_new = True, False
             self._shortages = 0
             if worked:
                 state.doing.worked_us += now_us - self._folded.at_us
@@ -226,6 +228,7 @@ class Driver:
 
     def _part(self, events: list[Event], taken: list[Given], now_us: int) -> Append:
         ended = [what for what in taken if isinstance(what, AgentEnded)]
+        lifecycle = self.state.lifecycle
         return Append(
             run=self.run.id,
             expected_seq=self._folded.seq,
@@ -236,6 +239,7 @@ class Driver:
             usage=tuple([row for what in taken if (row := self._usage(what))]),
             windows=tuple([window for what in ended for window in self.admission.refusals(what)]),
             over=tuple([what.effect for what in ended if self.admission.is_claimed(what.effect)]) if ended else (),
+            unmarked=self.state.doing.limits.any and (lifecycle.ended or self._is_new),
         )
 
     def _news(self, now_us: int) -> Summary | None:
@@ -271,6 +275,7 @@ class Driver:
             except (DiskFull, StoreLocked) as again:
                 error = again
         self.durable = True
+        self.slots.inherit()
         self._inputs.extendleft(reversed(taken))
         self._summary = None
 

@@ -34,15 +34,20 @@ class Slots:
         self._works: dict[str, Work] = {}
         self._freed: dict[str, None] = {}
         self._halting = False
-        doing = driver.state.doing
-        self._inherited: set[str] = {effect.id for effect in doing if not doing.is_held(effect.id)}
-        """Effects wanted before this process began: an earlier one may have started them, but for those that were held."""
+        self._inherited: set[str] = set()
+        """Effects that another process may have started."""
+        self.inherit()
         self._first = True
         self._busy = 0
         self.leftovers = [
             effect for effect in driver.engine.launches.living(driver.run.id) if not driver.state.doing.wants(effect)
         ]
         """Launches alive that nobody wants: a crash came between the fact that dropped them and their end."""
+
+    def inherit(self) -> None:
+        """Whatever is wanted and not in flight here came from another process, which may have started all but what is held."""
+        doing = self._driver.state.doing
+        self._inherited = {effect.id for effect in doing if effect.unit not in self._works and not doing.is_held(effect.id)}
 
     def end_leftovers(self) -> None:
         """Stops what is left of earlier processes; each keeps its unit occupied until it is gone."""

@@ -68,6 +68,8 @@ class MemoryStore:
                 self._windows[window.account, window.name] = window
         for effect in part.over:
             self._earmarks.pop(effect, None)
+        if part.unmarked:
+            self._earmarks = {effect: mark for effect, mark in self._earmarks.items() if mark[0] != part.run}
         for printed in part.printed:
             kept = run.printed.setdefault(printed.path, [])
             kept.append(printed.identity)

@@ -74,6 +74,8 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     windows: tuple[RateWindow, ...] = ()
     over: tuple[str, ...] = ()
     """Launches whose earmarks are given back."""
+    unmarked: bool = False
+    """Whether all earmarks of the run are: nothing of it is at work, or it is about to be looked at anew."""
     printed: tuple[Printed, ...] = ()
 
 

@@ -197,6 +197,8 @@ class SqliteStore:
             execute(sql["upsert_window"], (window.account, window.name, window.resets_us, window.seen_us, window.strikes))
         for effect in part.over:
             execute(sql["delete_earmark"], (effect,))
+        if part.unmarked:
+            execute(sql["delete_earmarks"], (key,))
         for printed in part.printed:
             execute(sql["insert_printed"], (key, printed.path, _encode(printed.identity)))
             execute(sql["forget_printed"], (key, printed.path, PRINTED_KEPT))

@@ -14,11 +14,13 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.inputs import Directive, Resume
+from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.events import LimitsSet, StopReason
+from agent_orchestrator.core.inputs import Directive, Given, Resume, SetLimits
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.engine import Engine, Silent, World
-from agent_orchestrator.engine.journal import encode_events, fold
+from agent_orchestrator.engine.journal import Folded, encode_events, fold
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import Conflict
 from agent_orchestrator.projections.writer import encode_document
@@ -37,7 +39,7 @@ Person = Callable[[Any, random.Random], Directive | None]
 class _Process:
     """One simulated orchestrator process."""
 
-    def __init__(self, simulation: Simulation, inputs: list[Directive]) -> None:
+    def __init__(self, simulation: Simulation, inputs: list[Given]) -> None:
         self.loop = SteppedLoop(simulation.machine.clock)
         self.frozen = False
         self.alone = True
@@ -45,7 +47,7 @@ class _Process:
         self._coroutine = self._main(simulation, inputs)
         self.task = self.loop.create_task(self._coroutine)
 
-    async def _main(self, simulation: Simulation, inputs: list[Directive]) -> Summary:
+    async def _main(self, simulation: Simulation, inputs: list[Given]) -> Summary:
         machine = simulation.machine
         world = World(
             store=machine.store,
@@ -92,6 +94,7 @@ class Simulation:
         cast: Callable[[str, random.Random], Part],
         person: Person,
         faults: Faults | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._random = random.Random(seed)
         self.faults = faults or Faults(seed)
@@ -100,19 +103,22 @@ class Simulation:
         self._processes: list[_Process] = []
         self._rude = faults is None
         self._seen = -1
+        self.budgets = 0
+        """How often the run was given a higher budget."""
         self._state: Any = None
         self._settled = False
         home = folder / "repo"
         home.mkdir(parents=True)
         context = Context(run=RUN, home=str(home), workdir=str(home), created_us=self.machine.clock.now_us())
-        self.run = self._create(spec, context)
+        self.run = self._create(spec, context, limits)
 
-    def _create(self, spec: Any, context: Context) -> StoredRun:
-        events = self.system.begin(spec, context)
-        state = self.system.fresh(spec, context)
-        for event in events:
-            self.system.evolve(state, event, context.created_us)
-        summary = self.system.summary(state)
+    def _create(self, spec: Any, context: Context, limits: Limits | None) -> StoredRun:
+        events = list(self.system.begin(spec, context))
+        if limits is not None:
+            events.append(LimitsSet(limits=limits))
+        folded = Folded(self.system, self.system.fresh(spec, context), 0, context.created_us)
+        folded.apply(events, context.created_us)
+        summary = folded.summary()
         first = Append(run=RUN, expected_seq=0, at_us=context.created_us, body=encode_events(events), summary=summary)
         new = NewRun(system=self.system.name, name="simulated", context=context, spec=msgspec.json.encode(spec), summary=summary)
         store = self.machine.store
@@ -178,9 +184,17 @@ class Simulation:
         process.kill()
         self._processes.remove(process)
 
-    def _first_words(self) -> list[Directive]:
-        lifecycle = self.state().lifecycle
-        return [] if lifecycle.running or lifecycle.ended else [Resume(id=f"resume-{self._random.random()}")]
+    def _first_words(self) -> list[Given]:
+        """Goes on after a pause; with twice the budget, where that was the reason."""
+        lifecycle, limits = self.state().lifecycle, self.state().doing.limits
+        if lifecycle.running or lifecycle.ended:
+            return []
+        words: list[Given] = [Resume(id=f"resume-{self._random.random()}")]
+        if lifecycle.stop is StopReason.BUDGET_EXHAUSTED and limits.run.cost_usd is not None:
+            self.budgets += 1
+            raised = Limits(run=Amounts(cost_usd=2 * limits.run.cost_usd))
+            words.insert(0, SetLimits(id=f"limits-{self._random.random()}", limits=raised))
+        return words
 
     def _let_time_pass(self) -> None:
         """When nobody has anything to do now, the clock jumps to the next thing that will happen."""

@@ -154,6 +154,9 @@ def _a_day_is_shared_by_all_runs(store: Store) -> None:
     assert _append(store, "one", 2, over=("one/b",)) is None
     assert store.day(1).earmarked_usd == 0
     assert store.earmark("two", "two/a", (0.3, 20), limit, 1, 7)
+    assert _append(store, "two", 1, None, unmarked=True) is None
+    assert store.earmarked("two") == (0.0, 0)
+    assert store.earmark("two", "two/a", (0.3, 20), limit, 1, 7)
     store.delete("two")
     assert store.day(1).earmarked_tokens == 0, "a forgotten run sets nothing aside"
 

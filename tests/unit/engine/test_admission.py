@@ -68,7 +68,7 @@ def spent(rig: Rig, *runs: StoredRun) -> float:
     return sum(
         float(json.loads(line)["cost"])
         for run in runs
-        for file in (rig.machine.folder / run.id).glob("*/*/out")
+        for file in (rig.machine.folder / run.id).rglob("out")
         for line in file.read_text().splitlines()
     )
 

@@ -43,6 +43,7 @@ class AgentWork(Launched):
         self.effect, self._agent = effect, agent
         # By a name, because checking a protocol at run time takes as long as creating a file.
         self._announcing = cast(Announcing, agent) if hasattr(agent, "finished") else None
+        self._metered = cast(Metered, agent) if hasattr(agent, "meter") else None
         self._task = make_task(driver, effect, self.directory)
         self._cumulative = False
         self._meter: Callable[[], Reading] | None = None
@@ -70,17 +71,17 @@ class AgentWork(Launched):
             grace_s=self.engine.stop_grace_s,
             finished=self._announcing.finished(self._task, self.directory / "out") if self._announcing is not None else None,
             result_grace_s=self.engine.result_grace_s,
-            grew=self._look if isinstance(self._agent, Metered) else None,
+            grew=self._look if self._metered is not None else None,
             look_s=METER_LOOK_S if self.driver.admission.meters(self.effect) else math.inf,
         )
 
     def _look(self) -> Failure | None:
         """What it has consumed by now, where that is limited: limits may be set while it works."""
         admission = self.driver.admission
-        if not admission.meters(self.effect) or not isinstance(self._agent, Metered):
+        if not admission.meters(self.effect) or self._metered is None:
             return None
         if self._meter is None:
-            self._meter = self._agent.meter(self._task, self.directory / "out")
+            self._meter = self._metered.meter(self._task, self.directory / "out")
         reading = self._meter()
         return admission.metered(self.effect, reading) if reading.calls else None
 
