@@ -1,4 +1,4 @@
-"""Runs with the real `claude` and `codex`, as `make test` installed them, and a scripted model instead of a real one.
+"""Runs with the real `claude`, `codex`, `gemini` and `opencode`, as `make test` installed them, and a scripted model.
 
 Nothing of the environment of whoever runs the tests reaches a client: PATH is the system's, HOME is new, keys are
 dummies and the model is on 127.0.0.1. A client that is installed on the machine is never used.
@@ -32,8 +32,23 @@ ROOT = Path(__file__).resolve().parents[2]
 INSTALLED = ROOT / ".cache" / "clients" / "node_modules"
 PATIENCE_S = 60.0
 
-BINARIES = {"claude": "@anthropic-ai/claude-code-*/claude", "codex": "@openai/codex-*/vendor/*/bin/codex"}
-MODELS = {"claude": "claude-sonnet-4-5", "codex": "gpt-5.5"}
+BINARIES = {
+    "claude": "@anthropic-ai/claude-code-*/claude",
+    "codex": "@openai/codex-*/vendor/*/bin/codex",
+    "gemini": ".bin/gemini",
+    "opencode": "opencode-linux-*/bin/opencode",
+}
+MODELS = {
+    "claude": "claude-sonnet-4-5",
+    "codex": "gpt-5.5",
+    "gemini": "gemini-2.5-flash",
+    "opencode": "anthropic/claude-sonnet-4-5",
+}
+GEMINI_SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "general": {"enableAutoUpdate": False, "maxAttempts": 1},
+    "privacy": {"usageStatisticsEnabled": False},
+}
 COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 ONE_STEP = "name: one\nsteps:\n  - {id: work, agent: coder, prompt: prompt.md}\n"
@@ -71,6 +86,7 @@ class Rig:
             "ANTHROPIC_API_KEY": "sk-ant-dummy-key-of-a-test",
             "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy-token-of-a-test",
             "SCRIPTED_KEY": "dummy-key-of-a-test",
+            "GEMINI_API_KEY": "dummy-key-of-a-test",
         }
         subprocess.run(["git", "init", "-q", str(self.repo)], check=True, env=self.environ)
         (self.repo / "prompt.md").write_text("Write the file.\n")
@@ -86,7 +102,15 @@ class Rig:
         lane = f"{self.repo.parent.name}-{client}"
         url = self.model.lane(lane, script)
         lines = [f'binary = "{binary(client)}"', f'model = "{MODELS[client]}"', *more]
-        if client == "claude":
+        if client == "gemini":
+            (self.home / ".gemini").mkdir(exist_ok=True)
+            (self.home / ".gemini" / "settings.json").write_text(json.dumps(GEMINI_SETTINGS))
+            lines += ['pass_env = ["GEMINI_API_KEY"]', f'env = {{ GOOGLE_GEMINI_BASE_URL = "{url}", NO_COLOR = "1" }}']
+        elif client == "opencode":
+            asked = {"provider": {"anthropic": {"options": {"baseURL": f"{url}/v1", "apiKey": "dummy"}}}}
+            off = "".join(f', OPENCODE_DISABLE_{name} = "1"' for name in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD"))
+            lines += [f"env = {{ OPENCODE_CONFIG_CONTENT = {json.dumps(json.dumps(asked))}{off} }}"]
+        elif client == "claude":
             quiet = 'CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1"'
             lines += ['pass_env = ["ANTHROPIC_API_KEY"]', f'env = {{ ANTHROPIC_BASE_URL = "{url}", {quiet} }}']
         else:
@@ -104,7 +128,7 @@ class Rig:
         return self.model.lanes[lane]
 
     def run(self, **options: Any) -> tuple[Summary, str]:
-        """Runs the workflow in this process to its end."""
+        """Runs the workflow in this process to its end, or until it is parked."""
         with self.orchestrator() as orchestrator:
             settings = orchestrator.settings
             given = WorkflowOptions(workflow=str(self.repo / "workflow.yaml"), **{"max_attempts": 1, **options})
@@ -112,7 +136,7 @@ class Rig:
             run = start_workflow(orchestrator, prepared)
             owner = orchestrator.own(run.id)
             try:
-                return orchestrator.drive(run, Silent(), lambda driver: True), run.id
+                return orchestrator.drive(run, Silent(), lambda driver: not driver.is_parked()), run.id
             finally:
                 owner.release()
 

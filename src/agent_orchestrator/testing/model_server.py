@@ -1,7 +1,8 @@
 """A scripted model on loopback, so that real agent CLIs can be run in tests without a model, a key or a network.
 
 A lane is a path: `server.lane("fix", [Write(…), Answer(…)])` gives the base URL of a model that does just that, one
-behaviour per call, the last one for ever. It speaks Anthropic messages and OpenAI responses, streamed and whole.
+behaviour per call, the last one for ever. It speaks Anthropic messages, OpenAI responses and Gemini, streamed and whole.
+A call that offers no tools is one on the side, for a title or the like: it is answered and is no part of the script.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from typing import Any, cast
 import msgspec
 
 from agent_orchestrator.core.inputs import Usage
-from agent_orchestrator.testing.model_wire import Block, Events, message_events, message_whole, offered, response_events
+from agent_orchestrator.testing.model_wire import (
+    Block,
+    Events,
+    gemini_whole,
+    message_events,
+    message_whole,
+    offered,
+    response_events,
+)
 
 
 class Say(msgspec.Struct, frozen=True):
@@ -67,6 +76,10 @@ class Held(msgspec.Struct, frozen=True):
 
 
 Behaviour = Say | Write | Shell | Answer | Refuse | Broken | Held
+
+ASIDE = Say("On the side")
+GEMINI = (":streamGenerateContent", ":generateContent")
+PATHS = ("/v1/messages", "/responses", *GEMINI)
 
 _ERRORS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
@@ -156,10 +169,13 @@ class _Call(BaseHTTPRequestHandler):
         path = self.path.split("?")[0]
         model = cast(_Http, self.server).model
         lane = model.lanes.get(path.split("/")[1])
-        if lane is None or not path.endswith(("/v1/messages", "/responses")):
+        if lane is None or not path.endswith(PATHS):
             self._send(404, {"error": {"message": f"no {path}"}})
             return
         request: dict[str, Any] = json.loads(body or b"{}")
+        if not offered(request):
+            self._answer(Lane([ASIDE]), request, ASIDE, 1, path)
+            return
         behaviour, number = lane.next(request)
         if isinstance(behaviour, Held):
             lane.let_go.wait()
@@ -171,15 +187,20 @@ class _Call(BaseHTTPRequestHandler):
                 model.closing.wait()
                 self._hang_up()
             case _:
-                self._answer(lane, request, behaviour, number, messages=path.endswith("/v1/messages"))
+                self._answer(lane, request, behaviour, number, path)
 
-    def _answer(self, lane: Lane, request: dict[str, Any], behaviour: Behaviour, number: int, *, messages: bool) -> None:
+    def _answer(self, lane: Lane, request: dict[str, Any], behaviour: Behaviour, number: int, path: str) -> None:
+        messages = path.endswith("/v1/messages")
         # Odd numbers, so that a sum that is right by accident is unlikely.
         usage = Usage(input_tokens=1000 + 7 * number, output_tokens=31 + number, cache_read_tokens=503, cache_write_tokens=0)
         if messages:
             usage = msgspec.structs.replace(usage, cache_write_tokens=101)
         block = _block(behaviour, offered(request))
         broken = behaviour.how if isinstance(behaviour, Broken) else ""
+        if path.endswith(GEMINI):
+            self._send_gemini(gemini_whole(request, block, usage), stream=path.endswith(GEMINI[0]))
+            lane.charge(usage)
+            return
         if broken and not request.get("stream"):
             self._hang_up()  # some clients ask again without a stream when one broke
             return
@@ -190,6 +211,17 @@ class _Call(BaseHTTPRequestHandler):
         ):
             return
         lane.charge(usage)
+
+    def _send_gemini(self, answer: dict[str, Any], *, stream: bool) -> None:
+        if not stream:
+            self._send(200, answer)
+            return
+        data = f"data: {json.dumps(answer)}\r\n\r\n".encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def _stream(self, events: Events, broken: str) -> bool:
         """Whether all of it was said."""
@@ -246,6 +278,10 @@ def _block(behaviour: Behaviour, tools: dict[str, str]) -> Block:
     match behaviour:
         case Write(path, content) if "Write" in tools:
             return Block(tool="Write", values={"file_path": path, "content": content})
+        case Write(path, content) if "write_file" in tools:
+            return Block(tool="write_file", values={"file_path": path, "content": content})
+        case Write(path, content) if "write" in tools:
+            return Block(tool="write", values={"filePath": path, "content": content})
         case Write(path, content) if tools.get("apply_patch") == "custom":
             lines = "".join(f"+{line}\n" for line in content.splitlines())
             return Block(tool="apply_patch", text=f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch", custom=True)

@@ -1,4 +1,4 @@
-"""How two model APIs say the same thing: Anthropic messages and OpenAI responses, as server-sent events or whole.
+"""How three model APIs say the same thing: Anthropic messages, OpenAI responses, Gemini; as server-sent events or whole.
 
 Only what the clients need to believe it; called by the scripted model server.
 """
@@ -34,7 +34,7 @@ def offered(request: dict[str, Any]) -> dict[str, str]:
     found = {}
     for tool in request.get("tools") or ():
         found[str(tool.get("name") or tool.get("type"))] = str(tool.get("type"))
-        for inner in tool.get("tools") or ():
+        for inner in (*(tool.get("tools") or ()), *(tool.get("functionDeclarations") or ())):
             found[str(inner.get("name"))] = str(inner.get("type"))
     return found
 
@@ -89,6 +89,22 @@ def response_events(request: dict[str, Any], block: Block, usage: Usage) -> Even
         "total_tokens": sent + (usage.output_tokens or 0),
     }
     yield _event("response.completed", response={**begun, "status": "completed", "output": [item], "usage": charged})
+
+
+def gemini_whole(request: dict[str, Any], block: Block, usage: Usage) -> dict[str, Any]:
+    """A Gemini answer; its stream is the same in one piece. The prompt counts what came from the cache, too."""
+    part = {"functionCall": {"name": block.tool, "args": block.values}} if block.tool else {"text": block.text}
+    sent, said, cached = (usage.input_tokens or 0), usage.output_tokens or 0, usage.cache_read_tokens or 0
+    return {
+        "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {
+            "promptTokenCount": sent + cached,
+            "candidatesTokenCount": said,
+            "cachedContentTokenCount": cached,
+            "totalTokenCount": sent + cached + said,
+        },
+        "modelVersion": "scripted",
+    }
 
 
 def _event(kind: str, **values: Any) -> tuple[str, dict[str, Any]]:
