@@ -29,6 +29,9 @@ METERED = AgentChoice(
 )
 CLAUDE = AgentChoice(name="claude", options={"binary": "claude"})
 REFUSED_S = 600
+CALL_S = 30.0
+ON_ITS_WAY_US = 90 * US
+"""A start that was admitted before anybody was refused may still be on its way, short of processes."""
 
 
 def spec(agent: AgentChoice, chance: random.Random) -> WorkflowSpec:
@@ -38,10 +41,10 @@ def spec(agent: AgentChoice, chance: random.Random) -> WorkflowSpec:
 
 
 def spending(effect: str, chance: random.Random) -> Part:
-    """An agent that makes some calls, all of nearly the same size."""
+    """An agent that makes some calls, all of nearly the same size; each takes longer than a look may be late."""
     count = chance.randint(1, 12)
-    says = tuple((2.0 * (n + 1), json.dumps({"cost": round(0.05 * chance.uniform(0.8, 1.0), 4)})) for n in range(count))
-    return Part(2.0 * (count + 1), 0, {"status": "COMPLETED"}, chance.choice((0.0, 0.0, 12.0)), says)
+    says = tuple((CALL_S * (n + 1), json.dumps({"cost": round(0.05 * chance.uniform(0.8, 1.0), 4)})) for n in range(count))
+    return Part(CALL_S * (count + 1), 0, {"status": "COMPLETED"}, chance.choice((0.0, 0.0, 12.0)), says)
 
 
 def restless(state: Any, chance: random.Random) -> Directive | None:
@@ -132,8 +135,10 @@ class Account(Machine):
     """A machine whose account is refused now and then, and which no agent may bother while that is known."""
 
     def begin(self, order: Order) -> None:
-        known = max((window.resets_us for window in self.store.windows()), default=0)
-        assert self.clock.now_us() >= known, f"{order.effect} was started though its account was known to be refused"
+        now_us = self.clock.now_us()
+        known = [window for window in self.store.windows() if window.seen_us < now_us - ON_ITS_WAY_US]
+        closed = any(now_us < window.resets_us for window in known)
+        assert not closed, f"{order.effect} was started though its account was known to be refused"
         super().begin(order)
         process = self.processes[order.effect]
         if process.part.exit_code == 1:
@@ -148,7 +153,8 @@ def test_nobody_starts_on_an_account_that_is_known_to_be_refused(block: int, tmp
         try:
             state = simulation.play()
             assert state.lifecycle.stop == "completed", state.lifecycle.detail
-            assert {step.attempts for step in state.steps.values()} == {1}
+            lost = simulation.faults.crashes
+            assert max(step.attempts for step in state.steps.values()) <= 1 + lost, "only what a crash took costs an attempt"
         except BaseException as error:
             error.add_note(f"seed {seed}")
             raise
