@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 from collections.abc import Sequence
 
 import pytest
 
-from tests.acceptance.rig import Result, Rig, wait_until
+from tests.acceptance.rig import ROOT, Result, Rig, wait_until
 
 METERED = """\
 import json, os, sys, time
@@ -194,6 +196,33 @@ def test_a_steps_budget_that_is_no_number_is_told_with_its_line(rig: Rig) -> Non
     assert refused.code == 2
     assert "workflow.yaml:2" in refused.err + refused.out
     assert "budget_usd" in refused.err + refused.out
+
+
+TINY = """\
+#!/usr/bin/env python3
+import json, os, pathlib, sys
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+assert "Do " in pathlib.Path(given["--prompt-file"]).read_text()
+print(json.dumps({"session": "t1", "tokens": {"prompt": 1_000_000, "completion": 100_000}}))
+json.dump({"status": "COMPLETED", "summary": given["--model"]}, open(os.environ["REPORT_PATH"], "w"))
+"""
+
+
+def test_the_page_on_agents_adds_a_cli_by_configuration_alone(rig: Rig) -> None:
+    """The example is taken from the page as it stands."""
+    page = (ROOT / "docs" / "agents.md").read_text("utf-8")
+    (example,) = [block for block in re.findall(r"^```toml\n(.*?)^```$", page, re.M | re.S) if "[agents.tiny]" in block]
+    (rig.repo / ".orc.toml").write_text(example)
+    program = rig.side / "tiny-agent"
+    program.write_text(TINY)
+    program.chmod(0o755)
+    rig.workflow("steps:\n  - {id: a, agent: coder, prompt: prompt.md}\n")
+    path = {"PATH": f"{rig.side}:{os.environ['PATH']}"}
+    done = rig.orc("run", "--workflow", "workflow.yaml", "--agent", "tiny", "--run-id", "r1", "--budget-usd", "5", env=path)
+    assert done.code == 0, done
+    (line,) = rig.ask("usage", "r1", "--json").json["lines"].values()
+    assert (line["input_tokens"], line["output_tokens"]) == (1_000_000, 100_000)
+    assert line["cost_usd"] == pytest.approx(0.5 + 0.2), "by the prices of the example"
 
 
 # Rate limits

@@ -56,6 +56,8 @@ class CliAgent:
     """What it says on its error output when the session to go on with is gone."""
     abilities: ClassVar[frozenset[str]] = frozenset({"session", "tokens"})
     """It keeps sessions to go on with and says its tokens. Some say their `cost`; none lets its `temperature` be set."""
+    idle_timeout_s: ClassVar[float | None] = None
+    """How long it may be silent where nobody has said: for one that would sleep for hours without a word."""
     defaults: ClassVar[dict[str, str]] = {}
     """Environment variables that it gets unless they are set otherwise."""
 

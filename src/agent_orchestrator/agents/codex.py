@@ -31,6 +31,7 @@ from agent_orchestrator.agents.stream import (
 from agent_orchestrator.agents.structured import report_schema
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.limits import SLEEPER_IDLE_S
 
 SCHEMA = "schema.json"
 
@@ -46,6 +47,8 @@ class CodexAgent(CliAgent):
     structured = True
     cumulative = True
     dead_session = "no rollout found for thread id"
+    # It obeys a retry-after of hours by sleeping and says nothing: from outside only its silence can be seen.
+    idle_timeout_s = SLEEPER_IDLE_S
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """`resume` comes after all flags of `exec`, the prompt from standard input."""

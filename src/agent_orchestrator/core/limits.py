@@ -75,5 +75,8 @@ RATE_JITTER_S = 30.0
 DAY_RECHECK_S = 5.0
 """How often a unit that waits for what other processes have set aside looks again."""
 
+SLEEPER_IDLE_S = 1_800.0
+"""How long an agent that sleeps out long refusals without a word may be silent, unless a step says otherwise."""
+
 METER_LOOK_S = 0.1
 """A launch under a budget is looked at this often while it writes: each call to its model has to be seen in time."""

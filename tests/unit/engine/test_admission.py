@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
+from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.budget import Amounts, Limits
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import BudgetWarned, HoldEnded, LimitsSet, Paused, UnitHeld
 from agent_orchestrator.core.inputs import Pause, Resume, SetLimits
+from agent_orchestrator.core.limits import SLEEPER_IDLE_S
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine
+from agent_orchestrator.engine.launches import Watch
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import Part, SimulatedLaunches
 from tests.unit.engine.rig import Rig, jump, until
 
 METERED = AgentChoice(
@@ -377,3 +380,20 @@ def test_without_limits_and_without_refusals_nothing_is_written_down(tmp_path: P
     run = rig.create(spec("a", "b"))
     assert rig.drive(run).status == "completed"
     assert rig.of_kind(run, UnitHeld, HoldEnded, BudgetWarned, LimitsSet, Paused) == []
+
+
+def test_an_agent_that_sleeps_out_refusals_in_silence_is_watched_for_it(tmp_path: Path) -> None:
+    rig = make_rig(tmp_path, lambda effect: Part(1.0, 1))
+    seen: list[Watch] = []
+
+    class Recording(SimulatedLaunches):
+        def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
+            seen.append(limits)
+            super().watch(effect, limits, done)
+
+    rig.launches = lambda: Recording(rig.machine)
+    codex = AgentChoice(name="codex", options={"binary": "/bin/codex"})
+    rig.drive(rig.create(spec("a", agent=codex, max_attempts=1), "one"))
+    rig.drive(rig.create(spec("a", agent=codex, max_attempts=1, idle_timeout_s=60.0), "two"))
+    rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1), "three"))
+    assert [limits.idle_timeout_s for limits in seen] == [SLEEPER_IDLE_S, 60.0, None]
