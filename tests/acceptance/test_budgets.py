@@ -125,6 +125,17 @@ def test_a_higher_budget_goes_on_with_the_same_attempts(metered: Rig) -> None:
     assert metered.ask("show", "r1", "--json").json["budget"]["limits"]["run"]["cost_usd"] == 5.0
 
 
+def test_whoever_drives_the_run_can_be_told_a_budget_from_another_terminal(metered: Rig) -> None:
+    running = metered.start("run", "--workflow", "workflow.yaml", "--run-id", "r1")
+    wait_until(lambda: calls(metered) >= 4)
+    told = metered.orc("resume", "r1", "--budget-usd", "0.6")
+    assert told.code == 0, told
+    done = running.end()
+    assert done.code == 5, done
+    assert 0.05 * calls(metered) <= 1.6, "agents that nobody had to watch closely are seen within two seconds"
+    assert metered.ask("status", "r1", "--json").json["stop"] == "budget_exhausted"
+
+
 def test_a_days_budget_comes_from_the_configuration_and_a_flag_overrides_it(metered: Rig) -> None:
     config = metered.repo / ".orc.toml"
     config.write_text(config.read_text() + "\n[budget]\nday_usd = 0.2\nstep_usd = 9\n")

@@ -21,7 +21,7 @@ from agent_orchestrator.testing.simulation import RUN, Simulation
 from agent_orchestrator.testing.world import Machine, Part
 
 PROMPT = str(Path(__file__).with_name("prompt.md"))
-SEEDS_PER_TEST = 20
+SEEDS_PER_TEST = 10
 METERED = AgentChoice(
     name="meter",
     adapter="command",
@@ -29,7 +29,6 @@ METERED = AgentChoice(
 )
 CLAUDE = AgentChoice(name="claude", options={"binary": "claude"})
 REFUSED_S = 600
-CALL_S = 30.0
 ON_ITS_WAY_US = 90 * US
 """A start that was admitted before anybody was refused may still be on its way, short of processes."""
 
@@ -41,10 +40,19 @@ def spec(agent: AgentChoice, chance: random.Random) -> WorkflowSpec:
 
 
 def spending(effect: str, chance: random.Random) -> Part:
-    """An agent that makes some calls, all of nearly the same size; each takes longer than a look may be late."""
+    """An agent that makes some calls, all of nearly the same size."""
+    return calling(2.0, chance)
+
+
+def spending_slowly(effect: str, chance: random.Random) -> Part:
+    """The same; each call takes longer than a look may be late."""
+    return calling(30.0, chance)
+
+
+def calling(call_s: float, chance: random.Random) -> Part:
     count = chance.randint(1, 12)
-    says = tuple((CALL_S * (n + 1), json.dumps({"cost": round(0.05 * chance.uniform(0.8, 1.0), 4)})) for n in range(count))
-    return Part(CALL_S * (count + 1), 0, {"status": "COMPLETED"}, chance.choice((0.0, 0.0, 12.0)), says)
+    says = tuple((call_s * (n + 1), json.dumps({"cost": round(0.05 * chance.uniform(0.8, 1.0), 4)})) for n in range(count))
+    return Part(call_s * (count + 1), 0, {"status": "COMPLETED"}, chance.choice((0.0, 0.0, 12.0)), says)
 
 
 def restless(state: Any, chance: random.Random) -> Directive | None:
@@ -82,7 +90,7 @@ def test_without_a_moment_in_which_nobody_watches_no_budget_is_passed_by_more_th
         calm = Faults()
         made = spec(METERED, random.Random(seed))
         limits = Limits(run=Amounts(cost_usd=0.5))
-        simulation = Watched(seed, tmp_path / str(seed), made, spending, calm, limits)
+        simulation = Watched(seed, tmp_path / str(seed), made, spending_slowly, calm, limits)
         assert simulation.play().lifecycle.stop == "completed"
         assert simulation.machine.store.earmarked(RUN) == (0.0, 0), "nothing is set aside any more"
 

@@ -6,7 +6,6 @@ program whose repeat could do harm is a launch: agents and checks. Questions to 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -53,8 +52,8 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the program has written its result; asked when its output grew, until it says yes."""
     grew: Callable[[], Failure | None] | None = None
     """Asked when its output grew; what it answers stops the launch."""
-    look_s: float = math.inf
-    """How long it may write without being looked at."""
+    look_s: Callable[[], float] | None = None
+    """How long it may write without being looked at, where that matters; it may change while it works."""
     result_grace_s: float = RESULT_GRACE_S
     """How long it may stay silent after that before it is stopped, which is then no failure."""
 

@@ -72,8 +72,12 @@ class AgentWork(Launched):
             finished=self._announcing.finished(self._task, self.directory / "out") if self._announcing is not None else None,
             result_grace_s=self.engine.result_grace_s,
             grew=self._look if self._metered is not None else None,
-            look_s=METER_LOOK_S if self.driver.admission.meters(self.effect) else math.inf,
+            look_s=self._look_s if self._metered is not None else None,
         )
+
+    def _look_s(self) -> float:
+        """Each call has to be seen in time, as soon as what it consumes is limited."""
+        return METER_LOOK_S if self.driver.admission.meters(self.effect) else math.inf
 
     def _look(self) -> Failure | None:
         """What it has consumed by now, where that is limited: limits may be set while it works."""

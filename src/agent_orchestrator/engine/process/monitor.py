@@ -123,11 +123,12 @@ class Monitor:
         if wait_s <= 0:
             self.stop(watched.effect, _exceeded(watched, now_s))
             return
+        look_s = limits.look_s() if limits.look_s is not None else math.inf
         if grown > 0:  # at this rate, look again when a quarter of what is left is written
             left_s = (limits.output_limit_bytes - size) / grown * watched.interval_s
-            watched.interval_s = max(LOOK_MIN_S, min(left_s / 4, watched.interval_s * 2, LOOK_MAX_S, limits.look_s))
+            watched.interval_s = max(LOOK_MIN_S, min(left_s / 4, watched.interval_s * 2, LOOK_MAX_S, look_s))
         else:
-            watched.interval_s = min(watched.interval_s * 2, max(LOOK_MAX_S, len(self._watched) / LOOKS_PER_S), limits.look_s)
+            watched.interval_s = min(watched.interval_s * 2, max(LOOK_MAX_S, len(self._watched) / LOOKS_PER_S), look_s)
         longest_s = watched.interval_s if watched.shim.pidfd is not None else min(watched.interval_s, POLL_MAX_S)
         self._agenda.set(watched, min(wait_s, longest_s))
 
