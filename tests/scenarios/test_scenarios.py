@@ -21,11 +21,14 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import (
     Abort,
     Answer,
+    CheckpointEnded,
     Edited,
     FileRead,
     GatesOpened,
     HumanAnswered,
     Instruct,
+    MergeEnded,
+    MergeVerdict,
     Pause,
     Resume,
     TimerFired,
@@ -120,8 +123,15 @@ class Stage:
         )
 
     def _saved(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        if isinstance(world, SwarmWorld):
+            failure = options.get("failure", "")
+            return world.tell(CheckpointEnded(effect=world.doing(names[0]).id, unavailable=failure, head="h" * 7))
         assert isinstance(world, LoopWorld)
         return world.saved(**options)
+
+    def _merge(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        verdict = MergeVerdict(options.pop("verdict", "landed"))
+        return world.tell(MergeEnded(effect=world.doing(names[0]).id, verdict=verdict, detail=options.get("detail", "")))
 
     def _taken(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         assert isinstance(world, LoopWorld)
@@ -258,6 +268,7 @@ def _bead_line(state: SwarmState, bead: str) -> str:
         parts += [f"result={held.result.status}{code} will_retry={str(held.result.will_retry).lower()}"]
     parts += [f"reason={state.failed[bead]}"] if bead in state.failed else []
     parts += [f"kept={[one.run.attempt for one in held.kept]}"] if held.kept else []
+    parts += [f"merge={held.merge.into}:{held.merge.verdict or 'in line'}"] if held.merge is not None else []
     parts += ["released"] if held.released else []
     return " ".join(parts)
 

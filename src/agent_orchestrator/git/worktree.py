@@ -12,9 +12,14 @@ from agent_orchestrator.errors import GitFailed, UsageError
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.include import include
 from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.git.run import git
+from agent_orchestrator.git.run import ask_git, git
 
 WORKTREES = ".agents/worktrees"
+
+
+def current_branch(repo: Path) -> str | None:
+    """The branch that the repository's own checkout is on, or None for none."""
+    return ask_git(repo, "symbolic-ref", "--quiet", "--short", "HEAD", answers=(0, 1))[1] or None
 
 
 def branch_of(run: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
@@ -122,3 +122,8 @@ def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool)
             f"why: {show} {run.id}   try again: {again} {run.id}   state: {state_file(run)}",
         ]
     return [f"{name} rests ({count}). Go on with: {orc} resume {run.id}"]
+
+
+def drive_quietly(orchestrator: Orchestrator, run: StoredRun, inputs: Sequence[Input], out: TextIO) -> None:
+    """Drives a run that the caller owns until nothing runs any more; only what a person must know is told."""
+    orchestrator.drive(run, make_watcher(Screen(orchestrator.settings.environ, out), quiet=True), lambda driver: False, inputs)

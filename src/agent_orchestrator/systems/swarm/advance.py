@@ -11,6 +11,8 @@ from agent_orchestrator.systems.swarm.events import (
     AttemptStarted,
     BeadQueued,
     ClosingStarted,
+    MergeStarted,
+    SavingStarted,
     SwarmEvent,
     VerificationStarted,
 )
@@ -27,6 +29,8 @@ def advance(state: SwarmState, now_us: int) -> Sequence[SwarmEvent]:
             return [Ended(stop=StopReason.ABORTED, detail=state.lifecycle.detail)]
         return ()
     if state.due and (events := _go_on(state)):
+        return events
+    if state.merging and (events := _merge(state)):
         return events
     if not state.room:
         return ()
@@ -51,6 +55,17 @@ def _go_on(state: SwarmState) -> Sequence[SwarmEvent]:
             going_on = held.run is not None and held.result is None
             return [_start(state, bead, held.attempt if going_on else held.attempt + 1)]
     return ()
+
+
+def _merge(state: SwarmState) -> Sequence[SwarmEvent]:
+    """One merge at a time: each is made on what the one before it left."""
+    bead = next(iter(state.merging))
+    job = state.beads[bead].merge
+    if job is None or state.doing.of(bead) is not None or bead in state.due:
+        return ()
+    if not job.saved:
+        return [SavingStarted(bead=bead, effect=state.name_effect(bead, "save"))]
+    return [MergeStarted(bead=bead, effect=state.name_effect(bead, "merge"))]
 
 
 def _start(state: SwarmState, bead: str, attempt: int) -> AttemptStarted:

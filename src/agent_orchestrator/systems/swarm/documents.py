@@ -102,6 +102,7 @@ def _bead_details(state: SwarmState, bead: str, held: Bead) -> dict[str, Any]:
         "attempt": held.attempt,
         "limit": held.limit,
         "due": state.due.get(bead),
+        "merge": msgspec.to_builtins(held.merge) if held.merge is not None else None,
         "released": held.released,
         "cost_usd": held.cost_usd,
         "tokens": held.tokens,

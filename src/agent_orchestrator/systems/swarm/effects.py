@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from agent_orchestrator.core.effects import RunAgent, RunCheck
+from agent_orchestrator.core.effects import Checkpoint, Merge, RunAgent, RunCheck
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.swarm.compose import compose
@@ -16,6 +16,7 @@ REPORT_FIELDS: dict[str, tuple[str, ...]] = {"reason": ("string",)}
 TIMEOUT_LEFT_MIN_S = 1.0
 """An interrupted attempt gets at least this much more time."""
 CLOSE_TIMEOUT_S = 60.0
+TITLE_CHARS = 60
 
 
 def run_agent(state: SwarmState, bead: str, effect: str, beside: tuple[str, ...]) -> RunAgent:
@@ -56,3 +57,31 @@ def close_bead(state: SwarmState, bead: str, effect: str) -> RunCheck:
     reason = shlex.quote(result.reason if result is not None else "done")
     command = f"bd close {shlex.quote(bead)} --reason {reason}"
     return RunCheck(id=effect, unit=bead, command=command, timeout_s=CLOSE_TIMEOUT_S)
+
+
+def save_work(state: SwarmState, bead: str, effect: str, at_us: int) -> Checkpoint:
+    """Commits on the bead's branch what its agent left uncommitted."""
+    spec = state.specs[bead]
+    message = f"{_title(state, bead)}\n\n{_trailers(state, bead)}"
+    ref = f"refs/orc/{state.context.run}/{bead}"
+    return Checkpoint(id=effect, unit=bead, ref=ref, message=message, tree=spec.tree, at_us=at_us, branch_message=message)
+
+
+def merge_branch(state: SwarmState, bead: str, effect: str, at_us: int) -> Merge:
+    """Brings the bead's branch into the one that was asked for."""
+    spec, job = state.specs[bead], state.beads[bead].merge
+    assert job is not None, "what is merged was asked for"
+    message = f"Merge {spec.branch}: {_title(state, bead)}\n\n{_trailers(state, bead)}"
+    return Merge(
+        id=effect, unit=bead, branch=spec.branch, into=job.into, message=message, at_us=at_us, repo=spec.repo, check=job.check
+    )
+
+
+def _title(state: SwarmState, bead: str) -> str:
+    held, spec = state.beads[bead], state.specs[bead]
+    said = held.summary or spec.prompt
+    return said.strip().partition("\n")[0][:TITLE_CHARS]
+
+
+def _trailers(state: SwarmState, bead: str) -> str:
+    return f"Bead-Id: {bead}\nOrc-Run: {state.context.run}\n"

@@ -52,7 +52,7 @@ class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
 
 
 class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
-    """The launch is over and the attempt is not: what is due (agent, verify or close) goes on with a new launch."""
+    """The launch is over and the attempt is not: what is due (agent, verify, close or merge) goes on with a new launch."""
 
     bead: str
     due: str
@@ -145,6 +145,48 @@ class BeadDropped(Event, frozen=True, kw_only=True, tag="bead_dropped"):
     reason: str
 
 
+class MergeAsked(Event, frozen=True, kw_only=True, tag="merge_asked"):
+    """The branches of these beads are to be merged, one after another, in this order."""
+
+    beads: tuple[str, ...]
+    into: str
+    check: str | None = None
+    """Must pass on the merged tree before the merge lands."""
+
+
+class SavingStarted(Event, frozen=True, kw_only=True, tag="saving_started"):
+    """What the bead's agent left uncommitted is committed on its branch first."""
+
+    bead: str
+    effect: str
+
+
+class SavingFinished(Event, frozen=True, kw_only=True, tag="saving_finished"):
+    """The branch is ready to be merged; with a problem it is not merged."""
+
+    bead: str
+    effect: str
+    commit: str | None = None
+    problem: str = ""
+
+
+class MergeStarted(Event, frozen=True, kw_only=True, tag="merge_started"):
+    """The bead's branch is being merged."""
+
+    bead: str
+    effect: str
+
+
+class MergeFinished(Event, frozen=True, kw_only=True, tag="merge_finished"):
+    """What came of the merge; only `landed` moved the target."""
+
+    bead: str
+    effect: str
+    verdict: str
+    detail: str = ""
+    commit: str | None = None
+
+
 class BeadsReset(Event, frozen=True, kw_only=True, tag="beads_reset"):
     """A person wants these beads tried again: as many attempts more, the numbers go on."""
 
@@ -187,6 +229,11 @@ SwarmEvent = (
     | ClosingFinished
     | StopAsked
     | BeadDropped
+    | MergeAsked
+    | SavingStarted
+    | SavingFinished
+    | MergeStarted
+    | MergeFinished
     | BeadsReset
     | BeadsReleased
     | OptionsChanged

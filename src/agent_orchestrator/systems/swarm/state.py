@@ -82,8 +82,20 @@ class Bead(msgspec.Struct, kw_only=True):
     warnings: tuple[str, ...] = ()
     cost_usd: float | None = None
     tokens: int | None = None
+    merge: Merging | None = None
     released: bool = False
     """A newer run has this bead."""
+
+
+class Merging(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The merge of a bead's branch: asked for, or what came of it."""
+
+    into: str
+    check: str | None = None
+    saved: bool = False
+    verdict: str | None = None
+    detail: str = ""
+    commit: str | None = None
 
 
 class Standing(StrEnum):
@@ -115,7 +127,21 @@ class SwarmState:
     """One run."""
 
     __slots__ = (
-        *("beads", "context", "dag", "doing", "due", "failed", "holders", "lifecycle", "queues", "repos", "spec", "specs"),
+        *(
+            "beads",
+            "context",
+            "dag",
+            "doing",
+            "due",
+            "failed",
+            "holders",
+            "lifecycle",
+            "merging",
+            "queues",
+            "repos",
+            "spec",
+            "specs",
+        ),
         *("updated_us", "working"),
     )
 
@@ -140,6 +166,8 @@ class SwarmState:
         """Who is next there."""
         self.repos: dict[str, dict[str, None]] = {}
         """Who is at work on a repository, whatever the branch."""
+        self.merging: dict[str, None] = {}
+        """Beads whose branches are to be merged; the first one is at it."""
         self.updated_us = context.created_us
 
     @property

@@ -16,6 +16,7 @@ SWARM_COMMANDS = {
     "attach": "Join a bead's tmux session, or follow its output.",
     "retry": "Try failed beads again.",
     "stop": "Stop a bead or a run.",
+    "merge": "Merge the branches of beads that are done.",
     "validate": "Validate records against their schemas.",
     "analyze": "Report on all runs: figures, comparisons, advice.",
 }

@@ -128,7 +128,7 @@ def _print_groups(screen: Screen, title: str, groups: dict[str, Tally]) -> None:
     ordered = sorted(groups.items(), key=lambda one: (-one[1].total, one[0]))
     width = max(len(plain(name)[:24]) for name, _ in ordered[:GROUPS_SHOWN])
     for name, tally in ordered[:GROUPS_SHOWN]:
-        said = f"{_rate(tally)}, {tally.total} beads, {_time(tally)}, {_cost(tally)}"
+        said = f"{_rate(tally)}, {tally.total} beads, {_time(tally)}, cost {_cost(tally)}"
         screen.line(f"  {plain(name)[:24]:<{width}}  {_bar(tally.success_rate or 0.0)}  {said}")
     if len(ordered) > GROUPS_SHOWN:
         screen.line(f"  … and {len(ordered) - GROUPS_SHOWN} more; --json has all.")
@@ -151,7 +151,7 @@ def _time(tally: Tally) -> str:
 def _cost(tally: Tally) -> str:
     from agent_orchestrator.core.units import say_cost
 
-    return f"cost {say_cost(tally.cost_usd if tally.cost_count else None, partly=tally.cost_count < tally.total)}"
+    return say_cost(tally.cost_usd if tally.cost_count else None, partly=tally.cost_count < tally.total)
 
 
 def _bar(share: float) -> str:

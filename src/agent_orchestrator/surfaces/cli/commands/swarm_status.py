@@ -70,6 +70,7 @@ def bead_facts(state: SwarmState, only: str | None = None) -> list[dict[str, Any
             "cost_usd": held.cost_usd,
             "failure_reason": state.failed.get(bead),
             "error": held.error or None,
+            "merge": {"into": held.merge.into, "verdict": held.merge.verdict} if held.merge is not None else None,
             "warnings": list(held.warnings),
         }
         for bead, held in state.beads.items()

@@ -10,14 +10,17 @@ from agent_orchestrator.core.inputs import (
     AgentEnded,
     Answer,
     CheckEnded,
+    CheckpointEnded,
     Edited,
     Input,
     Instruct,
+    MergeEnded,
     Pause,
     Resume,
     TimerFired,
 )
 from agent_orchestrator.systems.swarm.decide.directives import instructed, resumed
+from agent_orchestrator.systems.swarm.decide.merges import merge_ended, saving_ended
 from agent_orchestrator.systems.swarm.decide.outcomes import agent_ended, check_ended, timer_fired
 from agent_orchestrator.systems.swarm.events import EditRefused, SwarmEvent
 from agent_orchestrator.systems.swarm.state import SwarmState
@@ -32,6 +35,10 @@ def decide(state: SwarmState, what: Input, now_us: int) -> Sequence[SwarmEvent]:
             return check_ended(state, what, now_us)
         case TimerFired():
             return timer_fired(state, what)
+        case CheckpointEnded():
+            return saving_ended(what)
+        case MergeEnded():
+            return merge_ended(what)
         case Resume():
             return resumed(state, what)
         case Instruct():

@@ -16,6 +16,7 @@ from agent_orchestrator.systems.swarm.events import (
     BeadDropped,
     BeadsReleased,
     BeadsReset,
+    MergeAsked,
     OptionsChanged,
     StopAsked,
     SwarmEvent,
@@ -36,7 +37,7 @@ def resumed(state: SwarmState, directive: Resume) -> list[SwarmEvent]:
 def instructed(state: SwarmState, directive: Instruct, now_us: int) -> list[SwarmEvent]:
     """Stops, retries or releases beads."""
     try:
-        if directive.what not in ("stop", "retry", "release"):
+        if directive.what not in ("stop", "retry", "release", "merge"):
             raise Refused(why=f"a swarm run knows no {directive.what!r}")
         beads = _named(state, directive.values.get("beads"))
         if directive.what == "stop":
@@ -46,6 +47,10 @@ def instructed(state: SwarmState, directive: Instruct, now_us: int) -> list[Swar
             if state.lifecycle.ended:
                 raise Refused(why="the run has ended; it is resumed with the beads to retry")
             return [_reset(state, beads)]
+        if directive.what == "merge":
+            if state.lifecycle.ended:
+                raise Refused(why="the run has ended; it is resumed with the beads to merge")
+            return [_merge(state, beads, directive.values)]
         return [_released(state, beads)]
     except UsageError as error:
         return [DirectiveRefused(directive=directive.id, why=str(error))]
@@ -53,18 +58,19 @@ def instructed(state: SwarmState, directive: Instruct, now_us: int) -> list[Swar
 
 def _resumed(state: SwarmState, changes: dict[str, Any]) -> list[SwarmEvent]:
     life = state.lifecycle
-    unknown = [key for key in changes if key not in {"retry", *LIMITS}]
+    unknown = [key for key in changes if key not in {"retry", "merge", "into", "check", *LIMITS}]
     if unknown:
         raise Refused(why=f"resume does not know the change {unknown[0]!r}")
     if life.phase is Phase.ABORTING:
         raise Refused(why="the run is being aborted")
     limits = {name: read_count(changes[name], name) for name in LIMITS if changes.get(name) is not None}
     again = _named(state, changes["retry"]) if changes.get("retry") is not None else ()
-    if life.ended and not again:
+    merges = [_merge(state, _named(state, changes["merge"]), changes)] if changes.get("merge") is not None else []
+    if life.ended and not again and not merges:
         raise Refused(why=f"the run has ended ({life.stop}); try what failed again with `orc swarm retry {state.context.run}`")
-    if life.running and not limits and not again:
+    if life.running and not limits and not again and not merges:
         raise Refused(why="the run is running already")
-    events: list[SwarmEvent] = [_reset(state, again)] if again else []
+    events: list[SwarmEvent] = [*merges, *([_reset(state, again)] if again else [])]
     if limits:
         events.append(OptionsChanged(**limits))
     if not life.running:
@@ -108,6 +114,21 @@ def _reset(state: SwarmState, beads: tuple[str, ...]) -> BeadsReset:
         if bead not in state.failed:
             raise Refused(why=f"bead {bead} did not fail, it is {state.standing(bead)}")
     return BeadsReset(beads=beads)
+
+
+def _merge(state: SwarmState, beads: tuple[str, ...], values: dict[str, Any]) -> MergeAsked:
+    into, check = values.get("into"), values.get("check")
+    if not isinstance(into, str) or not into or not isinstance(check, str | None):
+        raise Refused(why="a merge needs a branch to merge into")
+    for bead in beads:
+        standing, branch = state.standing(bead), state.specs[bead].branch
+        if standing != "done":
+            raise Refused(why=f"bead {bead} is {standing}, and only what is done is merged")
+        if not branch:
+            raise Refused(why=f"bead {bead} worked in the repository's own checkout: there is no branch of its own to merge")
+        if bead in state.merging:
+            raise Refused(why=f"bead {bead} is in line to be merged already")
+    return MergeAsked(beads=beads, into=into, check=check)
 
 
 def _released(state: SwarmState, beads: tuple[str, ...]) -> BeadsReleased:

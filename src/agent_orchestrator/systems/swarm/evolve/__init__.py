@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent_orchestrator.systems.swarm.events import SwarmEvent
 from agent_orchestrator.systems.swarm.evolve.attempts import ATTEMPT_FACTS
+from agent_orchestrator.systems.swarm.evolve.merges import MERGE_FACTS
 from agent_orchestrator.systems.swarm.evolve.runs import RUN_FACTS
 from agent_orchestrator.systems.swarm.state import SwarmState
 
@@ -19,5 +20,5 @@ def evolve(state: SwarmState, event: SwarmEvent, at_us: int) -> None:
         state.lifecycle.evolve(event)  # type: ignore[arg-type]
 
 
-_APPLY = ATTEMPT_FACTS | RUN_FACTS
+_APPLY = ATTEMPT_FACTS | MERGE_FACTS | RUN_FACTS
 """SwarmBegan and EditRefused change nothing but the time of the last fact."""

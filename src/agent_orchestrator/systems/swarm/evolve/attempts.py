@@ -73,7 +73,8 @@ def _launch_interrupted(state: SwarmState, event: e.LaunchInterrupted, at_us: in
     leave(state, bead)
     if event.due == "agent":
         rest(state, bead)
-    state.due[bead] = event.due
+    if event.due != "merge":  # The first in line goes on by itself.
+        state.due[bead] = event.due
 
 
 def _verification_queued(state: SwarmState, event: e.VerificationQueued, at_us: int) -> None:

@@ -45,6 +45,7 @@ def _ended(state: SwarmState, event: Ended, at_us: int) -> None:
     open_beads = list(dict.fromkeys([*state.working, *(effect.unit for effect in state.doing), *state.due, *queued]))
     state.queues.clear()
     state.holders.clear()
+    state.merging.clear()
     for bead in open_beads:
         held = state.beads[bead]
         leave(state, bead)
