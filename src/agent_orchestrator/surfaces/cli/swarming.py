@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Function = Callable[..., Any]
 
+MIB = 1024 * 1024
 NAMED = ("agent", "agent_command", "rehearse", "repo", "branch", "template", "verify", "timeout", "max_retries", "variables")
 
 
@@ -52,6 +53,7 @@ def bead_options(function: Function) -> Function:
         click.option("--verify", metavar="CMD", help="Run by sh when an agent is done; if it fails, the attempt has failed."),
         click.option("--timeout", metavar="TIME", help="Running time of one attempt (3600)."),
         click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent."),
+        click.option("--output-limit", metavar="MIB", help="An agent that writes more is stopped (512)."),
         click.option("--max-retries", metavar="N", help="Attempts in total (2)."),
         click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in the template; repeatable."),
         click.option("--env", multiple=True, metavar="K=V", help="Set for the agents; stored with the run; repeatable."),
@@ -93,10 +95,12 @@ def read_bead_options(given: dict[str, Any]) -> BeadOptions:
 def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:
     """What is the same for all beads of a run."""
     from agent_orchestrator.control.choosing import read_pairs
-    from agent_orchestrator.core.units import read_duration_s
+    from agent_orchestrator.core.units import read_count, read_duration_s
     from agent_orchestrator.systems.swarm import SwarmSpec
 
-    idle = given["idle_timeout"]
+    idle, limit = given["idle_timeout"], given["output_limit"]
+    if limit is not None:
+        more["output_limit_bytes"] = read_count(limit, "--output-limit") * MIB
     return SwarmSpec(
         beads=(),
         tmux=_checked_tmux(given["tmux"]),

@@ -42,6 +42,7 @@ def run_agent(state: SwarmState, bead: str, effect: str, beside: tuple[str, ...]
         terminal=terminal_of(bead) if state.spec.tmux else None,
         timeout_s=timeout_s,
         idle_timeout_s=state.spec.idle_timeout_s,
+        output_limit_bytes=state.spec.output_limit_bytes,
     )
 
 

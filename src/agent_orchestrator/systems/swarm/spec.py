@@ -7,6 +7,7 @@ import hashlib
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, Tree
+from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES
 
 MAX_ATTEMPTS = 2
 TIMEOUT_S = 3_600.0
@@ -66,6 +67,7 @@ class SwarmSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     bd_close: bool = False
     env: dict[str, str] = {}
     idle_timeout_s: float | None = None
+    output_limit_bytes: int = OUTPUT_LIMIT_BYTES
 
 
 def hash_prompt(prompt: str) -> str:
