@@ -133,16 +133,22 @@ def test_a_crash_at_any_boundary_loses_nothing_and_makes_no_attempt_twice(bounda
     assert play_small(tmp_path, boundary).faults.crashes <= 1
 
 
+def check_seed(seed: int, folder: Path) -> None:
+    simulation = Simulation(seed, folder=folder, system=SWARM, spec=random_spec(seed), cast=unreliable, person=restless)
+    try:
+        state = simulation.play()
+        assert state.lifecycle.ended
+        no_attempt_was_made_twice(simulation, state)
+    except BaseException as error:
+        error.add_note(f"seed {seed}")
+        raise
+
+
 @pytest.mark.parametrize("block", range(12))
 def test_whatever_goes_wrong_the_run_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
     for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
-        simulation = Simulation(
-            seed, folder=tmp_path / str(seed), system=SWARM, spec=random_spec(seed), cast=unreliable, person=restless
-        )
-        try:
-            state = simulation.play()
-        except BaseException as error:
-            error.add_note(f"seed {seed}")
-            raise
-        assert state.lifecycle.ended
-        no_attempt_was_made_twice(simulation, state)
+        check_seed(seed, tmp_path / str(seed))
+
+
+def test_what_the_first_words_of_a_new_process_drop_is_stopped_though_nobody_adopted_it(tmp_path: Path) -> None:
+    check_seed(1147, tmp_path)

@@ -133,11 +133,10 @@ class Driver:
 
     async def drive(self, stays: Callable[[Driver], bool]) -> Summary:
         """Ticks until the run ends, is paused and drained, or `stays` says that waiting is not wanted."""
-        if self.state.lifecycle.ended and not self._inputs and not self.slots.leftovers:
+        if self.state.lifecycle.ended and not self._inputs and not self.slots.leftovers():
             # Nothing is left to do but to print what a process that died at the very end may not have printed.
             await self.engine.publisher.flush(self)
             return self.summary()
-        self.slots.end_leftovers()
         first = TakenUp(boot=self.engine.boot, host=self.engine.host, pid=self.engine.pid, version=self.engine.version)
         while not await self._tick([first]):
             if self._leaving:

@@ -39,22 +39,24 @@ class Slots:
         self.inherit()
         self._first = True
         self._busy = 0
-        self.leftovers = [
-            effect for effect in driver.engine.launches.living(driver.run.id) if not driver.state.doing.wants(effect)
-        ]
-        """Launches alive that nobody wants: a crash came between the fact that dropped them and their end."""
 
     def inherit(self) -> None:
         """Whatever is wanted and not in flight here came from another process, which may have started all but what is held."""
         doing = self._driver.state.doing
         self._inherited = {effect.id for effect in doing if effect.unit not in self._works and not doing.is_held(effect.id)}
 
-    def end_leftovers(self) -> None:
-        """Stops what is left of earlier processes; each keeps its unit occupied until it is gone."""
-        for effect in self.leftovers:
-            work = LeftoverWork(self._driver, effect, self._finisher(effect))
-            self._hold(work)
-        self.leftovers = []
+    def leftovers(self) -> list[str]:
+        """Launches alive that nobody wants: a crash came between the fact that dropped them and their end."""
+        driver = self._driver
+        return [effect for effect in driver.engine.launches.living(driver.run.id) if not driver.state.doing.wants(effect)]
+
+    def _end_leftovers(self) -> None:
+        """Stops what is left of earlier processes, and what this one's first facts dropped before it was adopted.
+
+        Each keeps its unit occupied until it is gone.
+        """
+        for effect in self.leftovers():
+            self._hold(LeftoverWork(self._driver, effect, self._finisher(effect)))
 
     @property
     def busy(self) -> int:
@@ -81,6 +83,8 @@ class Slots:
         """Starts and stops the difference; everything is looked at when a halt begins or ends, and at first."""
         units = dict.fromkeys([*self._freed, *changed])
         self._freed.clear()
+        if self._first:
+            self._end_leftovers()
         if self._first or halting != self._halting:
             self._first, self._halting = False, halting
             units.update(dict.fromkeys(effect.unit for effect in self._driver.state.doing))
