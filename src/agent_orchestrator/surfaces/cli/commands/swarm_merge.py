@@ -50,10 +50,9 @@ def command(target: str, workspace: str | None, as_json: bool, into: str | None,
         else:
             screen = Screen(orchestrator.settings.environ)
             for one, job in jobs.items():
-                said = (
-                    f"is {job.verdict or 'in line'}{f': {job.detail}' if job.detail else ''}" if job is not None else "is in line"
-                )
-                screen.line(f"{one} {said}")
+                verdict = job.verdict if job is not None and job.verdict is not None else "in line"
+                detail = f": {job.detail}" if job is not None and job.detail else ""
+                screen.line(f"{one} {verdict}{detail}")
             screen.line(f"{len(merged)} of {len(beads)} merged into {into}")
     return 0 if len(merged) == len(beads) else 1
 
