@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -89,7 +90,10 @@ def read_bead_options(given: dict[str, Any]) -> BeadOptions:
     """The options as control takes them."""
     from agent_orchestrator.control.swarm import BeadOptions
 
-    return BeadOptions(**{name: given[name] for name in NAMED if name in given})
+    known = {name: given[name] for name in NAMED if name in given}
+    if known.get("repo") is not None:
+        known["repo"] = str(Path(known["repo"]).expanduser().absolute())  # as seen from here, whatever the workspace is
+    return BeadOptions(**known)
 
 
 def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:

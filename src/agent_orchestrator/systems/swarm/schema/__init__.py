@@ -39,7 +39,7 @@ RUN: dict[str, Any] = {
         "repo": {"type": "string", "minLength": 1, "description": "Absolute path of the repository worked on"},
         "prompt": {"type": "string", "maxLength": 200, "description": "The instruction, its first 200 characters"},
         "prompt_full": {"type": "string", "description": "The whole instruction"},
-        "prompt_hash": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of the instruction"},
+        "prompt_hash": {"type": "string", "description": "SHA-256 of the instruction"},
         "started_at": {**_TIME, "description": "When the agent was dispatched"},
         "finished_at": {**_TIME, "description": "When the agent completed"},
         "duration_seconds": _DURATION,
