@@ -363,3 +363,18 @@ def test_prune_keeps_the_records_of_beads(rig: SwarmRig) -> None:
     assert (refused.code, "is done by its records" in refused.err) == (2, True)
     assert rig.dispatch("bd-1", "--force").code == 0
     assert rig.record("runs", "bd-1")["attempt"] == 2
+
+
+def test_a_budget_holds_a_bead_and_a_larger_one_lets_the_same_attempt_go_on(rig: SwarmRig) -> None:
+    refused = rig.dispatch("bd-1", "--budget-usd", "1")
+    assert (refused.code, "claude does not say what it costs" in refused.err) == (2, True)
+    rig.hold()
+    stopped = rig.dispatch("bd-1", "--max-time", "0.5s")
+    assert stopped.code == 5, stopped
+    run = rig.record("runs", "bd-1")
+    assert (run["status"], run["failure_reason"], run["attempt"]) == ("failed", "budget-exhausted", 1)
+    assert not rig.has("results", "bd-1")
+    rig.open("go")
+    resumed = rig.orc("resume", "bd-1", "--max-time", "1h")
+    assert resumed.code == 0, resumed
+    assert (rig.record("runs", "bd-1")["status"], rig.tries()) == ("done", [("bd-1", 1), ("bd-1", 1)])

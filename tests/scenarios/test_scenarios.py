@@ -37,6 +37,7 @@ from agent_orchestrator.core.inputs import (
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.swarm import SwarmState
+from agent_orchestrator.systems.swarm.documents import documents
 from agent_orchestrator.systems.workflow.parse import parse
 from tests.scenarios.loop_world import UNIT, LoopWorld
 from tests.scenarios.played import START_US, Played
@@ -262,7 +263,9 @@ def _bead_line(state: SwarmState, bead: str) -> str:
     held = state.beads[bead]
     parts = [f"= {bead} {state.standing(bead)} attempt={held.attempt}/{held.limit}"]
     parts += [f"due={state.due[bead]}"] if bead in state.due else []
-    parts += [f"run={held.run.status}"] if held.run is not None else []
+    if held.run is not None:
+        shown = next(one for one in documents(state, 0) if one.path == f"state/runs/{bead}.json") if not held.released else None
+        parts += [f"run={shown.body.status if shown is not None else held.run.status}"]
     if held.result is not None:
         code = "" if held.result.exit_code is None else f" exit={held.result.exit_code}"
         parts += [f"result={held.result.status}{code} will_retry={str(held.result.will_retry).lower()}"]

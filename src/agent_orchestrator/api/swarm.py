@@ -17,6 +17,7 @@ import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.starting import keep_as, new_run_id
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
@@ -124,7 +125,13 @@ class _Named(msgspec.Struct):
 
 
 def start_dispatch(
-    orchestrator: Orchestrator, bead: BeadSpec, options: SwarmSpec, *, force: bool = False, pass_env: tuple[str, ...] = ()
+    orchestrator: Orchestrator,
+    bead: BeadSpec,
+    options: SwarmSpec,
+    *,
+    force: bool = False,
+    pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
 ) -> Started:
     """Creates the dispatch of one bead; `options` is the specification without beads."""
     with _alone(orchestrator):
@@ -141,7 +148,7 @@ def start_dispatch(
             keep_as(orchestrator, bead.id)
         bead = msgspec.structs.replace(bead, attempts_before=before)
         spec = msgspec.structs.replace(options, beads=(bead,), dispatch=True, max_agents=1, shared=force, beside=beside)
-        return _create(orchestrator, spec, bead.id, bead.id, pass_env)
+        return _create(orchestrator, spec, bead.id, bead.id, pass_env, limits)
 
 
 def start_run(
@@ -152,6 +159,7 @@ def start_run(
     name: str,
     force: bool = False,
     pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
 ) -> Started:
     """Creates the run of many beads; those that are done already are not done again, unless forced."""
     with _alone(orchestrator):
@@ -178,16 +186,18 @@ def start_run(
             if run.id in taken:
                 _take_over(orchestrator, run, taken[run.id])
         spec = msgspec.structs.replace(options, beads=tuple(numbered), shared=force, beside=beside)
-        started = _create(orchestrator, spec, new_run_id(orchestrator), name, pass_env)
+        started = _create(orchestrator, spec, new_run_id(orchestrator), name, pass_env, limits)
         return msgspec.structs.replace(started, notes=tuple(_notes(spec, len(done))))
 
 
-def _create(orchestrator: Orchestrator, spec: SwarmSpec, run: str, name: str, pass_env: tuple[str, ...]) -> Started:
+def _create(
+    orchestrator: Orchestrator, spec: SwarmSpec, run: str, name: str, pass_env: tuple[str, ...], limits: Limits | None
+) -> Started:
     home = str(orchestrator.settings.home)
     context = Context(run=run, home=home, workdir=home, created_us=orchestrator.clock.now_us(), pass_env=pass_env)
     owner = orchestrator.own(run)
     try:
-        return Started(run=orchestrator.create(SWARM, spec, name, context), owner=owner)
+        return Started(run=orchestrator.create(SWARM, spec, name, context, limits=limits), owner=owner)
     except BaseException:
         owner.release()
         raise

@@ -124,6 +124,6 @@ def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool)
     return [f"{name} rests ({count}). Go on with: {orc} resume {run.id}"]
 
 
-def drive_quietly(orchestrator: Orchestrator, run: StoredRun, inputs: Sequence[Input], out: TextIO) -> None:
+def drive_quietly(orchestrator: Orchestrator, run: StoredRun, inputs: Sequence[Given], out: TextIO) -> None:
     """Drives a run that the caller owns until nothing runs any more; only what a person must know is told."""
     orchestrator.drive(run, make_watcher(Screen(orchestrator.settings.environ, out), quiet=True), lambda driver: False, inputs)

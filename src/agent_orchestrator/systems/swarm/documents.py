@@ -8,11 +8,13 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.budget import Why
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import US
-from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
+from agent_orchestrator.systems.swarm.records import BUDGET_EXHAUSTED, RESULTS, RUNS, RunRecord, Status
 from agent_orchestrator.systems.swarm.state import Bead, SwarmState
 
 DOING_SHOWN = 5
@@ -24,13 +26,28 @@ def documents(state: SwarmState, now_us: int) -> Iterator[Document]:
         if held.run is None:
             continue
         if not held.released:
-            yield Document(path=f"{RUNS}/{bead}.json", body=held.run, checked=True)
+            yield Document(path=f"{RUNS}/{bead}.json", body=_newest(state, bead, held.run), checked=True)
             if held.result is not None:
                 yield Document(path=f"{RESULTS}/{bead}.json", body=held.result, checked=True)
         for kept in held.kept:
             number = kept.run.attempt
             yield Document(path=f"{RUNS}/attempts/{bead}.{number}.json", body=kept.run, once=True, checked=True)
             yield Document(path=f"{RESULTS}/attempts/{bead}.{number}.json", body=kept.result, once=True, checked=True)
+
+
+def _newest(state: SwarmState, bead: str, run: RunRecord) -> RunRecord:
+    """The newest attempt; one that cannot go on for lack of money says so, until it may."""
+    if run.status is not Status.RUNNING or not _lacks_budget(state, bead):
+        return run
+    return msgspec.structs.replace(run, status=Status.FAILED, failure_reason=BUDGET_EXHAUSTED)
+
+
+def _lacks_budget(state: SwarmState, bead: str) -> bool:
+    hold = state.doing.holds.get(bead) if state.doing.holds else None
+    if hold is not None:
+        return hold.why is Why.BUDGET
+    spent = state.lifecycle.phase is Phase.PAUSED and state.lifecycle.stop is StopReason.BUDGET_EXHAUSTED
+    return spent and state.doing.of(bead) is None
 
 
 def summary(state: SwarmState) -> Summary:

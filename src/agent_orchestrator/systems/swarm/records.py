@@ -17,6 +17,8 @@ VERSION = 1
 RUNS, RESULTS = "state/runs", "state/results"
 ABORTED = "aborted"
 """The failure reason of what a person ended."""
+BUDGET_EXHAUSTED = "budget-exhausted"
+"""The failure reason of what cannot go on before there is more to spend."""
 
 
 class Status(StrEnum):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
 from agent_orchestrator.surfaces.cli.swarming import (
     bead_options,
     drive_started,
@@ -35,6 +36,7 @@ orc swarm dispatch bd-102 . codex "add an export" feature --branch export --veri
 @click.option("--branch", metavar="B", help="Work in a worktree of its own, on this branch.")
 @click.option("--force", is_flag=True, help="Also a bead that runs, is done or exhausted, or whose tree is in use.")
 @bead_options
+@budget_options
 @driving_options
 def command(bead: str, prompt: str, workspace: str | None, force: bool, **given: Any) -> int:
     """Dispatch one bead to an agent.
@@ -45,15 +47,19 @@ def command(bead: str, prompt: str, workspace: str | None, force: bool, **given:
     """
     from agent_orchestrator.api.swarm import start_dispatch
     from agent_orchestrator.config import load_agents
+    from agent_orchestrator.control.budgets import refuse_unmetered
     from agent_orchestrator.control.swarm import prepare_bead
 
     with open_workspace(workspace) as orchestrator:
         settings = orchestrator.settings
         spec = prepare_bead(bead, prompt, read_bead_options(given), settings.home, load_agents(settings))
         options = read_run_options(given)
+        limits = starting_limits(orchestrator, given)
+        refuse_unmetered(limits, [spec.agent])
         if force:
             _stop_first(orchestrator, bead)
-        started = start_dispatch(orchestrator, spec, options, force=force, pass_env=tuple(given["pass_env"]))
+        pass_env = tuple(given["pass_env"])
+        started = start_dispatch(orchestrator, spec, options, force=force, pass_env=pass_env, limits=limits)
         return drive_started(orchestrator, started, read_manner(given), detach=given["detach"])
 
 

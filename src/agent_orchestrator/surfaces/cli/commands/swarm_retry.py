@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_orchestrator.surfaces.cli.budgets import budget_options
 from agent_orchestrator.surfaces.cli.swarming import (
     drive_behind,
     driving_options,
@@ -17,6 +18,7 @@ from agent_orchestrator.surfaces.cli.swarming import (
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.core.budget import Limits
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.driving import Manner
 
@@ -28,6 +30,7 @@ orc swarm retry 8c1f0a2b --detach
 
 @swarm_command("retry", EXAMPLE)
 @target_argument(required=True)
+@budget_options
 @driving_options
 def command(target: str, workspace: str | None, **given: Any) -> int:
     """Try failed beads again.
@@ -35,9 +38,10 @@ def command(target: str, workspace: str | None, **given: Any) -> int:
     One bead, or all that failed in a run; each gets as many attempts more as it had, told what failed before. In a run that
     has ended, beads that waited for them follow.
     """
+    from agent_orchestrator.control.budgets import given_limits
     from agent_orchestrator.errors import Refused
 
-    manner = read_manner(given)
+    manner, limits = read_manner(given), given_limits(given)
     with open_workspace(workspace) as orchestrator:
         run, bead = pick_swarm_run(orchestrator, target)
         orchestrator.refuse_kept(run)
@@ -46,31 +50,36 @@ def command(target: str, workspace: str | None, **given: Any) -> int:
         if not beads:
             raise Refused(why=f"No bead of run {run.id} failed; there is nothing to try again.")
         if not run.summary.ended and orchestrator.owner(run) is not None:
-            return _tell_driver(orchestrator, run, beads, as_json=manner.as_json)
-        return _retry_here(orchestrator, run, beads, manner, detach=given["detach"])
+            return _tell_driver(orchestrator, run, beads, limits, as_json=manner.as_json)
+        return _retry_here(orchestrator, run, beads, limits, manner, detach=given["detach"])
 
 
-def _tell_driver(orchestrator: Orchestrator, run: StoredRun, beads: list[str], *, as_json: bool) -> int:
+def _tell_driver(orchestrator: Orchestrator, run: StoredRun, beads: list[str], limits: Limits, *, as_json: bool) -> int:
     from agent_orchestrator.core.inputs import Instruct
-    from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait
+    from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait, tell_limits
 
+    tell_limits(orchestrator, run, limits)
     sent = send_and_wait(orchestrator, run, Instruct(id=new_id(), what="retry", values={"beads": beads}))
     text = f"Run {run.id} tries again: {', '.join(beads[:8])}; {sent.owner} drives it."
     return report_sent(orchestrator, run, sent, text, as_json=as_json)
 
 
-def _retry_here(orchestrator: Orchestrator, run: StoredRun, beads: list[str], manner: Manner, *, detach: bool) -> int:
+def _retry_here(
+    orchestrator: Orchestrator, run: StoredRun, beads: list[str], limits: Limits, manner: Manner, *, detach: bool
+) -> int:
     from agent_orchestrator.api.takeup import take_up
-    from agent_orchestrator.core.inputs import Resume
+    from agent_orchestrator.core.inputs import Resume, SetLimits
     from agent_orchestrator.surfaces.cli.directing import new_id
     from agent_orchestrator.surfaces.cli.driving import drive
     from agent_orchestrator.surfaces.cli.progress import Writer
 
     changes = {"retry": beads}
     if detach:
+        if limits.any:
+            orchestrator.send(run, SetLimits(id=new_id(), limits=limits))
         orchestrator.send(run, Resume(id=new_id(), changes=changes))
         return drive_behind(orchestrator, run, manner)
     owner = orchestrator.own(run.id)
-    taken = take_up(orchestrator, orchestrator.find(run.id), changes)
+    taken = take_up(orchestrator, orchestrator.find(run.id), changes, limits)
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     return drive(orchestrator, run, owner, manner, taken.inputs)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
 from agent_orchestrator.surfaces.cli.swarming import (
     bead_options,
     drive_started,
@@ -36,6 +37,7 @@ HELD_SHOWN = 10
 @click.option("--template", metavar="NAME", help="For beads that name none.")
 @click.option("--force", is_flag=True, help="Also beads that are done or exhausted; beads may share a working tree.")
 @bead_options
+@budget_options
 @driving_options
 def command(file: str, workspace: str | None, force: bool, **given: Any) -> int:
     """Work through a file of beads.
@@ -45,6 +47,7 @@ def command(file: str, workspace: str | None, force: bool, **given: Any) -> int:
     """
     from agent_orchestrator.api.swarm import start_run
     from agent_orchestrator.config import load_agents
+    from agent_orchestrator.control.budgets import refuse_unmetered
     from agent_orchestrator.control.swarm import prepare_file, with_branches
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.errors import Refused
@@ -67,5 +70,8 @@ def command(file: str, workspace: str | None, force: bool, **given: Any) -> int:
         if not prepared.beads:
             raise Refused(why=f"There is nothing to do in {path}: no bead of it is ready.")
         beads = with_branches(prepared.beads, given["prefix"]) if given["prefix"] is not None else prepared.beads
-        started = start_run(orchestrator, beads, options, name=path.stem[:80], force=force, pass_env=tuple(given["pass_env"]))
+        limits = starting_limits(orchestrator, given)
+        refuse_unmetered(limits, [bead.agent for bead in beads])
+        pass_env = tuple(given["pass_env"])
+        started = start_run(orchestrator, beads, options, name=path.stem[:80], force=force, pass_env=pass_env, limits=limits)
         return drive_started(orchestrator, started, read_manner(given), detach=given["detach"])

@@ -93,6 +93,9 @@ def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun, state: Sw
 
 
 def _why(state: SwarmState, one: dict[str, Any]) -> str:
+    hold = state.doing.holds.get(one["bead"])
+    if hold is not None:
+        return hold.told
     if one["error"]:
         return str(one["error"])
     waits = [need for need in one["needs"] if state.standing(need) != "done"] if one["standing"] == "waiting" else []

@@ -18,7 +18,7 @@ from agent_orchestrator.systems.swarm.events import (
     WaitEnded,
     WaitStarted,
 )
-from agent_orchestrator.systems.swarm.records import ABORTED, Status, Verdict
+from agent_orchestrator.systems.swarm.records import ABORTED, BUDGET_EXHAUSTED, Status, Verdict
 from agent_orchestrator.systems.swarm.spec import OUTPUT_SHOWN_CHARS
 from agent_orchestrator.systems.swarm.state import SwarmState
 
@@ -37,7 +37,7 @@ _NAMED = {
     FailureKind.LOST: "lost",
     FailureKind.LAUNCH: "launch-failed",
     FailureKind.SPEC: "launch-failed",
-    FailureKind.BUDGET: "budget-exhausted",
+    FailureKind.BUDGET: BUDGET_EXHAUSTED,
     FailureKind.STOPPED: ABORTED,
 }
 _TIMEOUTS = (FailureKind.TIMEOUT, FailureKind.IDLE)
@@ -57,8 +57,6 @@ def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[Swa
             return [finished, VerificationQueued(bead=bead)]
         return [finished, _done(state, bead, finished.summary, outcome.exit_code)]
     if _goes_on(state, bead, failure):
-        if failure.kind is FailureKind.RATE_LIMITED:
-            return [finished, _parked(state, bead, failure, now_us)]
         return [finished, LaunchInterrupted(bead=bead, due="agent", why=failure.message)]
     effect = state.doing.of(bead)
     limit_s = state.specs[bead].timeout_s
@@ -178,12 +176,6 @@ def _failed(state: SwarmState, bead: str, verdict: Verdict, effect: str, now_us:
     until_us = now_us + backoff_us(tried, effect)
     wait = WaitStarted(bead=bead, effect=state.name_effect(bead, "wait"), until_us=until_us, reason=verdict.reason)
     return [AttemptEnded(bead=bead, verdict=verdict, will_retry=True), wait]
-
-
-def _parked(state: SwarmState, bead: str, failure: Failure, now_us: int) -> WaitStarted:
-    effect = state.name_effect(bead, "wait")
-    until_us = failure.retry_at_us if failure.retry_at_us is not None else now_us + backoff_us(state.beads[bead].launches, effect)
-    return WaitStarted(bead=bead, effect=effect, until_us=until_us, reason=failure.message)
 
 
 def _closed(bead: str, outcome: CheckEnded) -> list[SwarmEvent]:
