@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import agents, commands, journal, steps
+from benchmarks import agents, analysis, commands, journal, steps
 from benchmarks.measure import Measure
 
 MEASURES: dict[str, Callable[[Path], Iterator[Measure]]] = {
@@ -22,6 +22,8 @@ MEASURES: dict[str, Callable[[Path], Iterator[Measure]]] = {
     "handover": agents.handover,
     "thousand": agents.thousand_quiet,
     "commands": commands.latency,
+    "report": analysis.report,
+    "report-memory": analysis.memory,
 }
 
 

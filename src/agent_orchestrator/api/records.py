@@ -21,6 +21,8 @@ from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
 from agent_orchestrator.systems.swarm.spec import NO_MODEL
 from agent_orchestrator.systems.swarm.state import Standing
 
+USUAL_BYTES = 64 * 1024
+"""A larger record is read with a second call; asking for the limit at once would make room for it every time."""
 FOLDERS = {"run": RUNS, "result": RESULTS}
 _STATUS = {Standing.DONE: "done", Standing.TIMEOUT: "timeout", Standing.FAILED: "failed", Standing.STOPPED: "failed"}
 
@@ -65,7 +67,9 @@ def _record(path: str, faults: list[Unreadable]) -> Record | None:
         # Plain calls: over 100,000 files what pathlib adds would be half of the time.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            content = os.read(descriptor, REPORT_LIMIT_BYTES)
+            content = os.read(descriptor, USUAL_BYTES)
+            if len(content) == USUAL_BYTES:
+                content += os.read(descriptor, REPORT_LIMIT_BYTES)
         finally:
             os.close(descriptor)
         return decode_record(content)

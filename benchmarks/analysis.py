@@ -1,0 +1,120 @@
+"""What a report over many records costs: against reading and decoding the files bare, and in memory from the store."""
+
+from __future__ import annotations
+
+import os
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.analysis.advice import recommendations
+from agent_orchestrator.analysis.figures import Figures
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.records import outcomes_of_files, outcomes_of_store
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.engine.journal import encode_events
+from agent_orchestrator.store.port import Append, NewRun
+from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec
+from agent_orchestrator.systems.swarm.events import AttemptEnded, AttemptStarted
+from agent_orchestrator.systems.swarm.records import Status, Verdict, end_record, start_record
+from benchmarks.measure import Measure, of_rounds
+
+RECORDS = 100_000
+ROUNDS = 5
+STORED = (2_000, 10_000)
+"""Both larger than a page of the store's."""
+START_US = 1_750_000_000_000_000
+
+
+def report(folder: Path) -> Iterator[Measure]:
+    """`orc swarm analyze` over 100,000 record files, without the start of an interpreter."""
+    _write_records(folder)
+    ratios = []
+    for _ in range(ROUNDS):
+        before_s = _timed(lambda: _read_bare(folder))
+        report_s = _timed(lambda: recommendations(Figures().count(outcomes_of_files(folder, {}, []))))
+        ratios.append(report_s / min(before_s, _timed(lambda: _read_bare(folder))))
+    yield of_rounds(f"a report over {RECORDS:,} records / reading and decoding them", ratios, 5.0)
+
+
+def memory(folder: Path) -> Iterator[Measure]:
+    """The same from the store: five times the runs must not need more memory."""
+    peaks = []
+    for count in STORED:
+        with Orchestrator(str(_stored(folder / str(count), count))) as orchestrator:
+            tracemalloc.start()
+            figures = Figures().count(outcomes_of_store(orchestrator))
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            assert figures.all.total == count
+    sizes = ", ".join(f"{peak / 2**20:.1f} MiB" for peak in peaks)
+    yield Measure(
+        name=f"memory of a report from the store, {STORED[1]:,} / {STORED[0]:,} runs",
+        value=peaks[1] / peaks[0],
+        bound=1.1,
+        note=sizes,
+    )
+
+
+def _timed(act: object) -> float:
+    assert callable(act)
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began
+
+
+def _bead(name: str) -> BeadSpec:
+    prompt = f"Fix what is wrong with {name}, and show with a test that it is right. " * 4
+    return BeadSpec(id=name, prompt=prompt, agent=AgentChoice(name="claude", model="sonnet"), repo="/repo", template="bug-fix")
+
+
+def _write_records(folder: Path) -> None:
+    for name in ("runs", "results"):
+        (folder / "state" / name).mkdir(parents=True)
+    for number in range(RECORDS // 2):
+        bead = _bead(f"bd-{number}")
+        failed = number % 5 == 0
+        verdict = Verdict(
+            status=Status.FAILED if failed else Status.DONE, reason="x", failure_reason="exit-1" if failed else None
+        )
+        started = start_record(bead, 1, 2, START_US)
+        output = "the end of what it said\n" * 10
+        ended = end_record(started, verdict, started_us=START_US, ended_us=START_US + 90_000_000, output=output, will_retry=False)
+        for name, record in zip(("runs", "results"), ended, strict=True):
+            content = msgspec.json.format(msgspec.json.encode(record), indent=2)
+            (folder / "state" / name / f"{bead.id}.json").write_bytes(content)
+
+
+def _read_bare(folder: Path) -> None:
+    decode = msgspec.json.decode
+    for name in ("runs", "results"):
+        path = f"{folder}/state/{name}"
+        for file in os.listdir(path):  # noqa: PTH208 - bare is what the system calls cost
+            with open(f"{path}/{file}", "rb") as opened:  # noqa: PTH123
+                decode(opened.read())
+
+
+def _stored(home: Path, count: int) -> Path:
+    home.mkdir(parents=True)
+    with Orchestrator(str(home)) as orchestrator:
+        for number in range(count):
+            bead = _bead(f"bd-{number}")
+            spec = SwarmSpec(beads=(bead,), dispatch=True)
+            context = Context(run=bead.id, home=str(home), workdir=str(home), created_us=START_US)
+            events = [
+                *SWARM.begin(spec, context),
+                AttemptStarted(bead=bead.id, effect=f"{bead.id}/{bead.id}/i0.a1.l1.agent", attempt=1),
+                AttemptEnded(bead=bead.id, verdict=Verdict(status=Status.DONE, reason="x", exit_code=0)),
+            ]
+            state = SWARM.fresh(spec, context)
+            for event in events:
+                SWARM.evolve(state, event, START_US)
+            first = Append(run=bead.id, expected_seq=0, at_us=START_US, body=encode_events(events))
+            summary, encoded = SWARM.summary(state), msgspec.json.encode(spec)
+            new = NewRun(system=SWARM.name, name=bead.id, context=context, spec=encoded, summary=summary)
+            orchestrator.store.create(new, first)
+    return home
