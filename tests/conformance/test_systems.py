@@ -163,11 +163,19 @@ All of it.
 **Success Criteria**:
 - [ ] `make three`
 - [ ] `make sure`
+**Files**: three.py, lib/
 
 #### Task 2.2: Four
 
 **Success Criteria**:
 - [ ] Four is good
+**Files**: four.py
+
+#### Task 2.3: Five
+
+**Success Criteria**:
+- [ ] `make five`
+**Files**: lib/five.py
 """
 
 
@@ -181,6 +189,7 @@ def phases_specs() -> list[Any]:
         full,
         msgspec.structs.replace(full, yes=True, remote="origin", target="main", plan_with=False),
         msgspec.structs.replace(full, yes=True, plan=bare, plan_with=False),
+        msgspec.structs.replace(full, yes=True, plan_with=False, max_parallel=3),
     ]
 
 

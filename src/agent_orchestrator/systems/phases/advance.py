@@ -17,18 +17,20 @@ from agent_orchestrator.systems.phases.events import (
     CheckStarted,
     HumanAsked,
     IterationFinished,
+    MergeStarted,
     PhaseCompleted,
     PhasesEvent,
     PlanApproved,
     ReviewPassed,
     ReviewStarted,
     SavingStarted,
+    TaskBlocked,
     TaskFailed,
     TasksSkipped,
     TaskStarted,
 )
 from agent_orchestrator.systems.phases.replanning import say_change
-from agent_orchestrator.systems.phases.spec import overlaps
+from agent_orchestrator.systems.phases.spec import Task, overlaps
 from agent_orchestrator.systems.phases.state import PhasesState, Status
 from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, ReviewWork, TaskWork, Work
 
@@ -69,14 +71,19 @@ def _schedule(state: PhasesState) -> list[PhasesEvent]:
 
 def _next_task(state: PhasesState) -> list[PhasesEvent]:
     busy = state.active_tasks
-    if len(busy) >= state.max_parallel or len(busy) < len(state.works):
+    blocked = [work.task for work in state.works.values() if isinstance(work, TaskWork) and work.blocked]
+    if len(busy) >= state.max_parallel or len(busy) + len(blocked) < len(state.works):
         return []
-    waiting = [task for task in state.pending() if task.phase == state.phase]
+    waiting = [state.plan[task] for task in blocked]
+    waiting += [task for task in state.pending() if task.phase == state.phase]
     for task in waiting:
         if any(need in state.plan and need not in state.completed for need in task.needs):
             continue
-        if not busy or _may_run_beside(state, task.id, [work.task for work in busy]):
-            return [TaskStarted(task=task.id)]
+        holder = _holder(state, task, busy)
+        if holder is None:
+            return [_started(state, task.id)]
+        if task.id not in blocked:
+            return [TaskBlocked(task=task.id, by=holder)]
     if busy:
         return []
     if waiting:
@@ -86,16 +93,22 @@ def _next_task(state: PhasesState) -> list[PhasesEvent]:
     return [ReviewStarted()]
 
 
-def _may_run_beside(state: PhasesState, task: str, others: list[str]) -> bool:
-    """Only tasks that say which files they change, and none of the same, may run side by side."""
-    mine = state.plan[task].files
-    if not mine:
-        return False
-    for other in others:
-        theirs = state.plan[other].files
-        if not theirs or any(overlaps(one, two) for one in mine for two in theirs):
-            return False
-    return True
+def _started(state: PhasesState, task: str) -> TaskStarted:
+    """In the run's own tree, or, where tasks may run side by side, on a branch of its own."""
+    if state.max_parallel == 1:
+        return TaskStarted(task=task)
+    times = state.starts.get(task, 0)
+    again = f"-{times + 1}" if times else ""
+    return TaskStarted(task=task, branch=f"{state.spec.branch}--{task}{again}", start=state.start or "")
+
+
+def _holder(state: PhasesState, task: Task, busy: list[TaskWork]) -> str | None:
+    """The task at work that this one must wait for: only tasks that declare their files, and none in common, run together."""
+    for other in busy:
+        theirs = state.plan[other.task].files
+        if not task.files or not theirs or any(overlaps(one, two) for one in task.files for two in theirs):
+            return other.task
+    return None
 
 
 # How each step of a unit begins
@@ -155,6 +168,10 @@ def _save(purpose: str) -> Starter:
         return [SavingStarted(effect=state.name_effect(work.unit, work.iteration, 1, purpose), step=work.unit, purpose=purpose)]
 
     return start
+
+
+def _merge(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    return [MergeStarted(effect=state.name_effect(work.unit, work.iteration, 1, "merge"), step=work.unit)]
 
 
 def _replan(state: PhasesState, work: Work) -> list[PhasesEvent]:
@@ -241,6 +258,7 @@ _STARTS: dict[str, Starter] = {
     "fix": _save("fix"),
     "replan": _replan,
     "checkpoint": _save("checkpoint"),
+    "merge": _merge,
     "left": _save("left"),
     "failed": _failed,
     "stuck": _stuck,

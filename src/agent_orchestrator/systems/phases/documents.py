@@ -111,7 +111,7 @@ def checkpoint_name(number: int) -> str:
 def documents(state: PhasesState, now_us: int) -> Iterator[Document]:
     """The run's print-outs."""
     folder = folder_of(state)
-    yield Document(path=f"{folder}/{STATE_FILE}", body=state_document(state))
+    yield Document(path=f"{folder}/{STATE_FILE}", body=state_document(state), checked=True)
     yield Document(path=f"{folder}/locks.json", body=locks(state))
     for number, snapshot in state.snapshots.items():
         yield Document(path=f"{folder}/{checkpoint_name(number)}", body=snapshot.body, once=True)
@@ -190,6 +190,8 @@ def is_looping(state: PhasesState) -> bool:
 
 def active_agent(state: PhasesState, work: Work) -> ActiveAgent | None:
     """The unit's agent, if it has one that is running, parked, backing off or waiting for a person."""
+    if isinstance(work, TaskWork) and work.blocked:
+        return ActiveAgent(type=EXECUTOR, task=work.task, started=stamp(work.locked_us), iteration=0, status="blocked")
     kind, effect = AGENT_TYPES.get(work.purpose), state.doing.of(work.unit)
     if kind is None or work.agent_since_us is None:
         return None
@@ -222,7 +224,7 @@ def locks(state: PhasesState) -> dict[str, Any]:
     """locks.json: who holds which declared file, and since when."""
     held: dict[str, Any] = {}
     for work in state.works.values():
-        if isinstance(work, TaskWork) and work.task in state.plan:
+        if isinstance(work, TaskWork) and work.task in state.plan and not work.blocked:
             for path in state.plan[work.task].files:
                 held[path] = {"agent": f"{EXECUTOR}:{work.task}", "timestamp": stamp(work.locked_us)}
     return held

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.effects import AskHuman, Checkpoint, RunAgent, RunCheck
+from agent_orchestrator.core.effects import AskHuman, Checkpoint, Merge, RunAgent, RunCheck, Tree
 from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.systems.phases.prompts import (
@@ -54,6 +54,7 @@ def run_agent(state: PhasesState, work: Work, effect: str) -> RunAgent:
         variables=spec.variables,
         env=spec.env | {"TASK_ID": task_of(work)},
         feedback=tuple(work.feedback[-FEEDBACK_ENTRIES_MAX:]),
+        tree=_tree(work),
         artifacts_dir=f".agents/runs/{run}/artifacts",
         session=work.session,
         timeout_s=spec.timeout_s,
@@ -84,7 +85,7 @@ def run_check(state: PhasesState, work: Work, effect: str, criterion: str) -> Ru
         )
     criteria = state.plan[work.task].criteria if isinstance(work, TaskWork) else state.spec.plan.criteria
     command = next(one.command for one in criteria if one.key == criterion)
-    return RunCheck(id=effect, unit=work.unit, command=command or "")
+    return RunCheck(id=effect, unit=work.unit, command=command or "", tree=_tree(work))
 
 
 def ask_human(state: PhasesState, work: Work, effect: str, question: str) -> AskHuman:
@@ -99,7 +100,7 @@ def save_tree(state: PhasesState, work: Work, effect: str, at_us: int) -> Checkp
     title = _title(state, work)
     message = f"{title}\n\nOrc-Run: {run}\nOrc-Task: {task_of(work)}\n"
     if purpose == "checkpoint":
-        message += f"Checkpoint: {state.numbered + 1:03d}\n"
+        message += f"Orc-Checkpoint: {task_of(work)}\n"
     message += f"Orc-Effect: {effect}\n"
     kept = isinstance(work, TaskWork) and purpose == "kept"
     return Checkpoint(
@@ -108,12 +109,27 @@ def save_tree(state: PhasesState, work: Work, effect: str, at_us: int) -> Checkp
         ref=f"refs/orc/{run}/{work.unit}/{purpose}",
         message=message,
         at_us=at_us,
-        start=state.start,
+        tree=_tree(work),
+        start=work.start if isinstance(work, TaskWork) and work.branch else state.start,
         branch_message=None if purpose == "work" else message,
         branch=spec.branch,
         empty=purpose == "checkpoint",
         of=work.snapshot if kept and isinstance(work, TaskWork) else None,
     )
+
+
+def merge(state: PhasesState, work: TaskWork, effect: str, at_us: int) -> Merge:
+    """A task's branch brought into the run's."""
+    run, task = state.context.run, work.task
+    trailers = f"Orc-Run: {run}\nOrc-Task: {task}\nOrc-Checkpoint: {task}\nOrc-Effect: {effect}\n"
+    message = f"Merge task {task}: {state.plan[task].name}\n\n{trailers}"
+    return Merge(id=effect, unit=work.unit, branch=work.branch, into=state.spec.branch, message=message, at_us=at_us)
+
+
+def _tree(work: Work) -> Tree | None:
+    if isinstance(work, TaskWork) and work.branch:
+        return Tree(branch=work.branch, start=work.start or "")
+    return None
 
 
 def _title(state: PhasesState, work: Work) -> str:

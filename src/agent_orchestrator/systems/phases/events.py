@@ -170,6 +170,16 @@ class TaskStarted(Event, frozen=True, kw_only=True, tag="task_started"):
     """A task is at work, and holds the files that it declared."""
 
     task: str
+    branch: str = ""
+    """The branch that it works on in a worktree of its own; empty in the run's own tree."""
+    start: str = ""
+
+
+class TaskBlocked(Event, frozen=True, kw_only=True, tag="task_blocked"):
+    """A task could run beside others, but wants files that one of them holds."""
+
+    task: str
+    by: str
 
 
 class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
@@ -288,6 +298,24 @@ class TaskCompleted(Event, frozen=True, kw_only=True, tag="task_completed"):
     number: int
     git_sha: str
     files: tuple[str, ...]
+
+
+class MergeStarted(Event, frozen=True, kw_only=True, tag="merge_started"):
+    """A task's branch is being merged into the run's."""
+
+    effect: str
+    step: str
+
+
+class MergeFinished(Event, frozen=True, kw_only=True, tag="merge_finished"):
+    """What came of the merge."""
+
+    step: str
+    verdict: str
+    detail: str = ""
+    again: bool = False
+    held: bool = False
+    """A person has to make room for it."""
 
 
 class PhaseCompleted(Event, frozen=True, kw_only=True, tag="phase_completed"):
@@ -427,6 +455,9 @@ PhasesEvent = (
     | QuestionsRaised
     | PlanApproved
     | TaskStarted
+    | TaskBlocked
+    | MergeStarted
+    | MergeFinished
     | CheckStarted
     | CheckFinished
     | CriteriaReported

@@ -181,6 +181,8 @@ class PhasesState:
         self.history: dict[str, list[Launch]] = {}
         self.failures: dict[str, str] = {}
         """Why tasks failed, by task."""
+        self.starts: dict[str, int] = {}
+        """How often a task was started: each time on a branch of its own."""
         self.replans: dict[str, int] = {}
         """How often the plan was changed before a task."""
         self.comments: dict[str, str] = {}
@@ -200,8 +202,8 @@ class PhasesState:
 
     @property
     def active_tasks(self) -> list[TaskWork]:
-        """Tasks at work, the lowest id first."""
-        found = [work for work in self.works.values() if isinstance(work, TaskWork)]
+        """Tasks at work, the lowest id first; those that only wait for files are not."""
+        found = [work for work in self.works.values() if isinstance(work, TaskWork) and not work.blocked]
         return sorted(found, key=lambda work: order_of(work.task))
 
     def pending(self) -> list[Task]:

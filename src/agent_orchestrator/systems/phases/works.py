@@ -65,6 +65,13 @@ class TaskWork(Work, kw_only=True):
     task: str
     locked_us: int
     """Since when it holds the files that it declared."""
+    blocked: bool = False
+    """It waits for files that another task holds."""
+    branch: str = ""
+    start: str | None = None
+    """Where it works, when that is not the run's own tree."""
+    files: tuple[str, ...] = ()
+    """What it changed, by its last commit."""
     first: int = 0
     """Iterations made before it was tried again."""
     failed_in_a_row: int = 0

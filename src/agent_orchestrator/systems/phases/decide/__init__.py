@@ -14,6 +14,7 @@ from agent_orchestrator.core.inputs import (
     HumanAnswered,
     Input,
     Instruct,
+    MergeEnded,
     Pause,
     Resume,
     TimerFired,
@@ -22,7 +23,7 @@ from agent_orchestrator.systems.phases.decide.answers import human_answered
 from agent_orchestrator.systems.phases.decide.directives import answered, instructed, resumed
 from agent_orchestrator.systems.phases.decide.edits import edited
 from agent_orchestrator.systems.phases.decide.outcomes import agent_ended
-from agent_orchestrator.systems.phases.decide.programs import check_ended, tree_saved
+from agent_orchestrator.systems.phases.decide.programs import check_ended, merge_ended, tree_saved
 from agent_orchestrator.systems.phases.events import BackoffEnded, PhasesEvent
 from agent_orchestrator.systems.phases.state import PhasesState
 
@@ -36,6 +37,8 @@ def decide(state: PhasesState, what: Input, now_us: int) -> Sequence[PhasesEvent
             return check_ended(state, what)
         case CheckpointEnded():
             return tree_saved(state, what)
+        case MergeEnded():
+            return merge_ended(state, what)
         case TimerFired():
             return [BackoffEnded(step=what.effect.split("/")[1])]
         case HumanAnswered():

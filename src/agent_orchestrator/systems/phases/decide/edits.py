@@ -111,7 +111,7 @@ def _agents(state: PhasesState, read: ReadState) -> list[PhasesEvent]:
     dropped = []
     for work in state.works.values():
         agent = active_agent(state, work)
-        if agent is not None and (agent.type, agent.task) not in kept and task_of(work) not in done:
+        if agent is not None and agent.status != "blocked" and (agent.type, agent.task) not in kept and task_of(work) not in done:
             dropped.append(work)
     again = tuple(work.unit for work in dropped if not (isinstance(work, TaskWork) and work.asking))
     return [AgentsDropped(steps=again)] if again else []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.failure import FailureKind
-from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded
+from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
 from agent_orchestrator.systems.phases.decide.settling import fixed
 from agent_orchestrator.systems.phases.events import (
     CheckFinished,
     FindingSettled,
+    IterationFinished,
     LaunchInterrupted,
+    MergeFinished,
     MilestoneRecorded,
     PhasesEvent,
     PullRequestRecorded,
@@ -23,12 +25,44 @@ from agent_orchestrator.systems.phases.publishing import (
     pull_request_body,
     read_url,
 )
+from agent_orchestrator.systems.phases.spec import overlaps
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import MilestoneWork, ReviewWork, TaskWork
 
 RERUNS_MAX = 1
 """How often a command is run again whose evidence is worth nothing."""
 DIFF_KEPT = 8_000
+ERROR_CHARS = 4_000
+
+
+def merge_ended(state: PhasesState, outcome: MergeEnded) -> list[PhasesEvent]:
+    """A task's work is on the run's branch, or why it is not."""
+    work = state.works[outcome.effect.split("/")[1]]
+    assert isinstance(work, TaskWork), "a task is merged"
+    verdict = outcome.verdict
+    held = verdict in (MergeVerdict.HELD, MergeVerdict.UNAVAILABLE)
+    finished = MergeFinished(step=work.unit, verdict=verdict.value, detail=outcome.detail, again=outcome.again, held=held)
+    if verdict is MergeVerdict.LANDED:
+        sha = outcome.commit or ""
+        return [finished, TaskCompleted(task=work.task, number=state.numbered + 1, git_sha=sha, files=work.files)]
+    if outcome.again or held:
+        return [finished]
+    into = state.spec.branch
+    return [finished, _failed(work, f"{outcome.detail}; merge {into} into this branch and resolve it:\n{outcome.conflict_text}")]
+
+
+def _failed(work: TaskWork, error: str) -> IterationFinished:
+    return IterationFinished(task=work.task, iteration=work.iteration, met=dict(work.met), error=error[:ERROR_CHARS])
+
+
+def _trespassed(state: PhasesState, work: TaskWork, files: tuple[str, ...]) -> str:
+    """What it changed that another task at work holds, in a sentence; '' when there is nothing."""
+    for other in state.active_tasks:
+        if other.task != work.task:
+            taken = [path for path in files if any(overlaps(path, held) for held in state.plan[other.task].files)]
+            if taken:
+                return f"{', '.join(taken[:5])} was changed, which task {other.task} holds: leave it as it was"
+    return ""
 
 
 def check_ended(state: PhasesState, outcome: CheckEnded) -> list[PhasesEvent]:
@@ -100,8 +134,12 @@ def tree_saved(state: PhasesState, outcome: CheckpointEnded) -> list[PhasesEvent
     if outcome.unavailable:
         return events
     if work.purpose == "checkpoint" and isinstance(work, TaskWork):
-        sha = outcome.branch_commit or outcome.commit or ""
-        events.append(TaskCompleted(task=work.task, number=state.numbered + 1, git_sha=sha, files=files))
+        trespassed = _trespassed(state, work, files)
+        if trespassed:
+            events.append(_failed(work, trespassed))
+        elif not work.branch:
+            sha = outcome.branch_commit or outcome.commit or ""
+            events.append(TaskCompleted(task=work.task, number=state.numbered + 1, git_sha=sha, files=files))
     elif work.purpose == "fix" and work.verdict is not None:
         events += fixed(work.verdict, outcome.branch_commit)
     elif work.purpose == "mend" and isinstance(work, ReviewWork) and work.findings:

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.systems.phases import events as e
-from agent_orchestrator.systems.phases.effects import ask_human, run_agent, run_check, save_tree
+from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
 from agent_orchestrator.systems.phases.evolve.marks import begin, close_launch, next_command, open_launch, warn
 from agent_orchestrator.systems.phases.spec import Lesson
 from agent_orchestrator.systems.phases.state import PhasesState, stamp
@@ -121,6 +121,8 @@ def _tree_saved(state: PhasesState, event: e.TreeSaved, at_us: int) -> None:
         work.snapshot, work.diff = event.commit, event.diff
     if event.purpose == "fix":
         _settle_fix(state, work)
+    elif event.purpose == "checkpoint" and isinstance(work, TaskWork) and work.branch:
+        work.files, work.due = event.files, "merge"
     elif event.purpose == "left":
         state.start = event.branch_commit or state.start
         state.works.pop(event.step)
@@ -140,6 +142,22 @@ def _settle_fix(state: PhasesState, work: Work) -> None:
         work.at, work.due = at or 0, "criteria" if at is not None else "judge"
     else:
         work.verdict, work.due = None, "execute"
+
+
+def _merge_started(state: PhasesState, event: e.MergeStarted, at_us: int) -> None:
+    work = state.works[event.step]
+    begin(state, work, "merge")
+    assert isinstance(work, TaskWork), "a task is merged"
+    state.doing.put(merge(state, work, event.effect, at_us))
+
+
+def _merge_finished(state: PhasesState, event: e.MergeFinished, at_us: int) -> None:
+    state.doing.drop(event.step)
+    work = state.works[event.step]
+    if event.again:
+        work.due = "merge"
+    elif event.held:
+        state.trouble, work.due = event.detail, "merge"
 
 
 def _check_started(state: PhasesState, event: e.CheckStarted, at_us: int) -> None:
@@ -207,6 +225,8 @@ LAUNCH_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
     e.HumanAsked: _human_asked,
     e.SavingStarted: _saving_started,
     e.TreeSaved: _tree_saved,
+    e.MergeStarted: _merge_started,
+    e.MergeFinished: _merge_finished,
     e.CheckStarted: _check_started,
     e.CheckFinished: _check_finished,
 }

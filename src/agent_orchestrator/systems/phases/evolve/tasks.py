@@ -25,9 +25,20 @@ REPLANS_MAX = 3
 
 
 def _task_started(state: PhasesState, event: e.TaskStarted, at_us: int) -> None:
-    notes = [state.comments.pop(event.task)] if event.task in state.comments else []
-    due = first_step(state, event.task)
-    state.works[event.task] = TaskWork(unit=event.task, task=event.task, locked_us=at_us, due=due, notes=notes)
+    state.starts[event.task] = state.starts.get(event.task, 0) + 1
+    state.works[event.task] = TaskWork(
+        unit=event.task,
+        task=event.task,
+        locked_us=at_us,
+        due=first_step(state, event.task),
+        notes=[state.comments.pop(event.task)] if event.task in state.comments else [],
+        branch=event.branch,
+        start=event.start or None,
+    )
+
+
+def _task_blocked(state: PhasesState, event: e.TaskBlocked, at_us: int) -> None:
+    state.works[event.task] = TaskWork(unit=event.task, task=event.task, locked_us=at_us, blocked=True)
 
 
 def first_step(state: PhasesState, task: str) -> str:
@@ -94,7 +105,7 @@ def _tasks_skipped(state: PhasesState, event: e.TasksSkipped, at_us: int) -> Non
     for task in event.tasks:
         state.skipped[task] = event.why if task == root else f"it depends on task {root}"
         work = drop_work(state, task)
-        if isinstance(work, TaskWork) and work.iteration:
+        if isinstance(work, TaskWork) and work.iteration and not work.branch:
             # What it left in the tree is committed by itself, so that no other task's changes are mixed with it.
             state.works[task] = Work(unit=task, due="left", iteration=work.iteration)
 
@@ -161,6 +172,7 @@ def _task(state: PhasesState, task: str) -> TaskWork:
 
 TASK_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
     e.TaskStarted: _task_started,
+    e.TaskBlocked: _task_blocked,
     e.CriteriaReported: _criteria_reported,
     e.IterationFinished: _iteration_finished,
     e.TaskFailed: _task_failed,
