@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from agent_orchestrator.surfaces.cli.groups import LazyGroup
 
 PHASES_COMMANDS = {
     "new": "Write a template of a task document.",
@@ -24,27 +24,7 @@ Example:
   orc phases run task.md --agent claude --max-cost '$10'"""
 
 
-class PhasesCommands(click.Group):
-    """Names and one-line helps are known without loading any command."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The order in which a person meets them."""
-        return list(PHASES_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Loads one command."""
-        if cmd_name not in PHASES_COMMANDS:
-            return None
-        made: click.Command = import_module(f"agent_orchestrator.surfaces.cli.commands.phases_{cmd_name}").command
-        return made
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in `orc phases --help`."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(PHASES_COMMANDS.items()))
-
-
-@click.group("phases", cls=PhasesCommands, epilog=EXAMPLE)
+@click.group("phases", cls=LazyGroup, helps=PHASES_COMMANDS, prefix="phases_", epilog=EXAMPLE)
 def command() -> None:
     """Execute a task document, phase by phase.
 
