@@ -13,8 +13,9 @@ import msgspec
 import agent_orchestrator.systems.phases as package
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Merge
 from agent_orchestrator.core.events import TakenUp
-from agent_orchestrator.core.inputs import Change, CheckpointEnded, MergeEnded, MergeVerdict
+from agent_orchestrator.core.inputs import Change, CheckpointEnded, Edited, MergeEnded, MergeVerdict
 from agent_orchestrator.systems.phases import PHASES, PhasesSpec, PhasesState
+from agent_orchestrator.systems.phases.documents import position, warnings
 from agent_orchestrator.systems.phases.parse import parse_document
 from tests.scenarios.played import Played
 
@@ -66,6 +67,11 @@ class PhasesWorld(Played):
         commit = f"merge-{self.commits}" if verdict == "landed" else None
         return self.tell(MergeEnded(effect=effect.id, verdict=MergeVerdict(verdict), detail=detail, commit=commit))
 
+    def restore(self, number: int) -> list[Any]:
+        """A checkpoint was copied over the state file."""
+        path = next(iter(self.documents()))
+        return self.tell(Edited(path=path, document=json.loads(self.state.snapshots[number].body)))
+
     def prompt(self, unit: str) -> str:
         """What the agent at work was told."""
         return getattr(self.doing(unit), "prompt_text", None) or ""
@@ -73,3 +79,26 @@ class PhasesWorld(Played):
     def faults(self) -> list[str]:
         """Against the published schema."""
         return [f"{error.instance_path}: {error.message}" for error in agent_state_schema().iter_errors(self.document())]
+
+
+def phases_lines(state: PhasesState) -> dict[str, str]:
+    """Where the run stands, and its units, a line each."""
+    phase, task, iteration = position(state)
+    said = {"": f"= {state.status.value} phase={phase} task={task} iteration={iteration}"}
+    for done in state.completed.values():
+        said[done.task] = f"= {done.task} completed iterations={done.iterations} files={list(done.files_modified)}"
+    for name, why in state.skipped.items():
+        said[name] = f"= {name} skipped: {why}"
+    for unit, work in state.works.items():
+        parts = [f"= {unit} {work.purpose or 'begins'} iteration={work.iteration} attempt={work.attempt}"]
+        parts += [f"asks={work.asking}"] if work.asking else []
+        parts += [f"trouble={work.trouble!r}"] if work.trouble else []
+        said[unit] = " ".join(parts)
+    checked = state.supervisor
+    if checked.checks_performed:
+        fixes = f"fixes={checked.auto_fixes_applied} re_plans={checked.re_plans_triggered}"
+        said["supervisor"] = f"= supervisor checks={checked.checks_performed} conflicts={checked.conflicts_detected} {fixes}"
+    told = warnings(state)
+    if told:
+        said["warnings"] = f"= warnings {told}"
+    return said

@@ -33,9 +33,11 @@ from agent_orchestrator.core.inputs import (
 )
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.state import LoopState
+from agent_orchestrator.systems.phases import PhasesState
 from agent_orchestrator.systems.swarm import SwarmState
 from agent_orchestrator.systems.workflow.parse import parse
 from tests.scenarios.loop_world import UNIT, LoopWorld
+from tests.scenarios.phases_world import PhasesWorld, phases_lines
 from tests.scenarios.played import START_US, Played
 from tests.scenarios.swarm_world import SwarmWorld
 from tests.scenarios.world import World
@@ -94,6 +96,10 @@ class Stage:
             given = json.loads(body)
             self.world = SwarmWorld(*given.pop("beads"), **given)
             events = [event for event, _ in self.world.journal]
+        elif command == "phases":
+            document = (HERE / "documents" / f"{names[0]}.md").read_text("utf-8")
+            self.world = PhasesWorld(document, **(json.loads(body) if body else {}))
+            events = [event for event, _ in self.world.journal]
         elif command == "loop":
             self.world = LoopWorld(**(json.loads(body) if body else {}))
             events = [event for event, _ in self.world.journal]
@@ -120,8 +126,18 @@ class Stage:
         )
 
     def _saved(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        if isinstance(world, PhasesWorld):
+            return world.saved(names[0], nothing="nothing" in names, **options)
         assert isinstance(world, LoopWorld)
         return world.saved(**options)
+
+    def _merged(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        assert isinstance(world, PhasesWorld)
+        return world.merged(names[0], **options)
+
+    def _restore(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        assert isinstance(world, PhasesWorld)
+        return world.restore(int(names[0]))
 
     def _taken(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         assert isinstance(world, LoopWorld)
@@ -220,6 +236,8 @@ class Stage:
         state = self.world.state
         if isinstance(state, LoopState):
             said = {UNIT: _loop_line(state)}
+        elif isinstance(state, PhasesState):
+            said = phases_lines(state)
         elif isinstance(state, SwarmState):
             said = {bead: _bead_line(state, bead) for bead in state.beads}
         else:

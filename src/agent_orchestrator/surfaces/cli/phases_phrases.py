@@ -130,6 +130,5 @@ PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     e.Rewound: lambda event: Phrase("", event.why),
     e.Archived: lambda event: Phrase("", "archived"),
     e.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
-    e.Warned: lambda event: Phrase("", event.text),
     e.Concluded: lambda event: Phrase("", f"nothing more is tried: {event.detail}"),
 }

@@ -426,12 +426,6 @@ class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
     problems: tuple[str, ...]
 
 
-class Warned(Event, frozen=True, kw_only=True, tag="warned"):
-    """Something that a person should know."""
-
-    text: str
-
-
 class Concluded(Event, frozen=True, kw_only=True, tag="concluded"):
     """Nothing more will be tried; `Ended` follows."""
 
@@ -485,6 +479,5 @@ PhasesEvent = (
     | Rewound
     | Archived
     | EditRefused
-    | Warned
     | Concluded
 )

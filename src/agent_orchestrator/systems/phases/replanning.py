@@ -60,7 +60,8 @@ def _read(state: PhasesState, plan: dict[str, Task], one: _Wanted) -> PlanChange
         return "there is no such task"
     if one.task in state.completed:
         return "it is completed"
-    at_work = isinstance(state.works.get(one.task), TaskWork)
+    work = state.works.get(one.task)
+    at_work = isinstance(work, TaskWork) and work.iteration > 0  # One that is only looked at has not begun.
     if one.action == "describe":
         task = _described(plan, plan[one.task], one)
         return task if isinstance(task, str) else PlanChange(action="describe", task=one.task, made=task)

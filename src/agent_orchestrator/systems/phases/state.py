@@ -89,7 +89,7 @@ class Supervisor(msgspec.Struct, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What a checkpoint keeps besides its document, so that the run can go back to it."""
+    """What a checkpoint keeps besides its document, so that the run can go back to it; time and money stay spent."""
 
     body: bytes
     git_sha: str
@@ -101,9 +101,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     learnings: int
     milestones: int
     checkpoints: tuple[CheckpointEntry, ...]
-    cost_usd: float | None
-    unmetered: bool
-    elapsed_us: int
 
 
 class Launch(msgspec.Struct, omit_defaults=True):
@@ -205,6 +202,11 @@ class PhasesState:
         """Tasks at work, the lowest id first; those that only wait for files are not."""
         found = [work for work in self.works.values() if isinstance(work, TaskWork) and not work.blocked]
         return sorted(found, key=lambda work: order_of(work.task))
+
+    @property
+    def due(self) -> list[str]:
+        """Units that have something to begin."""
+        return [work.unit for work in self.works.values() if work.due is not None]
 
     def pending(self) -> list[Task]:
         """Tasks that are not started yet, in the order of the plan."""

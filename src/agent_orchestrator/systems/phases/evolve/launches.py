@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from agent_orchestrator.core.effects import Wait
+from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
 from agent_orchestrator.systems.phases.evolve.marks import begin, close_launch, next_command, open_launch, warn
+from agent_orchestrator.systems.phases.evolve.review import go_on_reviewing
 from agent_orchestrator.systems.phases.spec import Lesson
 from agent_orchestrator.systems.phases.state import PhasesState, stamp
 from agent_orchestrator.systems.phases.works import CHECK, CheckWork, MilestoneWork, ReviewWork, TaskWork, Work
@@ -127,7 +129,7 @@ def _tree_saved(state: PhasesState, event: e.TreeSaved, at_us: int) -> None:
         state.start = event.branch_commit or state.start
         state.works.pop(event.step)
     elif event.purpose == "mend" and isinstance(work, ReviewWork) and not work.findings:
-        work.due = "scan"
+        go_on_reviewing(state, work)
     else:
         work.due = AFTER_SAVING.get(event.purpose)
 
@@ -172,6 +174,8 @@ def _check_started(state: PhasesState, event: e.CheckStarted, at_us: int) -> Non
 def _check_finished(state: PhasesState, event: e.CheckFinished, at_us: int) -> None:
     state.doing.drop(event.step)
     close_launch(state, event)
+    if event.failure is not None and event.failure.kind is FailureKind.STOPPED:
+        return
     work = state.works[event.step]
     work.reruns = work.reruns + 1 if event.again else 0
     if isinstance(work, MilestoneWork):

@@ -12,7 +12,7 @@ from agent_orchestrator.core.units import read_count
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import with_bounds
 from agent_orchestrator.systems.phases.documents import folder_of
-from agent_orchestrator.systems.phases.evolve.marks import drop_work, warn
+from agent_orchestrator.systems.phases.evolve.marks import drop_work
 from agent_orchestrator.systems.phases.evolve.supervision import apply_changes
 from agent_orchestrator.systems.phases.evolve.tasks import first_open_phase
 from agent_orchestrator.systems.phases.state import CompletedTask, PhasesState, Status
@@ -106,10 +106,6 @@ def _archived(state: PhasesState, event: e.Archived, at_us: int) -> None:
     state.pull_request = state.pull_request.replace(before, after, 1)
 
 
-def _warned(state: PhasesState, event: e.Warned, at_us: int) -> None:
-    warn(state, event.text)
-
-
 RUN_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
     e.QuestionsRaised: _questions_raised,
     e.PlanApproved: _plan_approved,
@@ -119,7 +115,6 @@ RUN_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
     e.Rewound: _rewound,
     e.Concluded: _concluded,
     e.Archived: _archived,
-    e.Warned: _warned,
     Resumed: _resumed,
     Ended: _ended,
 }

@@ -152,9 +152,6 @@ def _snapshot(state: PhasesState, git_sha: str) -> Snapshot:
         learnings=len(state.learnings),
         milestones=len(state.milestones),
         checkpoints=tuple(state.checkpoints),
-        cost_usd=state.cost_usd,
-        unmetered=state.unmetered,
-        elapsed_us=state.elapsed_us,
     )
 
 
