@@ -24,7 +24,7 @@ from agent_orchestrator.systems.phases.state import (
     Supervisor,
     stamp,
 )
-from agent_orchestrator.systems.phases.works import ReviewWork, TaskWork, Work, task_of
+from agent_orchestrator.systems.phases.works import REVIEW, ReviewWork, TaskWork, Work, task_of
 
 FOLDER = ".claude"
 STATE_FILE = "agent-state.json"
@@ -167,24 +167,24 @@ def state_document(state: PhasesState) -> StateDocument:
 def position(state: PhasesState) -> tuple[int, str, int]:
     """The phase at work, the task of how many, and its iteration; of several tasks the lowest id speaks."""
     last = len(state.spec.plan.phases) - 1
-    phase = min(state.phase, last)
-    tasks = [task.id for task in state.tasks_of(phase)]
-    total = len(tasks)
     if state.stage is Status.PLANNING:
-        return 0, f"0/{total}", 0
+        return 0, f"0/{len(state.tasks_of(0))}", 0
     if state.stage is not Status.EXECUTING:
-        review = state.works.get("review")
-        return last, f"{len(state.tasks_of(last))}/{len(state.tasks_of(last))}", review.iteration if review is not None else 0
+        review, total = state.works.get(REVIEW), len(state.tasks_of(last))
+        return last, f"{total}/{total}", review.iteration if review is not None else 0
     active = state.active_tasks
+    # A task of an earlier phase may be wanted again while one of a later phase is at work.
+    phase = state.plan[active[0].task].phase if active else min(state.phase, last)
+    tasks = [task.id for task in state.tasks_of(phase)]
     if active:
-        return phase, f"{tasks.index(active[0].task) + 1}/{total}", active[0].iteration
-    following = next((at for at, task in enumerate(tasks, 1) if task not in state.completed and task not in state.skipped), total)
-    return phase, f"{following}/{total}", 0
+        return phase, f"{tasks.index(active[0].task) + 1}/{len(tasks)}", active[0].iteration
+    open_tasks = (at for at, task in enumerate(tasks, 1) if task not in state.completed and task not in state.skipped)
+    return phase, f"{next(open_tasks, len(tasks))}/{len(tasks)}", 0
 
 
 def is_looping(state: PhasesState) -> bool:
     """Whether the outer loop is running."""
-    review = state.works.get("review")
+    review = state.works.get(REVIEW)
     return isinstance(review, ReviewWork) and review.looping and not state.lifecycle.ended
 
 
