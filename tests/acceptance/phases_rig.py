@@ -182,7 +182,7 @@ class PhasesRig(Rig):
 
     def arguments(self, *more: str) -> tuple[str, ...]:
         """`phases run` with the agent."""
-        return ("phases", "run", "task.md", "--agent-command", str(self.agent), *more)
+        return ("phases", "run", "task.md", "--agent-command", str(self.agent), "--allow-unmetered", *more)
 
     def phases(self, *more: str) -> Result:
         """`orc phases run` to its end."""

@@ -13,6 +13,7 @@ import msgspec
 
 from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.inputs import Instruct
@@ -41,7 +42,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def start_phases(
-    orchestrator: Orchestrator, spec: PhasesSpec, *, run_id: str | None = None, pass_env: tuple[str, ...] = ()
+    orchestrator: Orchestrator, spec: PhasesSpec, *, limits: Limits, run_id: str | None = None, pass_env: tuple[str, ...] = ()
 ) -> Started:
     """Creates a run on a branch of its own; raises Refused while another one is unfinished."""
     home = orchestrator.settings.home
@@ -60,7 +61,7 @@ def start_phases(
             context = Context(
                 run=run, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us(), pass_env=pass_env
             )
-            stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context)
+            stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, limits=limits)
         except BaseException:
             owner.release()
             raise

@@ -10,7 +10,6 @@ import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -46,7 +45,7 @@ class PhasesOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_parallel: str | int | None = None
     max_attempts: str | int | None = None
     max_iterations: str | int | None = None
-    max_cost: str | None = None
+    budget_usd: str | None = None
     max_time: str | None = None
     no_supervisor: bool = False
     no_outer_ralph: bool = False
@@ -119,18 +118,13 @@ def prepare(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSe
     return Prepared(spec=spec, warnings=parsed.warnings)
 
 
-def changes_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The bounds that were really given, checked."""
-    given = {name: options.get(name) for name in ("max_iterations", "max_cost", "max_time")}
-    return {name: value for name, value in given.items() if value is not None}
-
-
 def _count(value: str | int | None, flag: str, default: int) -> int:
     return default if value is None else read_count(value, flag)
 
 
 def _with_options(plan: Plan, options: PhasesOptions) -> Plan:
-    bounds = with_bounds(plan.bounds, changes_of(msgspec.structs.asdict(options)))
+    given = {"max_iterations": options.max_iterations, "max_cost": options.budget_usd, "max_time": options.max_time}
+    bounds = with_bounds(plan.bounds, {name: value for name, value in given.items() if value is not None})
     plan = msgspec.structs.replace(plan, bounds=bounds)
     if options.no_supervisor:
         plan = msgspec.structs.replace(plan, supervision=msgspec.structs.replace(plan.supervision, enabled=False))

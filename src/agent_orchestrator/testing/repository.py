@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_orchestrator.core.effects import Checkpoint, Merge
 from agent_orchestrator.core.inputs import Change, CheckpointEnded, MergeEnded, MergeVerdict
-from agent_orchestrator.engine.perform.merging import Planned
+from agent_orchestrator.git.merging import Planned
 
 
 class SimulatedRepository:

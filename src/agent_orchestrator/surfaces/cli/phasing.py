@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_orchestrator.surfaces.cli.budgets import budget_options
+
 if TYPE_CHECKING:
     from agent_orchestrator.control.phases import PhasesOptions
     from agent_orchestrator.surfaces.cli.driving import Manner
@@ -28,8 +30,7 @@ def run_options(function: Function) -> Function:
         click.option("--max-parallel", metavar="N", help="Tasks at work at once (1)."),
         click.option("--max-iterations", metavar="N", help="Iterations of a task (the document's bound, or 30)."),
         click.option("--max-attempts", metavar="N", help="Tries of one launch that fails (3)."),
-        click.option("--max-cost", "--budget-usd", metavar="USD", help="Pause when this much is spent, as in $10."),
-        click.option("--max-time", metavar="TIME", help="Pause after so much time at work, as in 2h."),
+        budget_options,
         click.option("--no-supervisor", is_flag=True, help="Without the supervisor's checks."),
         click.option("--no-outer-ralph", is_flag=True, help="Without the outer review loop."),
         click.option("--timeout", metavar="TIME", help="Running time of one attempt, as in 90s, 10m."),

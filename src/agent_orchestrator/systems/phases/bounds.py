@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.budget import Amounts, Limits
 from agent_orchestrator.core.units import US, read_count, read_duration_s
 from agent_orchestrator.errors import InvalidValue
 from agent_orchestrator.systems.phases.spec import UNLIMITED, Bounds
@@ -53,6 +54,27 @@ def with_bounds(bounds: Bounds, changes: dict[str, Any]) -> Bounds:
         made["max_time_s"] = read_time_s(changes["max_time"], "maximum time")
         made["max_time"] = str(changes["max_time"]).strip()
     return msgspec.structs.replace(bounds, **made)
+
+
+def shown_cost(bounds: Bounds, limit_usd: float | None) -> str:
+    """The limit that is in force, as it was written where it was."""
+    if limit_usd is None:
+        return UNLIMITED
+    return bounds.max_cost if limit_usd == bounds.max_cost_usd else f"${limit_usd:g}"
+
+
+def shown_time(bounds: Bounds, limit_s: float | None) -> str:
+    """The limit that is in force, as it was written where it was."""
+    if limit_s is None:
+        return UNLIMITED
+    if limit_s == bounds.max_time_s:
+        return bounds.max_time
+    return f"{limit_s / 3600:g}h" if limit_s % 3600 == 0 else f"{limit_s / 60:g}m" if limit_s % 60 == 0 else f"{limit_s:g}s"
+
+
+def limits_of(bounds: Bounds) -> Limits:
+    """What the document lets the run spend."""
+    return Limits(run=Amounts(cost_usd=bounds.max_cost_usd, wall_s=bounds.max_time_s))
 
 
 def say_money(cost_usd: float | None, *, unmetered: bool = False) -> str:

@@ -13,7 +13,7 @@ import msgspec
 from agent_orchestrator.core.effects import AskHuman, RunAgent, Wait
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.system import Document
-from agent_orchestrator.systems.phases.bounds import say_elapsed, say_money
+from agent_orchestrator.systems.phases.bounds import say_elapsed, say_money, shown_cost, shown_time
 from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, SCANNER, SUPERVISOR, Lesson
 from agent_orchestrator.systems.phases.state import (
     CheckpointEntry,
@@ -39,6 +39,8 @@ AGENT_TYPES = {
     "repair": FIXER,
 }
 """What the seed calls the agent of each purpose; the planner has no name there."""
+LIMITS = {"run.cost_usd": "Cost", "run.wall_s": "Time", "run.tokens": "Tokens"}
+"""Limits as the seed's warnings call them."""
 
 
 class Orchestrator(msgspec.Struct, kw_only=True):
@@ -133,7 +135,7 @@ def number_of(name: str) -> int:
 def state_document(state: PhasesState) -> StateDocument:
     """agent-state.json."""
     phase, task, iteration = position(state)
-    bounds = state.bounds
+    bounds, limits = state.bounds, state.doing.limits.run
     return StateDocument(
         orchestrator=Orchestrator(
             status=state.status,
@@ -152,8 +154,8 @@ def state_document(state: PhasesState) -> StateDocument:
         pending_tasks=[PendingTask(phase=task.phase, task=task.id, name=task.name) for task in state.pending()],
         safety_bounds=SafetyBounds(
             max_iterations_per_task=bounds.max_iterations,
-            max_cost=bounds.max_cost,
-            max_time=bounds.max_time,
+            max_cost=shown_cost(bounds, limits.cost_usd),
+            max_time=shown_time(bounds, limits.wall_s),
             cost_so_far=say_money(state.cost_usd, unmetered=state.unmetered),
             elapsed_time=say_elapsed(state.elapsed_at(state.updated_us)),
             warnings=warnings(state),
@@ -196,7 +198,7 @@ def active_agent(state: PhasesState, work: Work) -> ActiveAgent | None:
     if kind is None or work.agent_since_us is None:
         return None
     if isinstance(effect, RunAgent):
-        status = "in_progress"
+        status = "waiting" if state.doing.is_held(effect.id) else "in_progress"
     elif isinstance(effect, Wait | AskHuman):
         status = "waiting"
     else:
@@ -213,6 +215,8 @@ def active_agent(state: PhasesState, work: Work) -> ActiveAgent | None:
 def warnings(state: PhasesState) -> list[str]:
     """What a person should know: what was skipped, what was noted, and why nothing goes on."""
     told = [f"Task {task} was skipped: {why}" for task, why in state.skipped.items()]
+    told += [f"{LIMITS.get(what, what)} at {percent}% of limit" for what, percent in state.doing.warned.items()]
+    told += [f"{unit} waits: {hold.told}" for unit, hold in state.doing.holds.items()]
     told += state.warnings
     life = state.lifecycle
     if life.phase is Phase.PAUSED and life.detail:

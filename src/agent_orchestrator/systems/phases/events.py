@@ -122,13 +122,12 @@ class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupte
 
 
 class BackoffStarted(Event, frozen=True, kw_only=True, tag="backoff_started"):
-    """Nothing of the unit starts before `until_us`; `again` counts a new attempt."""
+    """A new attempt of the unit starts at `until_us`."""
 
     effect: str
     step: str
     until_us: int
     reason: str
-    again: bool = True
 
 
 class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
@@ -388,7 +387,7 @@ class CheckAbandoned(Event, frozen=True, kw_only=True, tag="check_abandoned"):
 
 
 class BoundsChanged(Event, frozen=True, kw_only=True, tag="bounds_changed"):
-    """Safety bounds and options given on resuming, or edited by hand."""
+    """Safety bounds and options given on resuming, or edited by hand; cost and time are only how they are written."""
 
     changes: dict[str, Any]
 

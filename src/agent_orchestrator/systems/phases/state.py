@@ -170,6 +170,8 @@ class PhasesState:
         self.elapsed_us = 0
         self.ticking_us: int | None = None
         """Since when something is at work; the time before is in `elapsed_us`."""
+        self.boot = ""
+        """The boot in which the run was taken up last."""
         self.started_us = context.created_us
         self.ended_us: int | None = None
         self.updated_us = context.created_us

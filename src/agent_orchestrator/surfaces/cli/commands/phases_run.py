@@ -26,17 +26,25 @@ def command(**given: Any) -> int:
     """
     from agent_orchestrator.api.phases import start_phases
     from agent_orchestrator.config import load_agents
+    from agent_orchestrator.control.budgets import refuse_unmetered
     from agent_orchestrator.control.phases import prepare
+    from agent_orchestrator.surfaces.cli.budgets import starting_limits
     from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
     from agent_orchestrator.surfaces.cli.driving import drive
     from agent_orchestrator.surfaces.cli.progress import Writer
     from agent_orchestrator.surfaces.cli.screen import warn
+    from agent_orchestrator.systems.phases.bounds import limits_of
 
     manner = read_manner(given)
     with open_orchestrator(given["repo"]) as orchestrator:
         settings = orchestrator.settings
         prepared = prepare(read_options(given), settings.home, load_agents(settings))
-        started = start_phases(orchestrator, prepared.spec, run_id=given["run_id"], pass_env=tuple(given["pass_env"]))
+        spec = prepared.spec
+        document = limits_of(spec.plan.bounds)
+        limits = starting_limits(orchestrator, {**given, "budget_usd": None, "max_time": None}).laid_under(document)
+        refuse_unmetered(limits, spec.agents.values())
+        pass_env = tuple(given["pass_env"])
+        started = start_phases(orchestrator, spec, limits=limits, run_id=given["run_id"], pass_env=pass_env)
         for text in (*prepared.warnings, *started.notes):
             warn(text)
         if given["detach"]:

@@ -22,7 +22,7 @@ from agent_orchestrator.systems.phases.events import (
 )
 from agent_orchestrator.systems.phases.state import PhasesState, Status
 
-CHANGEABLE = ("max_iterations", "max_cost", "max_time", "max_parallel")
+CHANGEABLE = ("max_iterations", "max_parallel")
 
 
 def resumed(state: PhasesState, directive: Resume) -> list[PhasesEvent]:

@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import Paused
+from agent_orchestrator.core.events import LimitsSet, Paused
 from agent_orchestrator.core.inputs import Edited
+from agent_orchestrator.systems.phases.bounds import read_money_usd, read_time_s, shown_cost, shown_time
 from agent_orchestrator.systems.phases.decide.reading import ReadState, read_state_document
 from agent_orchestrator.systems.phases.documents import STATE_FILE, active_agent, checkpoint_name, state_document
 from agent_orchestrator.systems.phases.events import (
@@ -52,15 +53,23 @@ def edited(state: PhasesState, edit: Edited) -> list[PhasesEvent]:
 
 
 def _bounds(state: PhasesState, read: ReadState) -> list[PhasesEvent]:
-    given, held = read.safety_bounds, state.bounds
+    given, limits = read.safety_bounds, state.doing.limits
     changes: dict[str, Any] = {}
-    if given.max_iterations_per_task != held.max_iterations:
+    if given.max_iterations_per_task != state.bounds.max_iterations:
         changes["max_iterations"] = given.max_iterations_per_task
-    if given.max_cost != held.max_cost:
+    if given.max_cost != shown_cost(state.bounds, limits.run.cost_usd):
         changes["max_cost"] = given.max_cost
-    if given.max_time != held.max_time:
+    if given.max_time != shown_time(state.bounds, limits.run.wall_s):
         changes["max_time"] = given.max_time
-    return [BoundsChanged(changes=changes)] if changes else []
+    events: list[PhasesEvent] = [BoundsChanged(changes=changes)] if changes else []
+    if "max_cost" in changes or "max_time" in changes:
+        run = msgspec.structs.replace(
+            limits.run,
+            cost_usd=read_money_usd(given.max_cost, "max_cost"),
+            wall_s=read_time_s(given.max_time, "max_time"),
+        )
+        events.append(LimitsSet(limits=msgspec.structs.replace(limits, run=run)))
+    return events
 
 
 def _lists(state: PhasesState, read: ReadState) -> list[PhasesEvent] | str:

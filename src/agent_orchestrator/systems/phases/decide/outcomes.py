@@ -9,7 +9,6 @@ from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.core.report import Learning, Report
 from agent_orchestrator.core.retry import backoff_us
-from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.phases.decide.settling import interventions
 from agent_orchestrator.systems.phases.events import (
     AgentFinished,
@@ -30,8 +29,6 @@ from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.supervising import PASS, REFUSE, read_verdict
 from agent_orchestrator.systems.phases.works import TaskWork, Work, task_of
 
-PARKED_US = 300 * US
-"""How long a rate limit is waited for when the agent does not say until when it lasts."""
 LEARNING_TYPES = ("pattern", "antipattern", "insight")
 QUESTIONS_MAX = 50
 FINDINGS_MAX = 100
@@ -85,22 +82,14 @@ def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[Ph
 
 def _failed(state: PhasesState, work: Work, failure: Failure, now_us: int) -> list[PhasesEvent]:
     if failure.goes_on:
-        interrupted: list[PhasesEvent] = [LaunchInterrupted(step=work.unit, why=failure.message)]
-        if failure.kind is not FailureKind.RATE_LIMITED:
-            return interrupted
-        until_us = failure.retry_at_us or now_us + PARKED_US
-        return [*interrupted, _wait(state, work, until_us, failure.message, again=False)]
+        return [LaunchInterrupted(step=work.unit, why=failure.message)]
     if failure.retryable and work.attempt < state.spec.max_attempts:
         effect = state.name_effect(work.unit, work.iteration, work.attempt, "wait")
-        return [_wait(state, work, now_us + backoff_us(work.attempt, effect), failure.message, again=True)]
+        until_us = now_us + backoff_us(work.attempt, effect)
+        return [BackoffStarted(effect=effect, step=work.unit, until_us=until_us, reason=failure.message)]
     if isinstance(work, TaskWork) and work.purpose == "execute":
         return [TaskFailed(task=work.task, why=failure.message)]
     return [AgentGaveUp(step=work.unit, why=failure.message)]
-
-
-def _wait(state: PhasesState, work: Work, until_us: int, reason: str, *, again: bool) -> BackoffStarted:
-    effect = state.name_effect(work.unit, work.iteration, work.attempt, "wait")
-    return BackoffStarted(effect=effect, step=work.unit, until_us=until_us, reason=reason, again=again)
 
 
 def _read(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] | str:

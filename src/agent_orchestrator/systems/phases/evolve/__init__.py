@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_orchestrator.core.events import CameLate
+from agent_orchestrator.core.events import CameLate, TakenUp
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.systems.phases.evolve.launches import LAUNCH_FACTS
 from agent_orchestrator.systems.phases.evolve.review import REVIEW_FACTS
@@ -26,16 +26,19 @@ def evolve(state: PhasesState, event: Any, at_us: int) -> None:
     else:
         # All that is not ours is common; a common event that concerns no lifecycle is ignored there.
         state.lifecycle.evolve(event)
-    state.ticking_us = at_us if state.doing.active else None
+    state.ticking_us = at_us if state.doing.at_work else None
 
 
 def _accrue(state: PhasesState, event: Any, at_us: int) -> None:
     """Counts the time since the last fact, as far as something was at work in it."""
-    if state.ticking_us is None:
+    rebooted = isinstance(event, TakenUp) and state.boot not in ("", event.boot)
+    if isinstance(event, TakenUp):
+        state.boot = event.boot
+    if state.ticking_us is None or rebooted:
         return
     until_us = at_us
     ended_us = getattr(event, "ended_us", None)
-    if ended_us is not None and state.doing.active == 1:
+    if ended_us is not None and state.doing.at_work == 1:
         # What ended while nobody looked was not at work until now; of what was lost nobody knows.
         lost = event.failure is not None and event.failure.kind is FailureKind.LOST
         until_us = state.ticking_us if lost else min(at_us, ended_us)

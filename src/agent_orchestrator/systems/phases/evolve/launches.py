@@ -85,9 +85,8 @@ def _backoff_started(state: PhasesState, event: e.BackoffStarted, at_us: int) ->
     purpose = work.purpose
     begin(state, work, purpose)
     work.trouble = event.reason
-    if event.again:
-        work.feedback.append({"iteration": work.iteration, "attempt": work.attempt, "error": event.reason})
-        work.attempt += 1
+    work.feedback.append({"iteration": work.iteration, "attempt": work.attempt, "error": event.reason})
+    work.attempt += 1
     state.doing.put(Wait(id=event.effect, unit=event.step, until_us=event.until_us, reason=event.reason))
 
 
