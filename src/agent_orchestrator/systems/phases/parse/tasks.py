@@ -45,13 +45,13 @@ def read_phases(sections: list[Section] | None, complain: Complain) -> dict[str,
             _read_phase(section, phases, complain)
         elif section.level == 4 and (task := _read_task(section, phases, complain)) is not None:
             empty = None
+            needs += [(task.id, line, need) for line, need in _needs(section, task.id, complain)]
             if task.id in tasks:
                 complain(
                     f"task {task.id} stands twice, first in line {lines[task.id]}; give each task its own number", section.line
                 )
                 continue
             tasks[task.id], lines[task.id] = task, section.line
-            needs += [(task.id, line, need) for line, need in _needs(section, task.id, complain)]
     if empty is not None:
         complain(f"{empty.title} has no task; write #### Task {len(phases)}.1: NAME below it", empty.line)
     if not phases:
