@@ -27,6 +27,14 @@ def kill(running: Running) -> None:
     running.process.wait()
 
 
+def wait_for_another_agent(rig: PhasesRig, running: Running, polls: int) -> None:
+    """Waits until one more agent has started, and then a little more."""
+    begun = len(rig.started())
+    wait_until(lambda: len(rig.started()) > begun or running.process.poll() is not None)
+    left = iter(range(polls))
+    wait_until(lambda: next(left, None) is None)
+
+
 def check_worked_once(rig: PhasesRig) -> None:
     """Each iteration of each task was worked on once, by the agents' own log."""
     ended = [line.split()[1] for line in (rig.side / "launches.log").read_text().splitlines() if line.startswith("end task-")]
@@ -71,10 +79,7 @@ def test_whenever_the_engine_is_killed_the_document_is_executed_once(seed: int, 
     running = rig.start_phases("--yes", "--run-id", "killed")
     running.wait_for("run killed")
     for _ in range(6):
-        begun = len(rig.started())
-        wait_until(lambda begun=begun, running=running: len(rig.started()) > begun or running.process.poll() is not None)
-        left = iter(range(chance.randint(0, 8)))
-        wait_until(lambda left=left: next(left, None) is None)
+        wait_for_another_agent(rig, running, polls=chance.randint(0, 8))
         kill(running)
         if (rig.repo / ".claude" / "agent-state.json").exists():
             rig.state()

@@ -22,6 +22,12 @@ DOCUMENTS = Path(__file__).parents[1] / "scenarios" / "documents"
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
 SEEDS_PER_TEST = 20
 GOOD: dict[str, object] = {"status": "SUCCESS", "criteria": {"it_is_good": True}}
+PARTIAL: dict[str, object] = {"status": "PARTIAL"}
+REVIEWS: list[dict[str, object]] = [
+    {"status": "CLEAN"},
+    {"status": "FIXED"},
+    {"status": "FOUND", "findings": [{"priority": "P1", "issue": "slow"}]},
+]
 VERDICTS: list[dict[str, object]] = [
     {"status": "PASS"},
     {"status": "PASS"},
@@ -47,9 +53,8 @@ def unreliable(effect: str, chance: random.Random) -> Part:
         return Part(takes_s, 1, None, ignores_s)
     unit = effect.split("/")[1]
     if unit == "review":
-        found = {"status": "FOUND", "findings": [{"priority": "P1", "issue": "slow"}]}
-        return Part(takes_s, 0, chance.choice([{"status": "CLEAN"}, {"status": "FIXED"}, found]), ignores_s)
-    return Part(takes_s, 0, chance.choice([GOOD, GOOD, GOOD, *VERDICTS, {"status": "PARTIAL"}]), ignores_s)
+        return Part(takes_s, 0, chance.choice(REVIEWS), ignores_s)
+    return Part(takes_s, 0, chance.choice([GOOD, GOOD, GOOD, PARTIAL, *VERDICTS]), ignores_s)
 
 
 def agreeable(state: Any, chance: random.Random) -> Directive | None:

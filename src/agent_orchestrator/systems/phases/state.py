@@ -41,7 +41,7 @@ class CompletedTask(msgspec.Struct, frozen=True, kw_only=True):
     iterations: int
     time_elapsed: str
     cost: str
-    files_modified: tuple[str, ...]
+    files_modified: list[str]
     success_criteria_met: dict[str, bool]
 
 

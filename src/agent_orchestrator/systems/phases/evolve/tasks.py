@@ -121,7 +121,7 @@ def _task_completed(state: PhasesState, event: e.TaskCompleted, at_us: int) -> N
         iterations=work.iteration,
         time_elapsed=say_spent(work.spent_us),
         cost=say_money(work.cost_usd, unmetered=work.unmetered),
-        files_modified=event.files,
+        files_modified=list(event.files),
         success_criteria_met={one.key: work.met.get(one.key, True) for one in task.criteria},
     )
     state.start, state.numbered = event.git_sha, event.number
