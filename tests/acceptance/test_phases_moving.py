@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.phases_rig import FOUR_PHASES, WORKS, PhasesRig
+from tests.acceptance.phases_rig import FOUR_PHASES, SMALL, WORKS, PhasesRig
 from tests.acceptance.rig import wait_until
 
 METERED = """\
@@ -192,3 +192,33 @@ def test_new_writes_a_template_that_is_refused_until_it_is_filled_in(rig: Phases
     refused = rig.ask("phases", "plan", "fresh.md")
     assert refused.code == 2
     assert "fresh.md:1: the template's example ‹a short name› is left in" in refused.err
+
+
+def test_the_commands_for_all_runs_show_a_run_of_phases(rig: PhasesRig) -> None:
+    assert rig.phases("--yes", "--run-id", "shown").code == 0
+    assert "1.1" in rig.ask("status", "shown").out
+    assert rig.ask("show", "shown", "--json").json["state"]["orchestrator"]["status"] == "completed"
+    assert rig.ask("history", "shown").out.count("checkpoint-00") == 2
+    assert rig.ask("watch", "shown").code == 0
+    status = rig.ask("phases", "status").out
+    assert "[x] 1.1 First, 1 iterations" in status
+    assert "last checkpoint: checkpoint-002" in status
+
+
+@pytest.mark.parametrize("file", [".claude/agent-state.json", ".claude/checkpoint-001.json", "task.md"])
+def test_the_files_of_a_run_are_valid(rig: PhasesRig, file: str) -> None:
+    assert rig.phases("--yes").code == 0
+    done = rig.ask("validate", file)
+    assert done.code == 0, done
+    (rig.repo / "old.json").write_text('{"status": "executing", "current_step": 5, "total_steps": 10}')
+    assert "Migration not automatic" in rig.ask("validate", "old.json").err
+
+
+def test_git_at_another_checkpoint_than_the_state_is_pointed_out(rig: PhasesRig) -> None:
+    third = "\n#### Task 1.3: Third\n\n**Success Criteria**:\n- [ ] It is good\n"
+    rig.write(SMALL + third)
+    rig.report("task-executor.1.3", {"status": "FAILED"})
+    assert rig.phases("--yes", "--no-wait", "--run-id", "apart", "--max-iterations", "1").code == 4
+    rig.git("reset", "--hard", "--quiet", rig.state()["checkpoints"][0]["git_sha"])
+    resumed = rig.orc("resume", "apart", "--no-wait")
+    assert "git is at checkpoint-001, the state at checkpoint-002; `orc rewind apart --to checkpoint-001`" in resumed.err

@@ -184,7 +184,6 @@ def out_of_step(run: StoredRun, state: PhasesState) -> str | None:
     known = {one.git_sha: one.state_snapshot for one in state.checkpoints}
     if head in known and head != newest.git_sha:
         name = known[head].removesuffix(".json")
-        return (
-            f"git is at {name}, the state at {newest.state_snapshot}; `orc rewind {run.id} --to {name}` takes the state back too"
-        )
+        now = newest.state_snapshot.removesuffix(".json")
+        return f"git is at {name}, the state at {now}; `orc rewind {run.id} --to {name}` takes the state back too"
     return None

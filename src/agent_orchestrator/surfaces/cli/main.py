@@ -36,7 +36,7 @@ COMMANDS = {
     "rewind": "Take a run and its branch back to a checkpoint.",
     "approve": "Approve the step that waits for a person.",
     "reject": "Reject the step that waits for a person.",
-    "validate": "Check a workflow file or a state file.",
+    "validate": "Check a workflow file, a task document or a state file.",
     "import": "Make a run of a state file without a journal.",
     "init": "Write a starter workflow with its prompts.",
     "doctor": "Check this machine and the repository's store.",

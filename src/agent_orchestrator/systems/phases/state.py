@@ -114,10 +114,20 @@ class Launch(msgspec.Struct, omit_defaults=True):
     session: str | None = None
 
 
+class Standing(StrEnum):
+    """How a unit stands, in the words of the commands that show all systems."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    WAITING = "WAITING_ON_HUMAN"
+    COMPLETED = "COMPLETED"
+    SKIPPED = "SKIPPED"
+
+
 class StepView(msgspec.Struct, frozen=True):
     """A unit as commands for all systems show it."""
 
-    status: str
+    status: Standing
     attempts: int
     iteration_count: int
     started_at: str | None
@@ -233,16 +243,16 @@ class PhasesState:
         started = iso(history[0].started_us) if history else None
         done = self.completed.get(unit)
         if work is not None:
-            status = "WAITING" if work.asking and work.due is None else "RUNNING"
+            status = Standing.WAITING if work.asking and work.due is None else Standing.RUNNING
             return StepView(status, work.attempt, work.iteration, started, None, work.trouble or None)
         ended = iso(history[-1].ended_us) if history and history[-1].ended_us is not None else None
         if done is not None:
-            return StepView("COMPLETED", 1, done.iterations, started, ended, None)
+            return StepView(Standing.COMPLETED, 1, done.iterations, started, ended, None)
         if unit in self.skipped:
-            return StepView("SKIPPED", 1, 0, started, ended, self.skipped[unit])
+            return StepView(Standing.SKIPPED, 1, 0, started, ended, self.skipped[unit])
         if unit in self.plan:
-            return StepView("PENDING", 0, 0, started, ended, self.failures.get(unit))
-        return StepView("COMPLETED", 1, 0, started, ended, None)
+            return StepView(Standing.PENDING, 0, 0, started, ended, self.failures.get(unit))
+        return StepView(Standing.COMPLETED, 1, 0, started, ended, None)
 
     @property
     def specs(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ orc phases status
 orc phases status f8c1 --json
 """
 
-MARKS = {"COMPLETED": "x", "RUNNING": ">", "WAITING": "?", "SKIPPED": "-", "PENDING": " "}
+MARKS = {"COMPLETED": "x", "RUNNING": ">", "WAITING_ON_HUMAN": "?", "SKIPPED": "-", "PENDING": " "}
 
 
 @make_command("status", EXAMPLE)
