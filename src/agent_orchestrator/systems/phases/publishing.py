@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -92,4 +93,9 @@ def pull_request_body(state: PhasesState) -> str:
 
 def file_url(state: PhasesState, name: str) -> str:
     """The address of a milestone that is a file."""
-    return f"file://{state.context.home}/.claude/milestones/{name}"
+    return f"{folder_url(state, '.claude')}milestones/{name}"
+
+
+def folder_url(state: PhasesState, folder: str) -> str:
+    """The address of a folder of the run's home."""
+    return f"file://{quote(state.context.home)}/{folder}/"

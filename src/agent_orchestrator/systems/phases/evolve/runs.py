@@ -15,6 +15,7 @@ from agent_orchestrator.systems.phases.documents import folder_of
 from agent_orchestrator.systems.phases.evolve.marks import drop_work
 from agent_orchestrator.systems.phases.evolve.supervision import apply_changes
 from agent_orchestrator.systems.phases.evolve.tasks import first_open_phase
+from agent_orchestrator.systems.phases.publishing import folder_url
 from agent_orchestrator.systems.phases.state import CompletedTask, PhasesState, Status
 from agent_orchestrator.systems.phases.works import PLAN
 
@@ -97,9 +98,9 @@ def _ended(state: PhasesState, event: Ended, at_us: int) -> None:
 
 
 def _archived(state: PhasesState, event: e.Archived, at_us: int) -> None:
-    before = f"file://{state.context.home}/{folder_of(state)}/"
+    before = folder_url(state, folder_of(state))
     state.archived = True
-    after = f"file://{state.context.home}/{folder_of(state)}/"
+    after = folder_url(state, folder_of(state))
     state.milestones = [
         msgspec.structs.replace(one, issue_url=one.issue_url.replace(before, after, 1)) for one in state.milestones
     ]
