@@ -17,6 +17,9 @@ from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.systems import SYSTEMS, find_system
 from agent_orchestrator.systems.loop import LoopSpec
+from agent_orchestrator.systems.phases import PhasesSpec
+from agent_orchestrator.systems.phases.parse import parse_document
+from agent_orchestrator.systems.phases.spec import Supervision
 from agent_orchestrator.systems.swarm import BeadSpec, SwarmSpec
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.testing.systems import check_system
@@ -119,9 +122,118 @@ def check_swarm_document(path: str, document: Any) -> None:
     assert not faults, f"{path}: {faults[0].message}"
 
 
-SPECS = {"workflow": workflow_specs, "loop": loop_specs, "swarm": swarm_specs}
-REPORTS = {"workflow": workflow_report, "loop": loop_report, "swarm": swarm_report}
-DOCUMENTS = {"workflow": check_workflow_document, "loop": check_loop_document, "swarm": check_swarm_document}
+PHASES_DOCUMENT = """
+# Task: Everything
+
+## Goal
+
+All of it.
+
+## Success Criteria (Global)
+
+- [ ] In the end `make`
+- [ ] It is good
+
+## Safety Bounds
+
+- **Maximum iterations per task**: 3
+- **Maximum cost**: $10
+
+## Phases & Tasks
+
+### Phase 1: First
+
+#### Task 1.1: One
+
+**Success Criteria**:
+- [ ] `make one`
+- [ ] One is good
+**Files**: one.py
+
+#### Task 1.2: Two
+
+**Success Criteria**:
+- [ ] Two is good
+**Dependencies**: 1.1
+
+### Phase 2: Second
+
+#### Task 2.1: Three
+
+**Success Criteria**:
+- [ ] `make three`
+- [ ] `make sure`
+**Files**: three.py, lib/
+
+#### Task 2.2: Four
+
+**Success Criteria**:
+- [ ] Four is good
+**Files**: four.py
+
+#### Task 2.3: Five
+
+**Success Criteria**:
+- [ ] `make five`
+**Files**: lib/five.py
+"""
+
+
+def phases_specs() -> list[Any]:
+    plan = parse_document(PHASES_DOCUMENT, "task.md").plan
+    full = PhasesSpec(
+        document="/repo/task.md", plan=plan, agents={"": AgentChoice(name="command")}, branch="phases/everything", plan_with=True
+    )
+    bare = msgspec.structs.replace(plan, supervision=Supervision(enabled=False), outer_ralph=False, criteria=())
+    return [
+        full,
+        msgspec.structs.replace(full, yes=True, remote="origin", target="main", plan_with=False),
+        msgspec.structs.replace(full, yes=True, plan=bare, plan_with=False),
+        msgspec.structs.replace(full, yes=True, plan_with=False, max_parallel=3),
+    ]
+
+
+def phases_report(effect: RunAgent, chance: random.Random) -> dict[str, Any]:
+    learning = {"type": chance.choice(["pattern", "insight", "nonsense"]), "lesson": "look first"}
+    if effect.role == "task-executor":
+        criteria = {name: chance.random() < 0.9 for name in ("one_is_good", "two_is_good", "four_is_good")}
+        return {"status": chance.choice(["SUCCESS", "SUCCESS", "PARTIAL"]), "criteria": criteria, "learnings": [learning]}
+    if effect.role == "supervisor":
+        return chance.choice(SUPERVISOR_REPORTS)
+    if effect.role == "code-improvement-scanner":
+        found = {"status": "FOUND", "findings": [{"priority": "P1", "file": "a.py", "issue": "slow"}]}
+        return chance.choice([{"status": "CLEAN"}, {"status": "FIXED"}, found])
+    return {"questions": ["why?"], "status": chance.choice(["READY", "QUESTIONS"])} if effect.role == "planner" else {}
+
+
+SUPERVISOR_REPORTS: list[dict[str, Any]] = [
+    {"status": "PASS"},
+    {"status": "PASS", "conflicts": [{"type": "api", "details": "renamed"}]},
+    {"status": "PASS", "criteria": {"one_is_good": False}},
+    {"status": "AUTO_FIX", "auto_fixes": [{"file": "a.py", "issue": "names", "fix": "renamed"}]},
+    {"status": "RE_PLAN", "conflicts": [{"type": "architecture", "recommendation": "use what is there"}]},
+    {
+        "status": "RE_PLAN",
+        "conflicts": [{"type": "dependency"}],
+        "recommended_changes": [{"action": "add", "task": "2.9", "name": "More", "criteria": ["`make more`"]}],
+    },
+]
+
+
+def check_phases_document(path: str, document: Any) -> None:
+    if path.endswith("/agent-state.json"):
+        faults = list(schema_of("phases", "agent_state.schema.json").iter_errors(document))
+        assert not faults, f"{path}: {faults[0].message}"
+
+
+SPECS = {"workflow": workflow_specs, "loop": loop_specs, "swarm": swarm_specs, "phases": phases_specs}
+REPORTS = {"workflow": workflow_report, "loop": loop_report, "swarm": swarm_report, "phases": phases_report}
+DOCUMENTS = {
+    "workflow": check_workflow_document,
+    "loop": check_loop_document,
+    "swarm": check_swarm_document,
+    "phases": check_phases_document,
+}
 
 
 def test_the_registry_lists_exactly_the_systems_in_the_folder() -> None:

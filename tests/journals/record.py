@@ -13,6 +13,7 @@ import msgspec
 
 from agent_orchestrator.core.budget import Amounts, Hold, Limits, Why
 from agent_orchestrator.core.events import BudgetWarned, CameLate, HoldEnded, LimitsSet, TakenUp, UnitHeld
+from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.version import __version__
 from tests.scenarios.test_scenarios import SCENARIOS, Stage
 
@@ -53,6 +54,7 @@ def record(path: Path) -> Recorded:
     ]
     rows: list[tuple[int, list[Any]]] = [drawn[0], *taken, *drawn[1:], (drawn[-1][0], told)]
     system = world.system
+    Folded(system, world.state, 0, drawn[-1][0]).apply(told, drawn[-1][0])
     documents = {one.path: msgspec.to_builtins(one.body) for one in system.documents(world.state, world.now_us)}
     return Recorded(system.name, msgspec.to_builtins(world.spec), msgspec.to_builtins(world.context), rows, documents)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent
+from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, Input
 from agent_orchestrator.core.report import Report, check_report
@@ -91,6 +91,7 @@ class Played:
     def check_end(self, unit: str, exit_code: int | None = 0, **fields: Any) -> list[Any]:
         """The unit's check ends."""
         effect = self.doing(unit)
+        assert isinstance(effect, RunCheck), f"{unit} runs no check: {effect}"
         return self.tell(
             CheckEnded(effect=effect.id, started_us=self.now_us, ended_us=self.now_us + US, exit_code=exit_code, **fields)
         )

@@ -36,10 +36,12 @@ from agent_orchestrator.core.inputs import (
 )
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.state import LoopState
+from agent_orchestrator.systems.phases import PhasesState
 from agent_orchestrator.systems.swarm import SwarmState
 from agent_orchestrator.systems.swarm.documents import documents
 from agent_orchestrator.systems.workflow.parse import parse
 from tests.scenarios.loop_world import UNIT, LoopWorld
+from tests.scenarios.phases_world import PhasesWorld, phases_lines
 from tests.scenarios.played import START_US, Played
 from tests.scenarios.swarm_world import SwarmWorld
 from tests.scenarios.world import World
@@ -98,6 +100,10 @@ class Stage:
             given = json.loads(body)
             self.world = SwarmWorld(*given.pop("beads"), **given)
             events = [event for event, _ in self.world.journal]
+        elif command == "phases":
+            document = (HERE / "documents" / f"{names[0]}.md").read_text("utf-8")
+            self.world = PhasesWorld(document, **(json.loads(body) if body else {}))
+            events = [event for event, _ in self.world.journal]
         elif command == "loop":
             self.world = LoopWorld(**(json.loads(body) if body else {}))
             events = [event for event, _ in self.world.journal]
@@ -127,12 +133,22 @@ class Stage:
         if isinstance(world, SwarmWorld):
             failure = options.get("failure", "")
             return world.tell(CheckpointEnded(effect=world.doing(names[0]).id, unavailable=failure, head="h" * 7))
+        if isinstance(world, PhasesWorld):
+            return world.saved(names[0], nothing="nothing" in names, **options)
         assert isinstance(world, LoopWorld)
         return world.saved(**options)
 
     def _merge(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         verdict = MergeVerdict(options.pop("verdict", "landed"))
         return world.tell(MergeEnded(effect=world.doing(names[0]).id, verdict=verdict, detail=options.get("detail", "")))
+
+    def _merged(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        assert isinstance(world, PhasesWorld)
+        return world.merged(names[0], **options)
+
+    def _restore(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        assert isinstance(world, PhasesWorld)
+        return world.restore(int(names[0]))
 
     def _taken(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         assert isinstance(world, LoopWorld)
@@ -231,6 +247,8 @@ class Stage:
         state = self.world.state
         if isinstance(state, LoopState):
             said = {UNIT: _loop_line(state)}
+        elif isinstance(state, PhasesState):
+            said = phases_lines(state)
         elif isinstance(state, SwarmState):
             said = {bead: _bead_line(state, bead) for bead in state.beads}
         else:

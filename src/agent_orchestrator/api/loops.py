@@ -5,17 +5,15 @@ Whoever looks at loops first sees to it that a loop whose process and agent are 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.control.loop import as_command
 from agent_orchestrator.core.budget import Limits
@@ -118,7 +116,7 @@ def start_loop(
     home = orchestrator.settings.home
     if spec.commit and not worktree and not is_clean(home):
         raise UsageError(detail=f"--commit needs a clean tree, and {home} has uncommitted changes; commit or stash them first.")
-    with _alone(orchestrator):
+    with alone(orchestrator.settings.folder, "loops"):
         notes = _check_room(orchestrator, force=force)
         run = loop if loop is not None else loop_id(spec.task, uuid.uuid4().hex[:8])
         if (orchestrator.settings.folder / "launches" / run).exists() and orchestrator.store.run(run) is None:
@@ -146,19 +144,6 @@ def _check_room(orchestrator: Orchestrator, *, force: bool) -> tuple[str, ...]:
         way = "abort one, or give --force to go beyond it"
         raise Refused(why=f"{len(active)} loops are active, and {LOOPS_MAX} are the limit: {listed}; {way}.")
     return (f"{len(active)} loops are active already, the limit is {LOOPS_MAX}; --force starts one more.",)
-
-
-@contextmanager
-def _alone(orchestrator: Orchestrator) -> Iterator[None]:
-    """Counting and creating go together: two processes must not both take the last place."""
-    folder = orchestrator.settings.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / "loops.starting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 def find_loop(orchestrator: Orchestrator, given: str | None) -> StoredRun:
@@ -232,7 +217,7 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, An
 
 def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, limits: Limits, *, force: bool) -> Started:
     home, workdir = orchestrator.settings.home, Path(old.context.workdir)
-    with _alone(orchestrator):
+    with alone(orchestrator.settings.folder, "loops"):
         notes = _check_room(orchestrator, force=force)
         run = loop_id(spec.task, uuid.uuid4().hex[:8])
         context = msgspec.structs.replace(old.context, run=run, created_us=orchestrator.clock.now_us())

@@ -82,6 +82,8 @@ def _edits(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: i
     known = orchestrator.store.printed(run.id)
     edits = []
     for document in folded.system.documents(folded.state, now_us):
+        if document.append:
+            continue  # Others may add to it as they like.
         path = Path(run.context.home, document.path)
         found = inspect(path, known.get(document.path, []))
         if found.finding in (Finding.OURS, Finding.MISSING, Finding.TORN):

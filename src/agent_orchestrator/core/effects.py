@@ -89,6 +89,10 @@ class RunCheck(_Effect, frozen=True, kw_only=True, tag="run_check"):
     """Run a command with `sh -c` in the working tree; its exit code is the evidence."""
 
     command: str
+    argv: tuple[str, ...] = ()
+    """A program and its arguments to run without a shell; the command is then only what people are told."""
+    stdin: str = ""
+    """What the program reads."""
     tree: Tree | None = None
     timeout_s: float = CHECK_TIMEOUT_S
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
@@ -144,6 +148,12 @@ class Checkpoint(_Effect, frozen=True, kw_only=True, tag="checkpoint"):
     """Commit the tree on the current branch too, with this message."""
     rivals: tuple[str, ...] = ()
     """Branches that the current one may collide with when both are merged."""
+    branch: str | None = None
+    """The branch that has to be checked out for that; None takes whichever is."""
+    empty: bool = False
+    """Commit on the branch also when nothing changed."""
+    of: str | None = None
+    """Commit the tree of this earlier snapshot on the branch, not the working tree."""
 
 
 class Merge(_Effect, frozen=True, kw_only=True, tag="merge"):

@@ -71,6 +71,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Written only where a file of that name stands already."""
     checked: bool = False
     """Whether `faults` must find nothing wrong with it before it is written."""
+    append: bool = False
+    """Lines that are added to the file where they are missing: what others wrote there stays."""
 
 
 class System(Protocol):

@@ -21,7 +21,15 @@ from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.errors import OrcError
 from agent_orchestrator.projections.intake import Finding, inspect, is_ours
-from agent_orchestrator.projections.writer import Draft, encode_document, put_in_place, sweep_drafts, sync_folders, write_draft
+from agent_orchestrator.projections.writer import (
+    Draft,
+    append_lines,
+    encode_document,
+    put_in_place,
+    sweep_drafts,
+    sync_folders,
+    write_draft,
+)
 from agent_orchestrator.store.port import Append
 
 if TYPE_CHECKING:
@@ -158,6 +166,11 @@ class Publisher:
                 continue
             content = encode_document(document)
             digest = hashlib.sha256(content).hexdigest()
+            if document.append:
+                if first or printer.shown[document.path] != digest:
+                    append_lines(home, document)
+                    printer.shown[document.path] = digest
+                continue
             if document.once and _stands(target, content):
                 printer.shown[document.path] = digest
                 continue

@@ -17,6 +17,7 @@ from agent_orchestrator.git.snapshots import (
     diff_text,
     list_changes,
     save,
+    snapshot_of,
     unfinished_merge,
 )
 
@@ -28,12 +29,15 @@ def take_checkpoint(workdir: Path, scratch: Path, effect: Checkpoint) -> Checkpo
     refused = _unfit(workdir, effect) if effect.branch_message is not None else None
     if refused is not None:
         return CheckpointEnded(effect=effect.id, unavailable=refused)
-    saved = save(workdir, scratch, effect.ref, effect.message, effect.at_us)
+    if effect.of is not None:
+        saved = snapshot_of(workdir, effect.of)
+    else:
+        saved = save(workdir, scratch, effect.ref, effect.message, effect.at_us)
     since = count_changes(workdir, effect.since or saved.head, saved.commit)
     start = _start(workdir, effect) or saved.head
     branch = None
     if effect.branch_message is not None:
-        branch = commit_on_branch(workdir, saved.tree, effect.branch_message, effect.at_us)
+        branch = commit_on_branch(workdir, saved.tree, effect.branch_message, effect.at_us, empty=effect.empty)
     return CheckpointEnded(
         effect=effect.id,
         commit=saved.commit,
@@ -52,7 +56,7 @@ def take_checkpoint(workdir: Path, scratch: Path, effect: Checkpoint) -> Checkpo
 
 def _unfit(workdir: Path, effect: Checkpoint) -> str | None:
     """Why nothing can be committed for the agent: it is on another branch, or a merge of its is not done."""
-    branch = effect.tree.branch if effect.tree is not None else ""
+    branch = effect.tree.branch if effect.tree is not None else effect.branch or ""
     on = ask_git(workdir, "symbolic-ref", "--quiet", "--short", "HEAD", answers=(0, 1))[1]
     if branch and on != branch:
         where = f"on branch {on}" if on else "on no branch"

@@ -66,12 +66,17 @@ def write_tree(workdir: Path, scratch: Path) -> str:
         index.unlink(missing_ok=True)
 
 
-def commit_on_branch(workdir: Path, tree: str, message: str, at_us: int) -> str | None:
+def snapshot_of(workdir: Path, commit: str) -> Snapshot:
+    """A snapshot that was made before."""
+    return Snapshot(commit=commit, tree=git(workdir, "rev-parse", f"{commit}^{{tree}}"), head=head_of(workdir))
+
+
+def commit_on_branch(workdir: Path, tree: str, message: str, at_us: int, *, empty: bool = False) -> str | None:
     """Commits a tree on the current branch; None when nothing changed. Repeated, it finds its own commit."""
     head = head_of(workdir)
     if head is not None and git(workdir, "log", "-1", "--format=%B", head).strip() == message.strip():
         return head
-    if head is not None and git(workdir, "rev-parse", f"{head}^{{tree}}") == tree:
+    if not empty and head is not None and git(workdir, "rev-parse", f"{head}^{{tree}}") == tree:
         return None
     merging = unfinished_merge(workdir).other
     commit = _commit(workdir, tree, head, message, at_us, merging)

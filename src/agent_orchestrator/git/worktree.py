@@ -5,13 +5,17 @@ Nothing is ever deleted that has uncommitted changes or commits nobody merged.
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed, UsageError
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.include import include
-from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.locate import store_folder, top_level
 from agent_orchestrator.git.run import ask_git, git
 
 WORKTREES = ".agents/worktrees"
@@ -41,7 +45,9 @@ def open_tree(home: Path, run: str, tree: Tree) -> None:
         return
     if not (folder / ".git").exists():
         exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
-        _add(repo, folder, tree.branch, tree.start)
+        with _one_at_a_time(repo):
+            if not (folder / ".git").exists():
+                _add(repo, folder, tree.branch, tree.start)
     # Each time: a crash may have come between the worktree and the last of these files.
     include(repo, folder)
 
@@ -55,8 +61,9 @@ def checkout_detached(repo: Path, folder: Path, commit: str) -> None:
     """Makes the folder a worktree of a commit, whatever an earlier check left in it; what git ignores stays, for speed."""
     if not (folder / ".git").exists():
         exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
-        git(repo, "worktree", "prune")
-        git(repo, "worktree", "add", "--detach", str(folder), commit)
+        with _one_at_a_time(repo):
+            git(repo, "worktree", "prune")
+            git(repo, "worktree", "add", "--detach", str(folder), commit)
     else:
         git(folder, "checkout", "--quiet", "--force", "--detach", commit)
         git(folder, "clean", "--quiet", "-ffd")
@@ -74,8 +81,22 @@ def add_worktree(home: Path, run: str) -> Path:
         git(home, "rev-parse", "--verify", "HEAD")
     except GitFailed:
         raise UsageError(detail=f"--git-worktree needs a commit to start from, and {home} has none; commit first.") from None
-    _add(home, folder, branch_of(run))
+    with _one_at_a_time(home):
+        _add(home, folder, branch_of(run))
     return folder
+
+
+@contextmanager
+def _one_at_a_time(repo: Path) -> Iterator[None]:
+    """Two `git worktree add` at once read each other's half-made entries and fail."""
+    folder = store_folder(repo)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / "worktrees.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _add(repo: Path, folder: Path, branch: str, start: str = "") -> None:

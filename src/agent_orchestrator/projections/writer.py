@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -64,6 +65,27 @@ def write_draft(home: Path, document: Document, content: bytes, *, first: bool) 
     )
     printed = Printed(path=document.path, identity=identity)
     return Draft(target=target, temporary=temporary, printed=printed, durable=durable)
+
+
+def append_lines(home: Path, document: Document) -> None:
+    """Adds the document's lines that the file does not have yet; repeated, it adds nothing."""
+    target = home / document.path
+    _make_folder(home, target.parent)
+    descriptor = os.open(target, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "r+b") as file:
+        there = file.read()
+        known = Counter(there.splitlines())
+        wanted = Counter[bytes]()
+        missing = []
+        for line in encode_document(document).splitlines():
+            wanted[line] += 1
+            if wanted[line] > known[line]:
+                missing.append(line)
+        if missing:
+            lead = b"\n" if there and not there.endswith(b"\n") else b""
+            file.write(lead + b"\n".join(missing) + b"\n")
+            file.flush()
+            os.fsync(descriptor)
 
 
 def _open(home: Path, temporary: Path) -> int:

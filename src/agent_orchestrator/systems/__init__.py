@@ -7,17 +7,26 @@ from importlib import import_module
 from agent_orchestrator.core.system import System
 from agent_orchestrator.errors import UsageError
 
-SYSTEMS = {"workflow": "WORKFLOW", "loop": "LOOP", "swarm": "SWARM"}
+SYSTEMS = {"workflow": "WORKFLOW", "loop": "LOOP", "swarm": "SWARM", "phases": "PHASES"}
 """Folder and the name of the value in it. Loaded when asked for: `orc list` needs none of them."""
 
 STATE_FILES = {
     "workflow": ".agents/runs/{run}/run_state.json",
     "loop": ".aiwg/ralph/loops/{run}/state.json",
     "swarm": "state/runs/{run}.json",
+    "phases": ".claude/agent-state.json",
 }
 """Where a run's state file is printed, relative to its home."""
 
-FOLDERS = {"workflow": (".agents/",), "loop": (".agents/", ".aiwg/"), "swarm": (".agents/", "state/")}
+FOLDERS = {
+    "workflow": (".agents/",),
+    "loop": (".agents/", ".aiwg/"),
+    "swarm": (".agents/", "state/"),
+    "phases": (
+        *(".agents/", ".claude/agent-state.json*", ".claude/locks.json*", ".claude/checkpoint*.json*"),
+        *(".claude/learnings.jsonl", ".claude/milestones/", ".claude/archive/", ".claude/.*.orc-tmp"),
+    ),
+}
 """What runs of a system write into a repository, as patterns for git to leave out."""
 
 

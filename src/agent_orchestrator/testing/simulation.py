@@ -27,6 +27,7 @@ from agent_orchestrator.projections.writer import encode_document
 from agent_orchestrator.store.port import Append, NewRun, StoredRun
 from agent_orchestrator.testing.clock import SteppedLoop
 from agent_orchestrator.testing.faults import Crash, Faults
+from agent_orchestrator.testing.repository import SimulatedRepository
 from agent_orchestrator.testing.world import Machine, Part, SimulatedLaunches
 
 RUN = "simulated"
@@ -59,6 +60,9 @@ class _Process:
             tree_of=lambda workdir, scratch: "tree",
             threads=False,
         )
+        if simulation.repository is not None:
+            git = simulation.repository
+            world = msgspec.structs.replace(world, save_tree=git.save_tree, merges=git)
         return await Engine(world, Silent()).drive(simulation.run, simulation.system, lambda driver: True, inputs)
 
     def step(self) -> bool:
@@ -95,7 +99,9 @@ class Simulation:
         person: Person,
         faults: Faults | None = None,
         limits: Limits | None = None,
+        repository: SimulatedRepository | None = None,
     ) -> None:
+        self.repository = repository
         self._random = random.Random(seed)
         self.faults = faults or Faults(seed)
         self.machine = Machine(seed, folder / "launches", self.faults, cast)

@@ -300,7 +300,7 @@ class _Play:
         found = [one for one in self.system.documents(self.state, self.now_us) if not isinstance(one.body, bytes | str)]
         document = self.chance.choice(found)
         plain = msgspec.json.decode(msgspec.json.encode(document.body))
-        if self.chance.random() < 0.5:
+        if plain and self.chance.random() < 0.5:
             plain.pop(self.chance.choice(list(plain)))
         return Edited(path=document.path, document=plain)
 
@@ -323,7 +323,9 @@ class _Play:
             case Checkpoint():
                 if bad:
                     return CheckpointEnded(effect=effect.id, unavailable="git is not installed")
-                return CheckpointEnded(effect=effect.id, commit="c" * 40, tree="t" * 40, head="h" * 40, files_changed=1)
+                made = "b" * 40 if effect.branch_message is not None else None
+                saved = CheckpointEnded(effect=effect.id, commit="c" * 40, tree="t" * 40, head="h" * 40, files_changed=1)
+                return msgspec.structs.replace(saved, branch_commit=made)
             case Merge():
                 return self._merge_ended(effect, bad=bad)
 

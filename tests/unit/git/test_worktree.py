@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,10 @@ def test_all_trees_of_a_run_are_removed_but_those_with_work_in_them(repo: Path) 
     commit(folder_of(repo, "f8c1", Tree(branch="open")))
     assert remove_worktrees(repo, "f8c1") == ["branch open has commits that are not merged"]
     assert branches(repo) == ["anothers", "main", "open"]
+
+
+def test_many_trees_can_be_asked_for_at_once(repo: Path) -> None:
+    trees = [Tree(branch=f"phases/task--1.{number}") for number in range(6)]
+    with ThreadPoolExecutor(len(trees)) as threads:
+        list(threads.map(lambda tree: open_tree(repo, "f8c1", tree), trees))
+    assert all((folder_of(repo, "f8c1", tree) / "README.md").exists() for tree in trees)

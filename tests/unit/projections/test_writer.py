@@ -10,7 +10,15 @@ import pytest
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.projections.intake import is_ours
-from agent_orchestrator.projections.writer import SUFFIX, Draft, encode_document, put_in_place, sweep_drafts, write_draft
+from agent_orchestrator.projections.writer import (
+    SUFFIX,
+    Draft,
+    append_lines,
+    encode_document,
+    put_in_place,
+    sweep_drafts,
+    write_draft,
+)
 
 DOCUMENT = Document(path=".agents/runs/one/state.json", body={"b": 1, "a": {"ä": []}})
 
@@ -87,3 +95,14 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_names_left_alone(
     assert put_in_place(draft(tmp_path))
     assert victim.read_text() == "precious"
     assert not (tmp_path / DOCUMENT.path).is_symlink()
+
+
+def test_lines_are_added_where_they_are_missing_and_what_others_wrote_stays(tmp_path: Path) -> None:
+    target = tmp_path / "log" / "lines.jsonl"
+    document = Document(path="log/lines.jsonl", body=b"one\ntwo\ntwo\n", append=True)
+    append_lines(tmp_path, document)
+    append_lines(tmp_path, document)
+    assert target.read_text() == "one\ntwo\ntwo\n"
+    target.write_text("theirs\ntwo")
+    append_lines(tmp_path, document)
+    assert target.read_text() == "theirs\ntwo\none\ntwo\n"

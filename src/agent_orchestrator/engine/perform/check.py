@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Ending
@@ -17,6 +18,7 @@ from agent_orchestrator.engine.perform.work import Finished
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
+STDIN = "stdin"
 TREE = "tree"
 """Where the tree's identity before the check is kept: a check may outlive the process that started it."""
 
@@ -36,6 +38,8 @@ class CheckWork(Launched):
     def prepare(self) -> None:
         """Identifies the tree that the evidence will be about."""
         super().prepare()
+        if self.effect.argv:
+            return  # A program that speaks to the world is evidence of nothing about the tree.
         with contextlib.suppress(OSError):
             self.directory.mkdir(parents=True, exist_ok=True)
             (self.directory / TREE).write_text(self.engine.tree_of(self._workdir, self.directory) or "", "ascii")
@@ -50,8 +54,15 @@ class CheckWork(Launched):
             "REPO_DIR": str(self._workdir),
         }
         self.directory.mkdir(parents=True, exist_ok=True)
-        argv = ("/bin/sh", "-c", self.effect.command)
-        return Order(effect=self.effect.id, argv=argv, env=env, cwd=self._workdir, stdin=None)
+        argv = self.effect.argv or ("/bin/sh", "-c", self.effect.command)
+        return Order(effect=self.effect.id, argv=argv, env=env, cwd=self._workdir, stdin=self._stdin())
+
+    def _stdin(self) -> Path | None:
+        if not self.effect.stdin:
+            return None
+        file = self.directory / STDIN
+        file.write_text(self.effect.stdin, "utf-8")
+        return file
 
     def limits(self) -> Watch:
         """The check's limits."""

@@ -80,6 +80,11 @@ def _resume_here(orchestrator: Orchestrator, run: StoredRun, limits: dict[str, i
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)
+    if run.system == "phases":
+        from agent_orchestrator.api.phases import out_of_step
+
+        if (odd := out_of_step(run, orchestrator.fold(run).state)) is not None:
+            warn(odd)
     return drive(orchestrator, run, owner, manner, taken.inputs)
 
 

@@ -21,6 +21,7 @@ SCHEMAS = {
     "loop-state": ("loop/schema/loop_state.schema.json", "state.json, the state of a loop"),
     "bead-run": ("swarm/schema/bead_run.schema.json", "state/runs/<bead>.json, an attempt of a bead"),
     "bead-result": ("swarm/schema/bead_result.schema.json", "state/results/<bead>.json, how an attempt ended"),
+    "agent-state": ("phases/schema/agent_state.schema.json", "agent-state.json, the state of a run of phases"),
     "report": ("workflow/schema/report.schema.json", "run_report@v0, what an agent writes"),
 }
 

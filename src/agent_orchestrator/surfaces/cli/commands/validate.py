@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = """
 orc validate workflow.yaml --repo .
+orc validate task.md
 orc validate .agents/runs/f8c1a491/run_state.json
 """
 
@@ -24,7 +25,7 @@ orc validate .agents/runs/f8c1a491/run_state.json
 @make_command("validate", EXAMPLE)
 @click.argument("file", type=click.Path())
 def command(file: str, repo: str | None, as_json: bool) -> int:
-    """Check a workflow file or a state file.
+    """Check a workflow file, a task document or a state file.
 
     Says every fault with its line. With --repo the prompts of a workflow must be found, too.
     """
@@ -40,10 +41,13 @@ def command(file: str, repo: str | None, as_json: bool) -> int:
     settings = load_settings(repo)
     text = read_workflow(path)
     is_state = _is_state(path, text)
+    kind = "task-document" if path.suffix == ".md" else "run-state" if is_state else "workflow"
     warnings: tuple[str, ...] = ()
     try:
         if is_state:
             facts = _check_state(text, str(path))
+        elif kind == "task-document":
+            facts, warnings = _check_document(text, str(path))
         else:
             parsed = _check_workflow(text, path, settings.home if repo is not None else None)
             warnings = parsed.warnings
@@ -51,25 +55,29 @@ def command(file: str, repo: str | None, as_json: bool) -> int:
     except InvalidSpec as error:
         if as_json:
             problems = [{"line": one.line, "column": one.column, "message": one.message} for one in error.problems]
-            print_json({"file": str(path), "kind": _kind(is_state), "valid": False, "problems": problems, "warnings": []})
+            print_json({"file": str(path), "kind": kind, "valid": False, "problems": problems, "warnings": []})
             return error.exit_code
         raise
     for warning in warnings:
         warn(warning)
     if as_json:
-        print_json({"file": str(path), "kind": _kind(is_state), "valid": True, "problems": [], "warnings": list(warnings)})
+        print_json({"file": str(path), "kind": kind, "valid": True, "problems": [], "warnings": list(warnings)})
     else:
         Screen(settings.environ).line(f"{path} is valid: {facts}.")
     return 0
 
 
-def _kind(is_state: bool) -> str:
-    return "run-state" if is_state else "workflow"
-
-
 def _is_state(path: Path, text: str) -> bool:
     """By its name, or because it is JSON with what only a state file has."""
     return path.suffix == ".json" or (text.lstrip().startswith("{") and '"run_id"' in text)
+
+
+def _check_document(text: str, file: str) -> tuple[str, tuple[str, ...]]:
+    from agent_orchestrator.systems.phases.parse import parse_document
+
+    parsed = parse_document(text, file)
+    plan = parsed.plan
+    return f"task document {plan.name}, {len(plan.phases)} phases, {len(plan.tasks)} tasks", parsed.warnings
 
 
 def _check_workflow(text: str, path: Path, home: Path | None) -> Parsed:
@@ -115,6 +123,7 @@ def _check_state(text: str, file: str) -> str:
     import json
 
     from agent_orchestrator.systems.loop.decide.edits import check_state_document as check_loop_document
+    from agent_orchestrator.systems.phases.decide.reading import is_old_format, read_state_document
     from agent_orchestrator.systems.workflow.decide.edits import check_state_document
 
     try:
@@ -124,10 +133,16 @@ def _check_state(text: str, file: str) -> str:
     except RecursionError:
         raise InvalidSpec(file, [Problem("this is not JSON: it is nested too deeply")]) from None
     is_loop = isinstance(document, dict) and "loop_id" in document
-    faults = check_loop_document(document) if is_loop else check_state_document(document)
+    is_phases = isinstance(document, dict) and ("orchestrator" in document or is_old_format(document))
+    faults = check_loop_document(document) if is_loop else check_state_document(document) if not is_phases else []
+    if is_phases and isinstance(read := read_state_document(document), list):
+        faults = read
     if faults:
         root = _compose_json(text, file)
         raise InvalidSpec(file, [Problem(fault, *_place(root, fault.split(": ", 1)[0])) for fault in faults])
+    if is_phases:
+        where = document["orchestrator"]
+        return f"the state of a run of phases, {where['status']}, {len(document['completed_tasks'])} tasks completed"
     if is_loop:
         return f"the state of loop {document['loop_id']}, {document['status']} after {document['iteration']} iterations"
     return f"the state of run {document['run_id']}, {len(document['steps'])} steps"

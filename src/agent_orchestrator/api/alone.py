@@ -1,0 +1,21 @@
+"""Looking and creating go together: two processes must not both take the last place."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def alone(folder: Path, what: str) -> Iterator[None]:
+    """Holds the repository's lock of that name; whoever comes second waits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / f"{what}.starting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

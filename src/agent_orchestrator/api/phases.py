@@ -1,0 +1,189 @@
+"""Starts, finds and rewinds phased runs: what `orc phases` and `orc rewind` talk to.
+
+The state file belongs to one run at a time: an unfinished one is in the way of another, an ended one is archived.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.api.alone import alone
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.inputs import Instruct
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
+from agent_orchestrator.git.branches import current_branch, move_back, remotes, switch_to_new, uncommitted
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.snapshots import head_of
+from agent_orchestrator.git.tree import OURS
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.phases import PHASES, PhasesSpec, PhasesState
+from agent_orchestrator.systems.phases.decide.reading import OLD_FORMAT, is_old_format
+from agent_orchestrator.systems.phases.documents import FOLDER, STATE_FILE
+
+FILES_SHOWN = 5
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that exists, owned by this process, and what a person should know."""
+
+    run: StoredRun
+    owner: Ownership
+    notes: tuple[str, ...] = ()
+
+
+def start_phases(
+    orchestrator: Orchestrator, spec: PhasesSpec, *, limits: Limits, run_id: str | None = None, pass_env: tuple[str, ...] = ()
+) -> Started:
+    """Creates a run on a branch of its own; raises Refused while another one is unfinished."""
+    home = orchestrator.settings.home
+    if top_level(home) is None:
+        raise Unavailable(
+            detail=f"Phases need git for their checkpoints, and {home} is no repository; run `git init` and commit first."
+        )
+    with alone(orchestrator.settings.folder, "phases"):
+        _refuse_old_format(home)
+        notes = _make_room(orchestrator)
+        _refuse_uncommitted(home, Path(spec.document))
+        run = checked_id(run_id, "--run-id") if run_id is not None else uuid.uuid4().hex[:8]
+        owner = orchestrator.own(run)
+        try:
+            spec = _on_branch(orchestrator, spec, home)
+            context = Context(
+                run=run, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us(), pass_env=pass_env
+            )
+            stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, limits=limits)
+        except BaseException:
+            owner.release()
+            raise
+    return Started(run=stored, owner=owner, notes=(*notes, f"work happens on the branch {spec.branch}"))
+
+
+def _on_branch(orchestrator: Orchestrator, spec: PhasesSpec, home: Path) -> PhasesSpec:
+    target = current_branch(home) or ""
+    known = remotes(home)
+    tool = shutil.which("gh", path=orchestrator.settings.environ.get("PATH"))
+    remote = ("origin" if "origin" in known else known[0]) if known and tool is not None else ""
+    return msgspec.structs.replace(spec, branch=switch_to_new(home, spec.branch), target=target, remote=remote)
+
+
+def _refuse_old_format(home: Path) -> None:
+    path = home / FOLDER / STATE_FILE
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return  # What cannot be read is put aside when the new file is written.
+    if is_old_format(document):
+        raise InvalidDocument(path=path, what="state file", detail=f"{OLD_FORMAT}. Move it away to start a run here")
+
+
+def _refuse_uncommitted(home: Path, document: Path) -> None:
+    """Checkpoints are commits: what a person has not committed must not end up in one. The task document itself may."""
+    top = top_level(home) or home
+    files = [file for file in uncommitted(home, OURS) if top / file != document]
+    if files:
+        more = f" and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
+        listed = ", ".join(files[:FILES_SHOWN]) + more
+        raise UsageError(
+            detail=f"{home} has uncommitted changes ({listed}); commit or stash them first, checkpoints are commits."
+        )
+
+
+def _make_room(orchestrator: Orchestrator) -> tuple[str, ...]:
+    notes = []
+    for run in runs_of(orchestrator):
+        if not run.summary.ended:
+            ways = f"go on with `orc resume {run.id}` or end it with `orc abort {run.id}`"
+            raise Refused(why=f"Run {run.id} ({run.name}, {run.summary.status}) is unfinished in this repository; {ways}.")
+        state: PhasesState = orchestrator.fold(run).state
+        if not state.archived:
+            _archive(orchestrator, run)
+            notes.append(f"the files of run {run.id} are in {FOLDER}/archive/{run.id}")
+    return tuple(notes)
+
+
+def _archive(orchestrator: Orchestrator, run: StoredRun) -> None:
+    """Its print-outs move: written anew in the archive, and gone where they stood."""
+    owner = orchestrator.own(run.id)
+    try:
+        orchestrator.send(run, Instruct(id=uuid.uuid4().hex, what="archive"))
+        orchestrator.drive(run, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+
+
+def runs_of(orchestrator: Orchestrator) -> list[StoredRun]:
+    """All phased runs of the repository, newest first; kept journals of replaced ones left out."""
+    return [run for run in orchestrator.runs() if run.system == PHASES.name and run.id == run.context.run]
+
+
+def find_phases(orchestrator: Orchestrator, given: str | None) -> StoredRun:
+    """The run that is meant; left out, the newest."""
+    if given is not None:
+        run = orchestrator.find(given)
+        if run.system != PHASES.name:
+            raise Refused(why=f"Run {run.id} is no run of phases but a {run.system}; `orc status {run.id}` shows it.")
+        return run
+    known = runs_of(orchestrator)
+    if not known:
+        raise Refused(why=f"There is no run of phases in {orchestrator.settings.home}; `orc phases run` starts one.")
+    return known[0]
+
+
+def rewind(orchestrator: Orchestrator, run: StoredRun, to: str) -> tuple[str, str]:
+    """Takes state and git back to a checkpoint together; answers with its commit and the ref that keeps what was there.
+
+    Git moves first: a crash in between leaves a run that can be rewound again, to the same end.
+    """
+    if run.system != PHASES.name:
+        raise Refused(why=f"Run {run.id} is a {run.system}, and has no checkpoints to go back to; only runs of phases have.")
+    owner = orchestrator.own(run.id)
+    try:
+        if orchestrator.launches().living(run.id):
+            raise Refused(why=f"Agents of run {run.id} are still alive; stop them with `orc pause {run.id} --now` first.")
+        directive = Instruct(id=uuid.uuid4().hex, what="rewind", values={"to": to})
+        state: PhasesState = orchestrator.fold(run).state
+        _check_rewind(orchestrator, run, state, directive)
+        kept = state.snapshots[int(to.removesuffix(".json").rpartition("-")[2])]
+        home = Path(run.context.home)
+        scratch = orchestrator.settings.folder / "launches" / run.id / "rewind"
+        message = f"{run.id}: before it was rewound to {to}"
+        now_us = orchestrator.clock.now_us()
+        ref = move_back(home, scratch, state.spec.branch, kept.git_sha, f"refs/orc/{run.id}/rewound", message, now_us)
+        orchestrator.send(run, directive)
+        orchestrator.drive(run, Silent(), lambda driver: False)
+        return kept.git_sha, ref
+    finally:
+        owner.release()
+
+
+def _check_rewind(orchestrator: Orchestrator, run: StoredRun, state: PhasesState, directive: Instruct) -> None:
+    for event in PHASES.decide(state, directive, orchestrator.clock.now_us()):
+        if isinstance(event, DirectiveRefused):
+            raise Refused(why=f"Run {run.id}: {event.why}.")
+
+
+def out_of_step(run: StoredRun, state: PhasesState) -> str | None:
+    """What a person should know when the branch is not where the state thinks it is."""
+    home = Path(run.context.home)
+    branch, head = current_branch(home), head_of(home)
+    if state.lifecycle.ended or not state.checkpoints:
+        return None
+    if branch != state.spec.branch:
+        return f"the branch {state.spec.branch} is not checked out ({branch or 'no branch'} is): git switch {state.spec.branch}"
+    newest = state.checkpoints[-1]
+    known = {one.git_sha: one.state_snapshot for one in state.checkpoints}
+    if head in known and head != newest.git_sha:
+        name = known[head].removesuffix(".json")
+        now = newest.state_snapshot.removesuffix(".json")
+        return f"git is at {name}, the state at {now}; `orc rewind {run.id} --to {name}` takes the state back too"
+    return None

@@ -1,0 +1,54 @@
+"""Branches that a run works on in the user's own checkout: made at its start, moved back when it is rewound.
+
+Nothing is ever lost: a branch that exists is left alone, and what a move would drop is kept under a ref first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.run import git
+from agent_orchestrator.git.snapshots import commit_of, head_of, restore
+
+
+def current_branch(workdir: Path) -> str | None:
+    """The branch that is checked out; None when none is."""
+    try:
+        return git(workdir, "symbolic-ref", "--quiet", "--short", "HEAD")
+    except GitFailed:
+        return None
+
+
+def switch_to_new(workdir: Path, wanted: str) -> str:
+    """Makes a branch at the current commit and checks it out; one that exists keeps its name, and the new one gets a number."""
+    branch, number = wanted, 1
+    while commit_of(workdir, f"refs/heads/{branch}") is not None:
+        number += 1
+        branch = f"{wanted}-{number}"
+    git(workdir, "switch", "--quiet", "--create", branch)
+    return branch
+
+
+def remotes(workdir: Path) -> list[str]:
+    """The names of the repository's remotes."""
+    return git(workdir, "remote").split()
+
+
+def uncommitted(workdir: Path, ours: tuple[str, ...]) -> list[str]:
+    """Files that differ from the current commit, untracked ones included, those of ours left out."""
+    left_out = [f":(exclude){one}" for one in ours]
+    raw = git(workdir, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", ":/", *left_out)
+    return [entry[3:] for entry in raw.split("\0") if entry]
+
+
+def move_back(workdir: Path, scratch: Path, branch: str, commit: str, keep: str, message: str, at_us: int) -> str:
+    """Moves a checked-out branch and the working tree to a commit; answers with the ref that keeps what was there."""
+    found = current_branch(workdir)
+    if found != branch:
+        detail = f"the branch {branch} is not checked out ({found or 'no branch'} is)"
+        raise GitFailed(command="switch", where=workdir, detail=detail)
+    kept = restore(workdir, scratch, commit, keep, message, at_us)
+    git(workdir, "update-ref", "-m", message, f"refs/heads/{branch}", commit, head_of(workdir) or "")
+    git(workdir, "read-tree", "HEAD")
+    return kept

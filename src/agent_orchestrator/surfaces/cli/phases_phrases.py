@@ -1,0 +1,134 @@
+"""A phased run's events in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time
+from agent_orchestrator.systems.phases import events as e
+from agent_orchestrator.systems.phases.replanning import say_change
+
+_AGENTS = {
+    "plan": "planner",
+    "execute": "agent",
+    "pre_task": "supervisor (before)",
+    "post_task": "supervisor (after)",
+    "on_demand": "supervisor (asked for)",
+    "scan": "scanner",
+    "repair": "agent",
+}
+
+
+def _said(text: str) -> str:
+    return f": {text}" if text else ""
+
+
+def _tree_saved(event: e.TreeSaved) -> Phrase:
+    if event.unavailable:
+        return Phrase(event.step, f"git refuses: {event.unavailable}")
+    if event.purpose in ("work", "base"):
+        return Phrase(event.step, "the tree is kept", quiet=True)
+    commit = event.branch_commit
+    return Phrase(event.step, f"committed as {commit[:12]}" if commit is not None else "nothing to commit", quiet=commit is None)
+
+
+def _agent_started(event: e.AgentStarted) -> Phrase:
+    times = f", iteration {event.iteration}" if event.iteration else ""
+    again = f", attempt {event.attempt}" if event.attempt > 1 else ""
+    return Phrase(event.step, f"{_AGENTS[event.purpose]} started{times}{again}")
+
+
+def _agent_finished(event: e.AgentFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    said = event.failure.message if event.failure is not None else event.summary
+    return Phrase(event.step, f"{_AGENTS[event.purpose]} ended after {took}{_said(said)}")
+
+
+def _check_finished(event: e.CheckFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    again = ", it is run once more" if event.again else ""
+    if event.failure is not None:
+        return Phrase(event.step, f"`{event.command}` ended after {took}: {event.failure.message}{again}")
+    if event.moved:
+        return Phrase(event.step, f"`{event.command}` is void, the working tree changed while it ran{again}")
+    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
+    return Phrase(event.step, f"`{event.command}` {said} ({took}){again}")
+
+
+def _checked(event: e.SupervisorChecked) -> Phrase:
+    found = ", ".join(f"{one.type} ({one.severity})" for one in event.conflicts)
+    return Phrase(event.step, f"supervisor says {event.verdict}{_said(found or event.summary)}")
+
+
+def _judged(event: e.HumanJudged) -> Phrase:
+    return Phrase(event.step, f"{'approved' if event.approved else 'rejected'}{_said(event.comments)}")
+
+
+def _findings(event: e.FindingsListed) -> Phrase:
+    if event.fixed:
+        return Phrase("review", "the scanner mended something")
+    return Phrase("review", say_count(len(event.findings), "finding") if event.findings else "the scan is clean")
+
+
+def _lists(event: e.ListsEdited) -> Phrase:
+    told = [say_change(change) for change in event.changes]
+    told += [f"done {entry.get('task')}" for entry in event.done]
+    told += [f"to be done again {task}" for task in event.undone] + [f"skip {task}" for task in event.skipped]
+    return Phrase("", f"edits adopted: {'; '.join(told)}")
+
+
+PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+    e.RunPlanned: lambda event: Phrase("", f"{event.name}: {event.phases} phases, {event.tasks} tasks"),
+    e.SavingStarted: lambda event: Phrase(event.step, f"commits ({event.purpose})", quiet=True),
+    e.TreeSaved: _tree_saved,
+    e.AgentStarted: _agent_started,
+    e.AgentFinished: _agent_finished,
+    e.LearningsRecorded: lambda event: Phrase(event.task, f"learned: {'; '.join(one.lesson for one in event.learnings)}"),
+    e.LaunchInterrupted: lambda event: Phrase(event.step, f"interrupted ({event.why})"),
+    e.BackoffStarted: lambda event: Phrase(event.step, f"goes on at {clock_time(event.until_us)}: {event.reason}"),
+    e.BackoffEnded: lambda event: Phrase(event.step, "may go on", quiet=True),
+    e.HumanAsked: lambda event: Phrase(event.step, f"waits for a person: {event.question}"),
+    e.HumanJudged: _judged,
+    e.QuestionsRaised: lambda event: Phrase("plan", f"the planner asks {say_count(len(event.questions), 'question')}"),
+    e.PlanApproved: lambda event: Phrase("plan", "the plan is approved"),
+    e.TaskStarted: lambda event: Phrase(event.task, f"started on {event.branch}" if event.branch else "started"),
+    e.TaskBlocked: lambda event: Phrase(event.task, f"waits for files that task {event.by} holds"),
+    e.MergeStarted: lambda event: Phrase(event.step, "is merged", quiet=True),
+    e.MergeFinished: lambda event: Phrase(event.step, f"merge: {event.verdict}{_said(event.detail)}"),
+    e.CheckStarted: lambda event: Phrase(event.step, f"{event.criterion or event.purpose} is checked", quiet=True),
+    e.CheckFinished: _check_finished,
+    e.CriteriaReported: lambda event: Phrase(event.task, f"reported {event.status}", quiet=True),
+    e.IterationFinished: lambda event: Phrase(
+        event.task, f"iteration {event.iteration} " + (f"did not do it: {event.error}" if event.error else "met all criteria")
+    ),
+    e.SupervisorChecked: _checked,
+    e.Intervened: lambda event: Phrase(event.task, f"{event.conflict_type} conflict, {event.action}: {event.resolution}"),
+    e.PlanChanged: lambda event: Phrase(
+        "", f"the plan was changed ({event.why}): {'; '.join(say_change(one) for one in event.changes)}"
+    ),
+    e.TaskFailed: lambda event: Phrase(event.task, f"failed: {event.why}"),
+    e.TaskRetried: lambda event: Phrase(event.task, f"is tried again{_said(event.comments)}"),
+    e.TasksSkipped: lambda event: Phrase(event.tasks[0], f"skipped ({', '.join(event.tasks)}): {event.why}"),
+    e.TaskCompleted: lambda event: Phrase(
+        event.task, f"completed, checkpoint-{event.number:03d} at {event.git_sha[:12]} ({say_count(len(event.files), 'file')})"
+    ),
+    e.PhaseCompleted: lambda event: Phrase("", f"phase {event.phase + 1} is complete"),
+    e.MilestoneRecorded: lambda event: Phrase("", f"milestone: {event.url}"),
+    e.ReviewStarted: lambda event: Phrase("", "all phases are complete, the review begins"),
+    e.FindingsListed: _findings,
+    e.FindingSettled: lambda event: Phrase("review", f"a finding is {'left' if event.left else 'settled'}{_said(event.left)}"),
+    e.ReviewPassed: lambda event: Phrase("review", f"the review is over{_said(event.left)}"),
+    e.PullRequestRecorded: lambda event: Phrase("", f"pull request: {event.url}"),
+    e.CheckRequested: lambda event: Phrase(event.task, "the supervisor is to look"),
+    e.AgentGaveUp: lambda event: Phrase(event.step, f"cannot go on: {event.why}"),
+    e.CheckAbandoned: lambda event: Phrase(event.step, f"goes on without: {event.why}"),
+    e.BoundsChanged: lambda event: Phrase("", "bounds: " + ", ".join(f"{name} {value}" for name, value in event.changes.items())),
+    e.ListsEdited: _lists,
+    e.AgentsDropped: lambda event: Phrase("", f"taken out by hand, spawned again: {', '.join(event.steps)}"),
+    e.Rewound: lambda event: Phrase("", event.why),
+    e.Archived: lambda event: Phrase("", "archived"),
+    e.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
+    e.Concluded: lambda event: Phrase("", f"nothing more is tried: {event.detail}"),
+}

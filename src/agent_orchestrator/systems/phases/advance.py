@@ -1,0 +1,274 @@
+"""What follows by itself: the next thing of a unit at work, the next task, the next phase, the review, the end.
+
+A unit's `due` names its next step; the table below says how each begins. Nothing here looks at what is in flight but to
+stay silent while a unit is busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from agent_orchestrator.core.events import Ended, Paused, StopReason
+from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.systems.phases.decide.programs import recorded_as_file
+from agent_orchestrator.systems.phases.decide.settling import replanned
+from agent_orchestrator.systems.phases.events import (
+    AgentStarted,
+    CheckStarted,
+    HumanAsked,
+    IterationFinished,
+    MergeStarted,
+    PhaseCompleted,
+    PhasesEvent,
+    PlanApproved,
+    ReviewPassed,
+    ReviewStarted,
+    SavingStarted,
+    TaskBlocked,
+    TaskFailed,
+    TasksSkipped,
+    TaskStarted,
+)
+from agent_orchestrator.systems.phases.replanning import say_change
+from agent_orchestrator.systems.phases.spec import Task, overlaps
+from agent_orchestrator.systems.phases.state import PhasesState, Status
+from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, ReviewWork, TaskWork, Work
+
+Starter = Callable[[PhasesState, Work], list[PhasesEvent]]
+
+
+def advance(state: PhasesState, now_us: int) -> Sequence[PhasesEvent]:
+    """The next facts, or none."""
+    life = state.lifecycle
+    if life.phase is Phase.ABORTING:
+        return () if state.doing.active else [Ended(stop=StopReason.ABORTED, detail=life.detail)]
+    if not life.running:
+        return ()
+    if state.conclusion is not None:
+        stop, detail = state.conclusion
+        return () if state.doing.active else [Ended(stop=stop, detail=detail)]
+    if state.trouble:
+        return () if state.doing.active else [Paused(reason=state.trouble, stop=StopReason.WAITING_ON_HUMAN)]
+    if state.stage is Status.EXECUTING and state.wanted_checks and CHECK not in state.works:
+        if state.doing.active:
+            return ()  # The tree is looked at when nobody works on it.
+        return [AgentStarted(effect=state.name_effect(CHECK, 0, 1, "agent"), step=CHECK, purpose="on_demand")]
+    for work in [state.works[CHECK]] if CHECK in state.works else state.works.values():
+        if work.due is not None:
+            return _STARTS[work.due](state, work)
+    return _schedule(state)
+
+
+def _schedule(state: PhasesState) -> list[PhasesEvent]:
+    """What begins when no unit has anything to begin."""
+    if state.stage is Status.EXECUTING:
+        return _next_task(state)
+    if state.stage is Status.REVIEWING and not state.works:
+        done = len(state.completed)
+        return [Ended(stop=StopReason.COMPLETED, detail=f"{done} of {len(state.plan)} tasks were completed")]
+    return []
+
+
+def _next_task(state: PhasesState) -> list[PhasesEvent]:
+    busy = state.active_tasks
+    blocked = [work.task for work in state.works.values() if isinstance(work, TaskWork) and work.blocked]
+    if len(busy) >= state.max_parallel or len(busy) + len(blocked) < len(state.works):
+        return []
+    waiting = [state.plan[task] for task in blocked]
+    waiting += [task for task in state.pending() if task.phase == state.phase]
+    for task in waiting:
+        if any(need in state.plan and need not in state.completed for need in task.needs):
+            continue
+        holder = _holder(state, task, busy)
+        if holder is None:
+            return [_started(state, task.id)]
+        if task.id not in blocked:
+            return [TaskBlocked(task=task.id, by=holder)]
+    if busy:
+        return []
+    if waiting:
+        return [TasksSkipped(tasks=(waiting[0].id,), why="what it needs will not be done")]
+    if state.phase < len(state.spec.plan.phases):
+        return [PhaseCompleted(phase=state.phase, completed=any(t.id in state.completed for t in state.tasks_of(state.phase)))]
+    return [ReviewStarted()]
+
+
+def _started(state: PhasesState, task: str) -> TaskStarted:
+    """In the run's own tree, or, where tasks may run side by side, on a branch of its own."""
+    if state.max_parallel == 1:
+        return TaskStarted(task=task)
+    times = state.starts.get(task, 0)
+    again = f"-{times + 1}" if times else ""
+    return TaskStarted(task=task, branch=f"{state.spec.branch}--{task}{again}", start=state.start or "")
+
+
+def _holder(state: PhasesState, task: Task, busy: list[TaskWork]) -> str | None:
+    """The task at work that this one must wait for: only tasks that declare their files, and none in common, run together."""
+    for other in busy:
+        theirs = state.plan[other.task].files
+        if not task.files or not theirs or any(overlaps(one, two) for one in task.files for two in theirs):
+            return other.task
+    return None
+
+
+# How each step of a unit begins
+
+
+def _agent(purpose: str) -> Starter:
+    def start(state: PhasesState, work: Work) -> list[PhasesEvent]:
+        effect = state.name_effect(work.unit, work.iteration, 1, "agent")
+        return [AgentStarted(effect=effect, step=work.unit, purpose=purpose, iteration=work.iteration)]
+
+    return start
+
+
+def _again(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    """The same purpose, iteration and attempt with a new launch."""
+    effect = state.name_effect(work.unit, work.iteration, work.attempt, "agent")
+    return [AgentStarted(effect=effect, step=work.unit, purpose=work.purpose, iteration=work.iteration, attempt=work.attempt)]
+
+
+def _execute(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    assert isinstance(work, TaskWork), "a task is executed"
+    made, most = work.iteration - work.first, state.bounds.max_iterations
+    if made >= most:
+        said = f": {work.feedback[-1].get('error', '')}" if work.feedback else ""
+        return [TaskFailed(task=work.task, why=f"{made} of {most} iterations were made{said}")]
+    number = work.iteration + 1
+    effect = state.name_effect(work.unit, number, 1, "agent")
+    return [AgentStarted(effect=effect, step=work.unit, purpose="execute", iteration=number)]
+
+
+def _criteria(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    criteria = state.plan[work.task].criteria if isinstance(work, TaskWork) else state.spec.plan.criteria
+    assert isinstance(work, TaskWork | ReviewWork), "a task and the whole have criteria"
+    one = criteria[work.at]
+    purpose = "criterion" if isinstance(work, TaskWork) else "global"
+    effect = state.name_effect(work.unit, work.iteration, 1, purpose)
+    return [CheckStarted(effect=effect, step=work.unit, purpose=purpose, criterion=one.key)]
+
+
+def _judge(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    """Every criterion is known: the iteration is over, or the supervisor has the last word."""
+    assert isinstance(work, TaskWork), "a task is judged"
+    if work.errors:
+        return [_iterated(work, "; ".join(work.errors))]
+    looked = work.fixed or work.verdict is not None
+    if state.supervisor.enabled and state.spec.plan.supervision.after and not looked:
+        return _save("work")(state, work)
+    return [_iterated(work, "")]
+
+
+def _iterated(work: TaskWork, error: str) -> IterationFinished:
+    return IterationFinished(task=work.task, iteration=work.iteration, met=dict(work.met), error=error[:2_000])
+
+
+def _save(purpose: str) -> Starter:
+    def start(state: PhasesState, work: Work) -> list[PhasesEvent]:
+        return [SavingStarted(effect=state.name_effect(work.unit, work.iteration, 1, purpose), step=work.unit, purpose=purpose)]
+
+    return start
+
+
+def _merge(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    return [MergeStarted(effect=state.name_effect(work.unit, work.iteration, 1, "merge"), step=work.unit)]
+
+
+def _replan(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    verdict = work.verdict
+    assert verdict is not None, "a verdict asks for another plan"
+    if state.spec.yes:
+        return replanned(work, "approved beforehand")
+    changes = "; ".join(say_change(change) for change in verdict.changes)
+    found = "; ".join(f"{one.type}: {one.details or one.recommendation}" for one in verdict.conflicts)
+    return _asked(state, work, "replan", f"The supervisor wants another plan ({found}). Change it so: {changes}?")
+
+
+def _approve(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    if state.spec.yes:
+        return [PlanApproved()]
+    plan = state.spec.plan
+    size = f"{len(plan.phases)} phases, {len(plan.tasks)} tasks"
+    return _asked(state, work, "plan", f"Execute {plan.name}: {size}? `orc phases plan` shows them.")
+
+
+def _questions(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    asked = " ".join(f"{number}. {text}" for number, text in enumerate(state.questions, 1))
+    return _asked(state, work, "questions", f"The planner asks: {asked} Answer in the comments.")
+
+
+def _failed(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    return _asked(
+        state,
+        work,
+        "task",
+        f"Task {work.unit} failed: {work.trouble}. Approve to try again, reject to skip it, or abort the run.",
+    )
+
+
+def _stuck(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    what = work.purpose.replace("_", " ")
+    return _asked(
+        state, work, "agent", f"The agent ({what}) failed: {work.trouble}. Approve to try again, reject to go on without it."
+    )
+
+
+def _unmet(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    assert isinstance(work, ReviewWork), "the whole is reviewed"
+    said = "; ".join(one.issue for one in work.failing)
+    return _asked(state, work, "review", f"In the end {said}. Approve to check again, reject to fail the run.")
+
+
+def _asked(state: PhasesState, work: Work, about: str, question: str) -> list[PhasesEvent]:
+    effect = state.name_effect(work.unit, work.iteration, work.attempt, "human")
+    return [HumanAsked(effect=effect, step=work.unit, about=about, question=question, after=work.agent_launch)]
+
+
+def _tool(purpose: str) -> Starter:
+    def start(state: PhasesState, work: Work) -> list[PhasesEvent]:
+        effect = state.name_effect(work.unit, 0, 1, purpose)
+        return [CheckStarted(effect=effect, step=work.unit, purpose=purpose)]
+
+    return start
+
+
+def _record(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    assert isinstance(work, MilestoneWork), "a milestone is recorded"
+    return [recorded_as_file(state, work, "")]
+
+
+def _reviewed(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    assert isinstance(work, ReviewWork), "the whole is reviewed"
+    return [ReviewPassed(left="; ".join(work.left))]
+
+
+_STARTS: dict[str, Starter] = {
+    "base": _save("base"),
+    "plan": _agent("plan"),
+    "questions": _questions,
+    "approve": _approve,
+    "pre": _agent("pre_task"),
+    "execute": _execute,
+    "again": _again,
+    "criteria": _criteria,
+    "judge": _judge,
+    "post": _agent("post_task"),
+    "work": _save("work"),
+    "kept": _save("kept"),
+    "fix": _save("fix"),
+    "replan": _replan,
+    "checkpoint": _save("checkpoint"),
+    "merge": _merge,
+    "left": _save("left"),
+    "failed": _failed,
+    "stuck": _stuck,
+    "scan": _agent("scan"),
+    "repair": _agent("repair"),
+    "mend": _save("mend"),
+    "unmet": _unmet,
+    "reviewed": _reviewed,
+    "push": _tool("push"),
+    "look": _tool("look"),
+    "create": _tool("create"),
+    "record": _record,
+}

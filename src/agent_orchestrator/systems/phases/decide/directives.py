@@ -1,0 +1,144 @@
+"""What a person's directive means; a refusal says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_orchestrator.core.effects import ACTIVE, AskHuman
+from agent_orchestrator.core.events import DirectiveRefused, Paused, Resumed
+from agent_orchestrator.core.inputs import Answer, Instruct, Resume
+from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.units import read_count
+from agent_orchestrator.errors import InvalidValue
+from agent_orchestrator.systems.phases.bounds import with_bounds
+from agent_orchestrator.systems.phases.decide.answers import human_answered, skip
+from agent_orchestrator.systems.phases.events import (
+    Archived,
+    BoundsChanged,
+    CheckRequested,
+    PhasesEvent,
+    Rewound,
+    TaskRetried,
+)
+from agent_orchestrator.systems.phases.state import PhasesState, Status
+
+CHANGEABLE = ("max_iterations", "max_parallel")
+
+
+def resumed(state: PhasesState, directive: Resume) -> list[PhasesEvent]:
+    """Goes on where it stood, with the bounds that were given."""
+    life = state.lifecycle
+    if life.ended:
+        return _refused(directive, f"it is {state.status}; `orc rewind` takes it back to a checkpoint, a new run starts anew")
+    if life.phase is Phase.ABORTING:
+        return _refused(directive, "it is being aborted")
+    changes = {name: value for name, value in directive.changes.items() if value is not None}
+    problem = check_changes(state, changes)
+    if problem is not None:
+        return _refused(directive, problem)
+    events: list[PhasesEvent] = [BoundsChanged(changes=changes)] if changes else []
+    if life.phase is Phase.PAUSED:
+        return [*events, Resumed()]
+    return events or _refused(directive, "it is running already")
+
+
+def check_changes(state: PhasesState, changes: dict[str, Any]) -> str | None:
+    """What is wrong with options given anew, if anything is."""
+    unknown = [name for name in changes if name not in CHANGEABLE]
+    if unknown:
+        return f"{', '.join(unknown)} cannot be changed; these can: {', '.join(CHANGEABLE)}"
+    try:
+        with_bounds(state.bounds, changes)
+        if "max_parallel" in changes:
+            read_count(changes["max_parallel"], "max_parallel")
+    except InvalidValue as error:
+        return str(error).rstrip(".")
+    return None
+
+
+def answered(state: PhasesState, directive: Answer) -> list[PhasesEvent]:
+    """Approves or rejects what a person was asked."""
+    asking = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
+    if not asking:
+        return _refused(directive, "nobody is asked anything now")
+    if directive.unit is None and len(asking) > 1:
+        return _refused(directive, f"several wait for an answer, name one: {', '.join(asking)}")
+    unit = directive.unit or asking[0]
+    if unit not in asking:
+        return _refused(directive, f"{unit!r} waits for nobody; these do: {', '.join(asking)}")
+    return human_answered(state, unit, approved=directive.approved, comments=directive.comments)
+
+
+def instructed(state: PhasesState, directive: Instruct) -> list[PhasesEvent]:
+    """What only phased runs understand: skip, retry, check, rewind, archive."""
+    values = directive.values
+    if directive.what == "archive":
+        if not state.lifecycle.ended or state.archived:
+            return _refused(directive, "only a run that has ended is archived, and only once")
+        return [Archived()]
+    if directive.what == "rewind":
+        return _rewound(state, directive, str(values.get("to", "")))
+    if directive.what not in ("skip", "retry", "check"):
+        return _refused(directive, f"a phased run knows no {directive.what!r}")
+    if state.lifecycle.ended:
+        return _refused(directive, f"it is {state.status}")
+    task = str(values.get("task", ""))
+    if directive.what == "check":
+        return _check(state, directive, task)
+    if task not in state.plan:
+        return _refused(directive, f"there is no task {task!r}; there are: {', '.join(state.plan)}")
+    if task in state.completed:
+        return _refused(directive, f"task {task} is completed")
+    if directive.what == "skip":
+        return _skip(state, directive, task, str(values.get("why", "")))
+    return _retry(state, directive, task, str(values.get("comments", "")))
+
+
+def _skip(state: PhasesState, directive: Instruct, task: str, why: str) -> list[PhasesEvent]:
+    if task in state.skipped:
+        return _refused(directive, f"task {task} is skipped already")
+    event = skip(state, task, why)
+    busy = [one for one in event.tasks if isinstance(state.doing.of(one), ACTIVE)]
+    if busy:
+        return _refused(directive, f"task {busy[0]} is at work; `orc pause --now` stops it first")
+    return [event]
+
+
+def _retry(state: PhasesState, directive: Instruct, task: str, comments: str) -> list[PhasesEvent]:
+    effect = state.doing.of(task)
+    if task in state.skipped:
+        why = state.skipped[task]
+        also = tuple(one for one, said in state.skipped.items() if one != task and said == why)
+        return [TaskRetried(task=task, comments=comments, also=also)]
+    if isinstance(effect, AskHuman) and state.works[task].asking == "task":
+        return [TaskRetried(task=task, comments=comments)]
+    return _refused(directive, f"task {task} neither failed nor was skipped")
+
+
+def _check(state: PhasesState, directive: Instruct, task: str) -> list[PhasesEvent]:
+    active = state.active_tasks
+    wanted = task or (active[0].task if active else next((one.id for one in state.pending()), next(iter(state.plan))))
+    if wanted not in state.plan:
+        return _refused(directive, f"there is no task {wanted!r}; there are: {', '.join(state.plan)}")
+    if not state.supervisor.enabled:
+        return _refused(directive, "the supervisor is switched off for this run")
+    if state.stage is not Status.EXECUTING:
+        return _refused(directive, f"the run is {state.status}; the supervisor looks while tasks are executed")
+    return [CheckRequested(task=wanted)]
+
+
+def _rewound(state: PhasesState, directive: Instruct, to: str) -> list[PhasesEvent]:
+    known = {f"checkpoint-{number:03d}": number for number in state.snapshots}
+    name = to.removesuffix(".json")
+    if name not in known:
+        return _refused(directive, f"there is no {to!r}; there are: {', '.join(known) or 'no checkpoints yet'}")
+    if state.doing.active:
+        return _refused(directive, "something is at work; `orc pause --now` stops it first")
+    if state.archived:
+        return _refused(directive, "it is archived, another run has begun")
+    why = f"rewound to {name}"
+    return [Rewound(to=known[name], why=why), Paused(reason=why)]
+
+
+def _refused(directive: Resume | Answer | Instruct, why: str) -> list[PhasesEvent]:
+    return [DirectiveRefused(directive=directive.id, why=why)]

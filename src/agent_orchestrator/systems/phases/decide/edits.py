@@ -1,0 +1,126 @@
+"""A state file that a person edited: what of it is adopted.
+
+Task lists, bounds and agents taken out of `active_agents` are; a checkpoint copied over it takes the run back to that
+checkpoint; everything derived is recomputed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.events import LimitsSet, Paused
+from agent_orchestrator.core.inputs import Edited
+from agent_orchestrator.systems.phases.bounds import read_money_usd, read_time_s, shown_cost, shown_time
+from agent_orchestrator.systems.phases.decide.reading import ReadState, read_state_document
+from agent_orchestrator.systems.phases.documents import STATE_FILE, active_agent, checkpoint_name, state_document
+from agent_orchestrator.systems.phases.events import (
+    AgentsDropped,
+    BoundsChanged,
+    EditRefused,
+    ListsEdited,
+    PhasesEvent,
+    PlanChange,
+    Rewound,
+)
+from agent_orchestrator.systems.phases.replanning import changed_plan, read_criteria
+from agent_orchestrator.systems.phases.spec import TASK_ID, Task
+from agent_orchestrator.systems.phases.state import PhasesState
+from agent_orchestrator.systems.phases.works import TaskWork, task_of
+
+
+def edited(state: PhasesState, edit: Edited) -> list[PhasesEvent]:
+    """Adopts what a person changed, or refuses the edit with all its faults; other files are derived."""
+    if not edit.path.endswith(f"/{STATE_FILE}"):
+        return []
+    read = read_state_document(edit.document)
+    if isinstance(read, list):
+        return [EditRefused(problems=tuple(read))]
+    now = msgspec.json.decode(msgspec.json.encode(state_document(state)))
+    if edit.document == now:
+        return []
+    for number, snapshot in state.snapshots.items():
+        if msgspec.json.decode(snapshot.body) == edit.document and not state.archived:
+            why = f"{checkpoint_name(number)} was copied over the state file"
+            return [Rewound(to=number, why=why), *([Paused(reason=why)] if state.lifecycle.ended else [])]
+    if state.lifecycle.ended:
+        return [EditRefused(problems=("the run has ended; only a checkpoint can be copied over its state file",))]
+    changes = _lists(state, read)
+    if isinstance(changes, str):
+        return [EditRefused(problems=(changes,))]
+    return [*_bounds(state, read), *changes, *_agents(state, read)]
+
+
+def _bounds(state: PhasesState, read: ReadState) -> list[PhasesEvent]:
+    given, limits = read.safety_bounds, state.doing.limits
+    changes: dict[str, Any] = {}
+    if given.max_iterations_per_task != state.bounds.max_iterations:
+        changes["max_iterations"] = given.max_iterations_per_task
+    if given.max_cost != shown_cost(state.bounds, limits.run.cost_usd):
+        changes["max_cost"] = given.max_cost
+    if given.max_time != shown_time(state.bounds, limits.run.wall_s):
+        changes["max_time"] = given.max_time
+    events: list[PhasesEvent] = [BoundsChanged(changes=changes)] if changes else []
+    if "max_cost" in changes or "max_time" in changes:
+        run = msgspec.structs.replace(
+            limits.run,
+            cost_usd=read_money_usd(given.max_cost, "max_cost"),
+            wall_s=read_time_s(given.max_time, "max_time"),
+        )
+        events.append(LimitsSet(limits=msgspec.structs.replace(limits, run=run)))
+    return events
+
+
+def _lists(state: PhasesState, read: ReadState) -> list[PhasesEvent] | str:
+    done = {entry.task: entry for entry in read.completed_tasks}
+    wanted = {entry.task: entry for entry in read.pending_tasks}
+    unknown = [task for task in done if task not in state.plan]
+    if unknown:
+        return f"completed_tasks: there is no task {unknown[0]!r}"
+    changes = _changes(state, {task: entry.name for task, entry in wanted.items()})
+    if isinstance(changes, str):
+        return changes
+    new = tuple(msgspec.to_builtins(entry) for task, entry in done.items() if task not in state.completed)
+    undone = tuple(task for task in state.completed if task not in done)
+    gone = tuple(task.id for task in state.pending() if task.id not in wanted and task.id not in done)
+    if not (changes or new or undone or gone):
+        return []
+    return [ListsEdited(changes=changes, done=new, undone=undone, skipped=gone)]
+
+
+def _changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange, ...] | str:
+    """New tasks, new names and another order, as changes of the plan."""
+    changes: list[PlanChange] = []
+    for task, name in wanted.items():
+        known = state.plan.get(task)
+        if known is None:
+            if not TASK_ID.match(task) or not 1 <= int(task.partition(".")[0]) <= len(state.spec.plan.phases):
+                return f"pending_tasks: {task!r} is no task of a phase that exists"
+            made = Task(id=task, name=name, description=name, criteria=read_criteria([name]))
+            changes.append(PlanChange(action="add", task=task, made=made))
+        elif known.name != name:
+            changes.append(PlanChange(action="describe", task=task, made=msgspec.structs.replace(known, name=name)))
+    open_tasks = [task.id for task in state.pending() if task.id in wanted]
+    if [task for task in wanted if task in open_tasks] != open_tasks:
+        changes += [PlanChange(action="move", task=task) for task in wanted if task not in state.completed]
+    seen: set[str] = set()
+    plan = changed_plan(state.plan, changes)
+    for one in plan.values():
+        if any(need in plan and need not in seen for need in one.needs):
+            return f"pending_tasks: {one.id} would come before what it needs"
+        seen.add(one.id)
+    return tuple(changes)
+
+
+def _agents(state: PhasesState, read: ReadState) -> list[PhasesEvent]:
+    """Agents that were taken out: stopped, and spawned again."""
+    kept = {(agent.type, agent.task) for agent in read.active_agents}
+    done = {entry.task for entry in read.completed_tasks}
+    dropped = []
+    for work in state.works.values():
+        agent = active_agent(state, work)
+        if agent is not None and agent.status != "blocked" and (agent.type, agent.task) not in kept and task_of(work) not in done:
+            dropped.append(work)
+    again = tuple(work.unit for work in dropped if not (isinstance(work, TaskWork) and work.asking))
+    return [AgentsDropped(steps=again)] if again else []

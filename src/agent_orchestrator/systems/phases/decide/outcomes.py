@@ -1,0 +1,152 @@
+"""What the end of an agent means: its report read strictly, and what follows for the unit."""
+
+from __future__ import annotations
+
+import msgspec
+
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import AgentEnded
+from agent_orchestrator.core.limits import TAIL_CHARS
+from agent_orchestrator.core.report import Learning, Report
+from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.systems.phases.decide.settling import interventions
+from agent_orchestrator.systems.phases.events import (
+    AgentFinished,
+    AgentGaveUp,
+    BackoffStarted,
+    CriteriaReported,
+    Finding,
+    FindingSettled,
+    FindingsListed,
+    LaunchInterrupted,
+    LearningsRecorded,
+    PhasesEvent,
+    QuestionsRaised,
+    SupervisorChecked,
+    TaskFailed,
+)
+from agent_orchestrator.systems.phases.state import PhasesState
+from agent_orchestrator.systems.phases.supervising import PASS, REFUSE, read_verdict
+from agent_orchestrator.systems.phases.works import TaskWork, Work, task_of
+
+LEARNING_TYPES = ("pattern", "antipattern", "insight")
+QUESTIONS_MAX = 50
+FINDINGS_MAX = 100
+CHECKS = ("pre_task", "post_task", "on_demand")
+
+
+class _Findings(msgspec.Struct, frozen=True):
+    findings: list[Finding] = []
+
+
+class _Questions(msgspec.Struct, frozen=True):
+    questions: list[str] = []
+
+
+class _Criteria(msgspec.Struct, frozen=True):
+    criteria: dict[str, bool] = {}
+
+
+def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[PhasesEvent]:
+    """An agent is over: what it said, what it learned, what follows."""
+    work = state.works[outcome.effect.split("/")[1]]
+    report = outcome.report or Report(status="")
+    failure = outcome.failure
+    if failure is not None and failure.kind is FailureKind.REPORTED and work.purpose == "execute":
+        failure = None  # An iteration that says it failed is an iteration like any other.
+    follows = _read(state, work, report) if failure is None else []
+    if isinstance(follows, str):
+        failure, follows = Failure(kind=FailureKind.REPORT_INVALID, message=follows), []
+    learned, dropped = _learnings(report)
+    usage = outcome.usage
+    finished = AgentFinished(
+        effect=outcome.effect,
+        step=work.unit,
+        purpose=work.purpose,
+        started_us=outcome.started_us,
+        ended_us=outcome.ended_us,
+        exit_code=outcome.exit_code,
+        failure=failure,
+        summary=_clip(report.summary),
+        metered=usage is not None and usage.cost_usd is not None,
+        cost_usd=usage.cost_usd if usage is not None else None,
+        session=outcome.session if failure is None or failure.kind is not FailureKind.SESSION_LOST else None,
+        tail=outcome.tail if failure is not None else "",
+        warnings=(*outcome.warnings, *report.warnings, *dropped),
+    )
+    events: list[PhasesEvent] = [finished]
+    if learned:
+        events.append(LearningsRecorded(task=task_of(work), iteration=work.iteration, learnings=learned))
+    return [*events, *(_failed(state, work, failure, now_us) if failure is not None else follows)]
+
+
+def _failed(state: PhasesState, work: Work, failure: Failure, now_us: int) -> list[PhasesEvent]:
+    if failure.goes_on:
+        return [LaunchInterrupted(step=work.unit, why=failure.message)]
+    if failure.retryable and work.attempt < state.spec.max_attempts:
+        effect = state.name_effect(work.unit, work.iteration, work.attempt, "wait")
+        until_us = now_us + backoff_us(work.attempt, effect)
+        return [BackoffStarted(effect=effect, step=work.unit, until_us=until_us, reason=failure.message)]
+    if isinstance(work, TaskWork) and work.purpose == "execute":
+        return [TaskFailed(task=work.task, why=failure.message)]
+    return [AgentGaveUp(step=work.unit, why=failure.message)]
+
+
+def _read(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] | str:
+    """What a report means for its unit, or what is wrong with it."""
+    try:
+        if work.purpose in CHECKS:
+            return _checked(state, work, report)
+        if work.purpose == "execute":
+            said = msgspec.convert(report.fields, _Criteria)
+            return [CriteriaReported(task=task_of(work), status=report.status, criteria=said.criteria)]
+        if work.purpose == "plan":
+            return _planned(report)
+        return _reviewed(work, report)
+    except msgspec.ValidationError as error:
+        return f"the report has a wrong field: {error}"
+
+
+def _checked(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] | str:
+    verdict: SupervisorChecked | str = read_verdict(state, report, work.unit, task_of(work), work.purpose)
+    if isinstance(verdict, str):
+        return verdict
+    settled = interventions(verdict, "noted") if verdict.action in (PASS, REFUSE) else []
+    return [verdict, *settled]
+
+
+def _planned(report: Report) -> list[PhasesEvent] | str:
+    asked = [text.strip() for text in msgspec.convert(report.fields, _Questions).questions if text.strip()]
+    if report.status == "QUESTIONS" and not asked:
+        return "the planner's report says QUESTIONS and asks none"
+    return [QuestionsRaised(questions=tuple(asked[:QUESTIONS_MAX]) if report.status == "QUESTIONS" else ())]
+
+
+def _reviewed(work: Work, report: Report) -> list[PhasesEvent] | str:
+    found = msgspec.convert(report.fields, _Findings).findings
+    if work.purpose == "repair":
+        if report.status == "FIXED":
+            return []
+        return [FindingSettled(left=(report.summary or "it could not be mended") if report.status == "FOUND" else "")]
+    if report.status == "FOUND" and not found:
+        return "the scanner's report says FOUND and names no finding"
+    wanted = sorted(found, key=lambda one: _urgency(one.priority)) if report.status == "FOUND" else []
+    return [FindingsListed(findings=tuple(wanted[:FINDINGS_MAX]), fixed=report.status == "FIXED")]
+
+
+def _urgency(priority: str) -> int:
+    words = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+    word = priority.strip().lower()
+    return int(word[1:]) if word[:1] == "p" and word[1:].isdigit() else words.get(word, 9)
+
+
+def _learnings(report: Report) -> tuple[tuple[Learning, ...], tuple[str, ...]]:
+    kept = tuple(one for one in report.learnings if one.type in LEARNING_TYPES)
+    dropped = [one.type for one in report.learnings if one.type not in LEARNING_TYPES]
+    said = f"must be one of {', '.join(LEARNING_TYPES)}"
+    return kept, tuple(f"a learning was dropped: its type is {word!r}, which {said}" for word in dropped)
+
+
+def _clip(text: str, most: int = TAIL_CHARS) -> str:
+    text = text.strip()
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,234 @@
+"""What is printed of a phased run: the seed's state file, its checkpoints, locks, learnings and milestones.
+
+Times are those of facts, so that the same state prints the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.effects import AskHuman, RunAgent, Wait
+from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.system import Document
+from agent_orchestrator.systems.phases.bounds import say_elapsed, say_money, shown_cost, shown_time
+from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, SCANNER, SUPERVISOR, Lesson
+from agent_orchestrator.systems.phases.state import (
+    CheckpointEntry,
+    CompletedTask,
+    Milestone,
+    PhasesState,
+    Status,
+    Supervisor,
+    stamp,
+)
+from agent_orchestrator.systems.phases.works import REVIEW, ReviewWork, TaskWork, Work, task_of
+
+FOLDER = ".claude"
+STATE_FILE = "agent-state.json"
+LEARNINGS = f"{FOLDER}/learnings.jsonl"
+
+AGENT_TYPES = {
+    "execute": EXECUTOR,
+    "pre_task": SUPERVISOR,
+    "post_task": SUPERVISOR,
+    "on_demand": SUPERVISOR,
+    "scan": SCANNER,
+    "repair": FIXER,
+}
+"""What the seed calls the agent of each purpose; the planner has no name there."""
+LIMITS = {"run.cost_usd": "Cost", "run.wall_s": "Time", "run.tokens": "Tokens"}
+"""Limits as the seed's warnings call them."""
+
+
+class Orchestrator(msgspec.Struct, kw_only=True):
+    """`orchestrator` in the state file."""
+
+    status: Status
+    task_doc: str
+    current_phase: int
+    total_phases: int
+    current_task: str
+    ralph_iteration: int
+    outer_ralph: bool
+    start_time: str
+    end_time: str | None
+
+
+class ActiveAgent(msgspec.Struct, kw_only=True):
+    """One entry of `active_agents`."""
+
+    type: str
+    task: str
+    started: str
+    iteration: int
+    status: str
+
+
+class PendingTask(msgspec.Struct, kw_only=True):
+    """One entry of `pending_tasks`."""
+
+    phase: int
+    task: str
+    name: str
+
+
+class SafetyBounds(msgspec.Struct, kw_only=True):
+    """`safety_bounds` in the state file."""
+
+    max_iterations_per_task: int
+    max_cost: str
+    max_time: str
+    cost_so_far: str
+    elapsed_time: str
+    warnings: list[str]
+
+
+class StateDocument(msgspec.Struct, kw_only=True):
+    """`agent-state.json`: these fields, in this order."""
+
+    orchestrator: Orchestrator
+    supervisor: Supervisor
+    active_agents: list[ActiveAgent]
+    completed_tasks: list[CompletedTask]
+    pending_tasks: list[PendingTask]
+    safety_bounds: SafetyBounds
+    learnings: list[Lesson]
+    milestones: list[Milestone]
+    checkpoints: list[CheckpointEntry]
+
+
+def folder_of(state: PhasesState) -> str:
+    """Where a run's own files stand: in the archive, once another run has begun."""
+    return f"{FOLDER}/archive/{state.context.run}" if state.archived else FOLDER
+
+
+def checkpoint_name(number: int) -> str:
+    """The file name of a checkpoint."""
+    return f"checkpoint-{number:03d}.json"
+
+
+def documents(state: PhasesState, now_us: int) -> Iterator[Document]:
+    """The run's print-outs."""
+    folder = folder_of(state)
+    yield Document(path=f"{folder}/{STATE_FILE}", body=state_document(state), checked=True)
+    yield Document(path=f"{folder}/locks.json", body=locks(state))
+    for number, snapshot in state.snapshots.items():
+        yield Document(path=f"{folder}/{checkpoint_name(number)}", body=snapshot.body, once=True)
+    if state.checkpoints:
+        newest = state.snapshots[number_of(state.checkpoints[-1].state_snapshot)]
+        yield Document(path=f"{folder}/checkpoint.json", body=newest.body)
+    for name, body in state.files.items():
+        yield Document(path=f"{folder}/milestones/{name}", body=body)
+    if state.learnings:
+        lines = [msgspec.json.encode(lesson) for lesson in state.learnings]
+        yield Document(path=LEARNINGS, body=b"\n".join(lines) + b"\n", append=True)
+
+
+def number_of(name: str) -> int:
+    """The number of a checkpoint's file: `checkpoint-002.json` is 2."""
+    return int(name.removeprefix("checkpoint-").removesuffix(".json"))
+
+
+def state_document(state: PhasesState) -> StateDocument:
+    """agent-state.json."""
+    phase, task, iteration = position(state)
+    bounds, limits = state.bounds, state.doing.limits.run
+    return StateDocument(
+        orchestrator=Orchestrator(
+            status=state.status,
+            task_doc=state.spec.document,
+            current_phase=phase,
+            total_phases=len(state.spec.plan.phases),
+            current_task=task,
+            ralph_iteration=iteration,
+            outer_ralph=is_looping(state),
+            start_time=stamp(state.started_us),
+            end_time=stamp(state.ended_us) if state.ended_us is not None else None,
+        ),
+        supervisor=state.supervisor,
+        active_agents=[agent for work in state.works.values() if (agent := active_agent(state, work)) is not None],
+        completed_tasks=list(state.completed.values()),
+        pending_tasks=[PendingTask(phase=task.phase, task=task.id, name=task.name) for task in state.pending()],
+        safety_bounds=SafetyBounds(
+            max_iterations_per_task=bounds.max_iterations,
+            max_cost=shown_cost(bounds, limits.cost_usd),
+            max_time=shown_time(bounds, limits.wall_s),
+            cost_so_far=say_money(state.cost_usd, unmetered=state.unmetered),
+            elapsed_time=say_elapsed(state.elapsed_at(state.updated_us)),
+            warnings=warnings(state),
+        ),
+        learnings=state.learnings,
+        milestones=state.milestones,
+        checkpoints=state.checkpoints,
+    )
+
+
+def position(state: PhasesState) -> tuple[int, str, int]:
+    """The phase at work, the task of how many, and its iteration; of several tasks the lowest id speaks."""
+    last = len(state.spec.plan.phases) - 1
+    if state.stage is Status.PLANNING:
+        return 0, f"0/{len(state.tasks_of(0))}", 0
+    if state.stage is not Status.EXECUTING:
+        review, total = state.works.get(REVIEW), len(state.tasks_of(last))
+        return last, f"{total}/{total}", review.iteration if review is not None else 0
+    active = state.active_tasks
+    # A task of an earlier phase may be wanted again while one of a later phase is at work.
+    phase = state.plan[active[0].task].phase if active else min(state.phase, last)
+    tasks = [task.id for task in state.tasks_of(phase)]
+    if active:
+        return phase, f"{tasks.index(active[0].task) + 1}/{len(tasks)}", active[0].iteration
+    open_tasks = (at for at, task in enumerate(tasks, 1) if task not in state.completed and task not in state.skipped)
+    return phase, f"{next(open_tasks, len(tasks))}/{len(tasks)}", 0
+
+
+def is_looping(state: PhasesState) -> bool:
+    """Whether the outer loop is running."""
+    review = state.works.get(REVIEW)
+    return isinstance(review, ReviewWork) and review.looping and not state.lifecycle.ended
+
+
+def active_agent(state: PhasesState, work: Work) -> ActiveAgent | None:
+    """The unit's agent, if it has one that is running, parked, backing off or waiting for a person."""
+    if isinstance(work, TaskWork) and work.blocked:
+        return ActiveAgent(type=EXECUTOR, task=work.task, started=stamp(work.locked_us), iteration=0, status="blocked")
+    kind, effect = AGENT_TYPES.get(work.purpose), state.doing.of(work.unit)
+    if kind is None or work.agent_since_us is None:
+        return None
+    if isinstance(effect, RunAgent):
+        status = "waiting" if state.doing.is_held(effect.id) else "in_progress"
+    elif isinstance(effect, Wait | AskHuman):
+        status = "waiting"
+    else:
+        return None
+    return ActiveAgent(
+        type=kind,
+        task=task_of(work),
+        started=stamp(work.agent_since_us),
+        iteration=work.iteration,
+        status=status,
+    )
+
+
+def warnings(state: PhasesState) -> list[str]:
+    """What a person should know: what was skipped, what was noted, and why nothing goes on."""
+    told = [f"Task {task} was skipped: {why}" for task, why in state.skipped.items()]
+    told += [f"{LIMITS.get(what, what)} at {percent}% of limit" for what, percent in state.doing.warned.items()]
+    told += [f"{unit} waits: {hold.told}" for unit, hold in state.doing.holds.items()]
+    told += state.warnings
+    life = state.lifecycle
+    if life.phase is Phase.PAUSED and life.detail:
+        told.append(f"Paused: {life.detail}")
+    return told
+
+
+def locks(state: PhasesState) -> dict[str, Any]:
+    """locks.json: who holds which declared file, and since when."""
+    held: dict[str, Any] = {}
+    for work in state.works.values():
+        if isinstance(work, TaskWork) and work.task in state.plan and not work.blocked:
+            for path in state.plan[work.task].files:
+                held[path] = {"agent": f"{EXECUTOR}:{work.task}", "timestamp": stamp(work.locked_us)}
+    return held

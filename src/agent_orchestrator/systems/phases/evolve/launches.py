@@ -1,0 +1,235 @@
+"""Facts about programs, commits, waits and questions of any unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_orchestrator.core.effects import Wait
+from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.systems.phases import events as e
+from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
+from agent_orchestrator.systems.phases.evolve.marks import begin, close_launch, next_command, open_launch, warn
+from agent_orchestrator.systems.phases.evolve.review import go_on_reviewing
+from agent_orchestrator.systems.phases.spec import Lesson
+from agent_orchestrator.systems.phases.state import PhasesState, stamp
+from agent_orchestrator.systems.phases.works import CHECK, CheckWork, MilestoneWork, ReviewWork, TaskWork, Work
+
+AFTER_SAVING = {"work": "post", "kept": "fix"}
+TOOLS = {"push": "look", "look": "create", "create": "look"}
+"""What follows a tool that found or made nothing; one that was lost is looked for again."""
+
+
+def _agent_started(state: PhasesState, event: e.AgentStarted, at_us: int) -> None:
+    if event.step == CHECK and CHECK not in state.works:
+        state.works[CHECK] = CheckWork(unit=CHECK, task=state.wanted_checks.pop(0))
+    work = state.works[event.step]
+    fresh = (event.purpose, event.iteration) != (work.purpose, work.iteration) or work.agent_since_us is None
+    begin(state, work, event.purpose)
+    if fresh:
+        work.agent_since_us, work.session = at_us, None
+        if isinstance(work, TaskWork) and event.purpose == "execute":
+            work.met, work.said, work.errors, work.status = {}, {}, [], ""
+            work.fixed, work.verdict, work.at = False, None, 0
+    work.iteration, work.attempt, work.trouble = event.iteration, event.attempt, ""
+    work.agent_launch = event.effect
+    state.doing.put(run_agent(state, work, event.effect))
+    open_launch(state, event.step, event.effect, at_us)
+
+
+def _agent_finished(state: PhasesState, event: e.AgentFinished, at_us: int) -> None:
+    state.doing.drop(event.step)
+    close_launch(state, event)
+    work = state.works[event.step]
+    warn(state, *event.warnings)
+    state.unmetered |= not event.metered
+    if event.cost_usd is not None:
+        state.cost_usd = (state.cost_usd or 0.0) + event.cost_usd
+    if isinstance(work, TaskWork):
+        work.spent_us += event.ended_us - event.started_us
+        work.unmetered |= not event.metered
+        if event.cost_usd is not None:
+            work.cost_usd = (work.cost_usd or 0.0) + event.cost_usd
+    work.session = event.session
+    if event.failure is None:
+        work.agent_since_us, work.session = None, None
+        if event.purpose == "repair":
+            work.due = "mend"
+
+
+def _learnings_recorded(state: PhasesState, event: e.LearningsRecorded, at_us: int) -> None:
+    state.learnings += [
+        Lesson(
+            timestamp=stamp(at_us),
+            task=event.task,
+            iteration=event.iteration,
+            type=one.type,
+            lesson=one.lesson,
+            pattern=one.pattern,
+            context=one.context,
+        )
+        for one in event.learnings
+    ]
+
+
+def _launch_interrupted(state: PhasesState, event: e.LaunchInterrupted, at_us: int) -> None:
+    work = state.works[event.step]
+    state.doing.drop(event.step)
+    work.due = {"criterion": "criteria", "global": "criteria"}.get(work.purpose, "again")
+    if isinstance(work, MilestoneWork):
+        work.due = "push" if work.purpose == "push" else "look"
+
+
+def _backoff_started(state: PhasesState, event: e.BackoffStarted, at_us: int) -> None:
+    work = state.works[event.step]
+    purpose = work.purpose
+    begin(state, work, purpose)
+    work.trouble = event.reason
+    work.feedback.append({"iteration": work.iteration, "attempt": work.attempt, "error": event.reason})
+    work.attempt += 1
+    state.doing.put(Wait(id=event.effect, unit=event.step, until_us=event.until_us, reason=event.reason))
+
+
+def _backoff_ended(state: PhasesState, event: e.BackoffEnded, at_us: int) -> None:
+    state.doing.drop(event.step)
+    state.works[event.step].due = "again"
+
+
+def _human_asked(state: PhasesState, event: e.HumanAsked, at_us: int) -> None:
+    work = state.works[event.step]
+    begin(state, work, work.purpose)
+    work.asking = event.about
+    state.doing.put(ask_human(state, work, event.effect, event.question))
+
+
+def _saving_started(state: PhasesState, event: e.SavingStarted, at_us: int) -> None:
+    work = state.works[event.step]
+    begin(state, work, event.purpose)
+    state.doing.put(save_tree(state, work, event.effect, at_us))
+
+
+def _tree_saved(state: PhasesState, event: e.TreeSaved, at_us: int) -> None:
+    state.doing.drop(event.step)
+    work = state.works[event.step]
+    if event.unavailable:
+        state.trouble, work.due = event.unavailable, event.purpose
+        return
+    if event.purpose == "base":
+        state.start = event.branch_commit or event.head or event.commit
+        work.due = "plan" if state.spec.plan_with else "approve"
+        return
+    if event.purpose == "work" and isinstance(work, TaskWork):
+        work.snapshot, work.diff = event.commit, event.diff
+    if event.purpose == "fix":
+        _settle_fix(state, work)
+    elif event.purpose == "checkpoint" and isinstance(work, TaskWork) and work.branch:
+        work.files, work.due = event.files, "merge"
+    elif event.purpose == "left":
+        state.start = event.branch_commit or state.start
+        state.works.pop(event.step)
+    elif event.purpose == "mend" and isinstance(work, ReviewWork) and not work.findings:
+        go_on_reviewing(state, work)
+    else:
+        work.due = AFTER_SAVING.get(event.purpose)
+
+
+def _settle_fix(state: PhasesState, work: Work) -> None:
+    """What the supervisor mended is committed: the criteria are looked at once more, or the task may start."""
+    if isinstance(work, CheckWork):
+        state.works.pop(work.unit)
+    elif isinstance(work, TaskWork) and work.verdict is not None and work.verdict.check_type == "post_task":
+        work.fixed, work.errors = True, []
+        at = next_command(state.plan[work.task].criteria, 0)
+        work.at, work.due = at or 0, "criteria" if at is not None else "judge"
+    else:
+        work.verdict, work.due = None, "execute"
+
+
+def _merge_started(state: PhasesState, event: e.MergeStarted, at_us: int) -> None:
+    work = state.works[event.step]
+    begin(state, work, "merge")
+    assert isinstance(work, TaskWork), "a task is merged"
+    state.doing.put(merge(state, work, event.effect, at_us))
+
+
+def _merge_finished(state: PhasesState, event: e.MergeFinished, at_us: int) -> None:
+    state.doing.drop(event.step)
+    work = state.works[event.step]
+    if event.again:
+        work.due = "merge"
+    elif event.held:
+        state.trouble, work.due = event.detail, "merge"
+
+
+def _check_started(state: PhasesState, event: e.CheckStarted, at_us: int) -> None:
+    work = state.works[event.step]
+    begin(state, work, event.purpose)
+    effect = run_check(state, work, event.effect, event.criterion)
+    work.criterion, work.command = event.criterion, effect.command
+    state.doing.put(effect)
+    open_launch(state, event.step, event.effect, at_us)
+
+
+def _check_finished(state: PhasesState, event: e.CheckFinished, at_us: int) -> None:
+    state.doing.drop(event.step)
+    close_launch(state, event)
+    if event.failure is not None and event.failure.kind is FailureKind.STOPPED:
+        return
+    work = state.works[event.step]
+    work.reruns = work.reruns + 1 if event.again else 0
+    if isinstance(work, MilestoneWork):
+        work.due = TOOLS[event.purpose]
+        return
+    if event.again:
+        work.due = "criteria"
+        return
+    if isinstance(work, TaskWork):
+        work.spent_us += event.ended_us - event.started_us
+        work.met[event.criterion] = event.passed
+        if not event.passed:
+            work.errors.append(_unmet(event))
+        at = next_command(state.plan[work.task].criteria, work.at + 1)
+        work.at, work.due = at or 0, "criteria" if at is not None else "judge"
+    elif isinstance(work, ReviewWork):
+        if not event.passed:
+            work.failing.append(e.Finding(priority="P0", issue=_unmet(event)))
+        at = next_command(state.spec.plan.criteria, work.at + 1)
+        work.at, work.due = at or 0, "criteria" if at is not None else _follow_globals(state, work)
+
+
+def _follow_globals(state: PhasesState, work: ReviewWork) -> str:
+    """A criterion of the whole that fails is mended like any finding, as long as the outer loop may go on."""
+    if not work.failing:
+        return "reviewed"
+    if state.spec.plan.outer_ralph and work.iteration < state.spec.plan.outer_max:
+        work.findings, work.looping = list(work.failing), True
+        return "repair"
+    return "unmet"
+
+
+def _unmet(event: e.CheckFinished) -> str:
+    lines = [line.strip() for line in event.tail.splitlines() if line.strip()]
+    if event.failure is not None:
+        said = event.failure.message
+    elif event.moved:
+        said = "the working tree changed while it ran"
+    else:
+        said = f"exit code {event.exit_code}" + (f", {lines[-1][:300]}" if lines else "")
+    return f"`{event.command}` failed ({said})"
+
+
+LAUNCH_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
+    e.AgentStarted: _agent_started,
+    e.AgentFinished: _agent_finished,
+    e.LearningsRecorded: _learnings_recorded,
+    e.LaunchInterrupted: _launch_interrupted,
+    e.BackoffStarted: _backoff_started,
+    e.BackoffEnded: _backoff_ended,
+    e.HumanAsked: _human_asked,
+    e.SavingStarted: _saving_started,
+    e.TreeSaved: _tree_saved,
+    e.MergeStarted: _merge_started,
+    e.MergeFinished: _merge_finished,
+    e.CheckStarted: _check_started,
+    e.CheckFinished: _check_finished,
+}

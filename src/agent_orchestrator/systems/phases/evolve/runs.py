@@ -1,0 +1,121 @@
+"""Facts about the run as a whole: approved, changed by people, paused, rewound, ended, archived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.events import Ended, Resumed
+from agent_orchestrator.core.units import read_count
+from agent_orchestrator.systems.phases import events as e
+from agent_orchestrator.systems.phases.bounds import with_bounds
+from agent_orchestrator.systems.phases.documents import folder_of
+from agent_orchestrator.systems.phases.evolve.marks import drop_work
+from agent_orchestrator.systems.phases.evolve.supervision import apply_changes
+from agent_orchestrator.systems.phases.evolve.tasks import first_open_phase
+from agent_orchestrator.systems.phases.publishing import folder_url
+from agent_orchestrator.systems.phases.state import CompletedTask, PhasesState, Status
+from agent_orchestrator.systems.phases.works import PLAN
+
+
+def _questions_raised(state: PhasesState, event: e.QuestionsRaised, at_us: int) -> None:
+    state.questions = event.questions
+    state.works[PLAN].due = "questions" if event.questions else "approve"
+
+
+def _plan_approved(state: PhasesState, event: e.PlanApproved, at_us: int) -> None:
+    drop_work(state, PLAN)
+    state.stage = Status.EXECUTING
+
+
+def _bounds_changed(state: PhasesState, event: e.BoundsChanged, at_us: int) -> None:
+    state.bounds = with_bounds(state.bounds, event.changes)
+    if "max_parallel" in event.changes:
+        state.max_parallel = read_count(event.changes["max_parallel"], "max_parallel")
+
+
+def _lists_edited(state: PhasesState, event: e.ListsEdited, at_us: int) -> None:
+    apply_changes(state, event.changes)
+    for entry in event.done:
+        done = msgspec.convert(entry, CompletedTask)
+        drop_work(state, done.task)
+        state.skipped.pop(done.task, None)
+        state.completed[done.task] = done
+    for task in event.undone:
+        state.completed.pop(task, None)
+    for task in event.skipped:
+        drop_work(state, task)
+        state.skipped[task] = "taken out of the state file by hand"
+    if state.stage is Status.EXECUTING:
+        state.phase = first_open_phase(state)
+
+
+def _agents_dropped(state: PhasesState, event: e.AgentsDropped, at_us: int) -> None:
+    for step in event.steps:
+        state.doing.drop(step)
+        work = state.works[step]
+        work.due, work.asking, work.session = "again", "", None
+
+
+def _rewound(state: PhasesState, event: e.Rewound, at_us: int) -> None:
+    kept = state.snapshots[event.to]
+    for unit in list(state.works):
+        drop_work(state, unit)
+    for effect in list(state.doing):
+        state.doing.drop(effect.unit)
+    state.plan = {task.id: task for task in kept.plan}
+    state.completed = {done.task: done for done in kept.completed}
+    state.skipped = dict(kept.skipped)
+    state.supervisor = msgspec.structs.replace(kept.supervisor, interventions=list(kept.supervisor.interventions))
+    del state.learnings[kept.learnings :]
+    del state.milestones[kept.milestones :]
+    state.checkpoints = list(kept.checkpoints)
+    state.phase, state.start, state.stage = kept.phase, kept.git_sha, Status.EXECUTING
+    state.ended_us, state.conclusion, state.trouble, state.pull_request = None, None, "", ""
+    state.wanted_checks, state.failures, state.replans, state.comments = [], {}, {}, {}
+
+
+def _resumed(state: PhasesState, event: Resumed, at_us: int) -> None:
+    state.lifecycle.evolve(event)
+    state.trouble = ""
+
+
+def _concluded(state: PhasesState, event: e.Concluded, at_us: int) -> None:
+    for effect in list(state.doing):
+        state.doing.drop(effect.unit)
+    for work in state.works.values():
+        work.due = None
+    state.conclusion = (event.stop, event.detail)
+
+
+def _ended(state: PhasesState, event: Ended, at_us: int) -> None:
+    for unit in list(state.works):
+        drop_work(state, unit)
+    state.ended_us = at_us
+    state.lifecycle.evolve(event)
+
+
+def _archived(state: PhasesState, event: e.Archived, at_us: int) -> None:
+    before = folder_url(state, folder_of(state))
+    state.archived = True
+    after = folder_url(state, folder_of(state))
+    state.milestones = [
+        msgspec.structs.replace(one, issue_url=one.issue_url.replace(before, after, 1)) for one in state.milestones
+    ]
+    state.pull_request = state.pull_request.replace(before, after, 1)
+
+
+RUN_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
+    e.QuestionsRaised: _questions_raised,
+    e.PlanApproved: _plan_approved,
+    e.BoundsChanged: _bounds_changed,
+    e.ListsEdited: _lists_edited,
+    e.AgentsDropped: _agents_dropped,
+    e.Rewound: _rewound,
+    e.Concluded: _concluded,
+    e.Archived: _archived,
+    Resumed: _resumed,
+    Ended: _ended,
+}

@@ -1,0 +1,179 @@
+"""Facts about tasks: started, iterated, failed, skipped, completed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.systems.phases import events as e
+from agent_orchestrator.systems.phases.bounds import say_money, say_spent
+from agent_orchestrator.systems.phases.documents import checkpoint_name, state_document
+from agent_orchestrator.systems.phases.evolve.marks import drop_work, next_command
+from agent_orchestrator.systems.phases.state import (
+    CheckpointEntry,
+    CompletedTask,
+    PhasesState,
+    Snapshot,
+    stamp,
+)
+from agent_orchestrator.systems.phases.works import TaskWork, Work
+
+REPLANS_MAX = 3
+"""How often the plan is changed before one task: a supervisor that is never content must not hold it up."""
+
+
+def _task_started(state: PhasesState, event: e.TaskStarted, at_us: int) -> None:
+    state.starts[event.task] = state.starts.get(event.task, 0) + 1
+    state.works[event.task] = TaskWork(
+        unit=event.task,
+        task=event.task,
+        locked_us=at_us,
+        due=first_step(state, event.task),
+        notes=[state.comments.pop(event.task)] if event.task in state.comments else [],
+        branch=event.branch,
+        start=event.start or None,
+    )
+
+
+def _task_blocked(state: PhasesState, event: e.TaskBlocked, at_us: int) -> None:
+    state.works[event.task] = TaskWork(unit=event.task, task=event.task, locked_us=at_us, blocked=True)
+
+
+def first_step(state: PhasesState, task: str) -> str:
+    """The supervisor looks first, unless it does not, or has changed the plan often enough for this task."""
+    supervision = state.spec.plan.supervision
+    looks = supervision.enabled and supervision.before and state.replans.get(task, 0) < REPLANS_MAX
+    return "pre" if looks else "execute"
+
+
+def _criteria_reported(state: PhasesState, event: e.CriteriaReported, at_us: int) -> None:
+    work = _task(state, event.task)
+    criteria = state.plan[event.task].criteria
+    work.status, work.said = event.status, event.criteria
+    if event.status != "SUCCESS":
+        work.errors.append(f"the agent reported {event.status}")
+    for one in criteria:
+        if one.command is None:
+            work.met[one.key] = event.criteria.get(one.key, False)
+            if not work.met[one.key]:
+                said = "is reported as not met" if one.key in event.criteria else "is not in the report"
+                work.errors.append(f"the criterion {one.key} {said}")
+    at = next_command(criteria, 0)
+    work.at, work.due = at or 0, "criteria" if at is not None else "judge"
+
+
+def _iteration_finished(state: PhasesState, event: e.IterationFinished, at_us: int) -> None:
+    work = _task(state, event.task)
+    work.met = dict(event.met)
+    if not event.error:
+        work.failed_in_a_row, work.due = 0, "checkpoint"
+        return
+    work.failed_in_a_row += 1
+    unmet = [key for key, met in event.met.items() if not met]
+    work.feedback.append({"iteration": event.iteration, "error": event.error, "not_met": unmet})
+    work.verdict, work.fixed, work.due = None, False, "execute"
+
+
+def _task_failed(state: PhasesState, event: e.TaskFailed, at_us: int) -> None:
+    work = _task(state, event.task)
+    state.doing.drop(work.unit)
+    work.due, work.trouble, work.purpose = "failed", event.why, "execute"
+    work.agent_since_us = work.agent_since_us or at_us
+    state.failures[event.task] = event.why
+
+
+def _task_retried(state: PhasesState, event: e.TaskRetried, at_us: int) -> None:
+    for task in (event.task, *event.also):
+        state.skipped.pop(task, None)
+        state.failures.pop(task, None)
+    state.phase = first_open_phase(state)
+    work = state.works.get(event.task)
+    if isinstance(work, TaskWork):
+        state.doing.drop(work.unit)
+        work.asking, work.trouble, work.attempt, work.agent_since_us = "", "", 1, None
+        work.first, work.failed_in_a_row, work.due = work.iteration, 0, "execute"
+        if event.comments:
+            work.notes.append(event.comments)
+    elif event.comments:
+        state.comments[event.task] = event.comments
+
+
+def _tasks_skipped(state: PhasesState, event: e.TasksSkipped, at_us: int) -> None:
+    root = event.tasks[0]
+    for task in event.tasks:
+        state.skipped[task] = event.why if task == root else f"it depends on task {root}"
+        work = drop_work(state, task)
+        if isinstance(work, TaskWork) and work.iteration and not work.branch:
+            # What it left in the tree is committed by itself, so that no other task's changes are mixed with it.
+            state.works[task] = Work(unit=task, due="left", iteration=work.iteration)
+
+
+def _task_completed(state: PhasesState, event: e.TaskCompleted, at_us: int) -> None:
+    work = drop_work(state, event.task)
+    assert isinstance(work, TaskWork), "a task at work was completed"
+    task = state.plan[event.task]
+    state.completed[task.id] = CompletedTask(
+        task=task.id,
+        name=task.name,
+        completed=stamp(at_us),
+        iterations=work.iteration,
+        time_elapsed=say_spent(work.spent_us),
+        cost=say_money(work.cost_usd, unmetered=work.unmetered),
+        files_modified=list(event.files),
+        success_criteria_met={one.key: work.met.get(one.key, True) for one in task.criteria},
+    )
+    state.start, state.numbered = event.git_sha, event.number
+    state.checkpoints.append(
+        CheckpointEntry(
+            timestamp=stamp(at_us),
+            phase=task.phase,
+            task=task.id,
+            git_sha=event.git_sha,
+            state_snapshot=checkpoint_name(event.number),
+        )
+    )
+    state.snapshots[event.number] = _snapshot(state, event.git_sha)
+
+
+def _snapshot(state: PhasesState, git_sha: str) -> Snapshot:
+    """The state file as it is now, with its own checkpoint in it, and what it takes to go back."""
+    body = msgspec.json.format(msgspec.json.encode(state_document(state)), indent=2) + b"\n"
+    supervisor = msgspec.structs.replace(state.supervisor, interventions=list(state.supervisor.interventions))
+    return Snapshot(
+        body=body,
+        git_sha=git_sha,
+        phase=state.phase,
+        plan=tuple(state.plan.values()),
+        completed=tuple(state.completed.values()),
+        skipped=tuple(state.skipped.items()),
+        supervisor=supervisor,
+        learnings=len(state.learnings),
+        milestones=len(state.milestones),
+        checkpoints=tuple(state.checkpoints),
+    )
+
+
+def first_open_phase(state: PhasesState) -> int:
+    """The index of the first phase that has something left to do."""
+    open_phases = [task.phase for task in state.plan.values() if task.id not in state.completed and task.id not in state.skipped]
+    return min([*open_phases, state.phase])
+
+
+def _task(state: PhasesState, task: str) -> TaskWork:
+    work = state.works[task]
+    assert isinstance(work, TaskWork), f"{task} is at work"
+    return work
+
+
+TASK_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
+    e.TaskStarted: _task_started,
+    e.TaskBlocked: _task_blocked,
+    e.CriteriaReported: _criteria_reported,
+    e.IterationFinished: _iteration_finished,
+    e.TaskFailed: _task_failed,
+    e.TaskRetried: _task_retried,
+    e.TasksSkipped: _tasks_skipped,
+    e.TaskCompleted: _task_completed,
+}

@@ -1,0 +1,159 @@
+"""Composes what agents are told: pure text from the plan and what the run knows. The task itself is never cut."""
+
+from __future__ import annotations
+
+import re
+
+from agent_orchestrator.systems.phases.events import Finding
+from agent_orchestrator.systems.phases.spec import Lesson, Plan, Task
+from agent_orchestrator.systems.phases.state import PhasesState
+from agent_orchestrator.systems.phases.works import TaskWork
+
+LESSONS_SHOWN = 20
+DIFF_CHARS = 8_000
+STUCK_AFTER = 2
+"""Failed iterations after which the agent is asked for another approach."""
+_WORD = re.compile(r"[a-z]{4,}")
+
+_LEARN = '"learnings": [{"type": "pattern, antipattern or insight", "lesson": "…", "pattern": "…", "context": "…"}]'
+
+
+def compose_task(state: PhasesState, work: TaskWork) -> str:
+    """The prompt for an iteration of a task."""
+    task = state.plan[work.task]
+    parts = [*_attention(work), *_notes(work.notes), _section(f"Task {task.id}: {task.name}", task.description or task.name)]
+    parts += [_section("When it is done", _criteria(task)), *_frame(state.spec.plan), *_answers(state)]
+    if task.files:
+        parts.append(_section("Files that are yours", "\n".join(f"- {path}" for path in task.files)))
+    parts += _lessons(state, task)
+    keys = ", ".join(f'"{one.key}": true or false' for one in task.criteria if one.command is None)
+    criteria = f', "criteria": {{{keys}}}' if keys else ""
+    parts.append(
+        f"This is iteration {work.iteration} of at most {state.bounds.max_iterations}. Work in the current directory; do not "
+        "commit, it is done for you. When you end, write a JSON object to $REPORT_PATH: "
+        f'{{"status": "SUCCESS", "PARTIAL" or "FAILED", "summary": "what you did"{criteria}, {_LEARN}}}. '
+        "A criterion with a command is run for you, whatever you say.\n"
+    )
+    return "\n".join(parts)
+
+
+def compose_check(state: PhasesState, task: str, check_type: str, diff: str) -> str:
+    """The prompt for the supervisor."""
+    one, plan = state.plan.get(task), state.spec.plan
+    when = {"pre_task": "is about to start", "post_task": "has just been done", "on_demand": "is to be looked at"}[check_type]
+    asked = [f"Task {task} {when}. Look at the working tree and at the plan for conflicts with what is there already."]
+    if check_type == "post_task":
+        asked.append('Confirm each criterion that nobody can run; one that is not met: {"criteria": {"its_key": false}}.')
+    mend = "mend it in the tree, it is committed for you" if plan.supervision.auto_fix else "name it, but change nothing"
+    asked.append(f"A conflict of type pattern: {mend}. Of type architecture, dependency, api or security: change no file.")
+    parts = [_section("You supervise", "\n".join(asked))]
+    if one is not None:
+        parts += [_section(f"Task {one.id}: {one.name}", one.description or one.name), _section("Criteria", _criteria(one))]
+    parts += _frame(plan)
+    parts.append(_section("The plan from here on", "\n".join(f"- {t.id} {t.name}" for t in state.pending()) or "- nothing"))
+    if diff:
+        parts.append(_section("What the task changed", _fenced(diff[:DIFF_CHARS], "diff")))
+    if one is not None:
+        parts += _lessons(state, one)
+    parts.append(
+        'Write a JSON object to $REPORT_PATH: {"status": "PASS", "AUTO_FIX" or "RE_PLAN", "summary": "…", "conflicts": [{"type": '
+        '"architecture, dependency, api, security or pattern", "severity": "…", "details": "…", "recommendation": "…"}], '
+        '"auto_fixes": [{"file": "…", "issue": "…", "fix": "…"}], "affected_tasks": ["2.1"], "recommended_changes": [{"action": '
+        '"add, remove, describe or move", "task": "2.3", "name": "…", "description": "…", "criteria": ["…"], "needs": ["2.1"], '
+        '"before": "2.2"}], '
+        f"{_LEARN}}}.\n"
+    )
+    return "\n".join(parts)
+
+
+def compose_planning(state: PhasesState) -> str:
+    """The prompt for the planner."""
+    plan = state.spec.plan
+    tasks = "\n".join(f"- {task.id} {task.name}: {task.description or task.name}" for task in plan.tasks)
+    ask = (
+        "Read the plan and the code before anything starts. Change nothing. If something must be known that neither says, "
+        'ask it now, all at once. Write a JSON object to $REPORT_PATH: {"status": "READY" or "QUESTIONS", '
+        '"questions": ["…"]}.\n'
+    )
+    return "\n".join([_section(f"Plan: {plan.name}", tasks), *_frame(plan), ask])
+
+
+def compose_scan(state: PhasesState, iteration: int, failing: list[Finding]) -> str:
+    """The prompt for the scanner of the outer loop."""
+    plan = state.spec.plan
+    known = "\n".join(f"- {one.priority} {one.issue}" for one in failing)
+    parts = [
+        _section("Review", "All phases are complete. Look at the whole work for what is wrong or could be better."),
+        *_frame(plan),
+        *([_section("Known to be wrong", known)] if known else []),
+    ]
+    ask = (
+        f"This is iteration {iteration} of at most {plan.outer_max}. Report what you find, do not mend it. Write a JSON object "
+        'to $REPORT_PATH: {"status": "CLEAN" or "FOUND", "summary": "…", "findings": [{"priority": "P0 to P3", "file": "…", '
+        f'"issue": "…"}}], {_LEARN}}}.\n'
+    )
+    return "\n".join([*parts, ask])
+
+
+def compose_repair(state: PhasesState, finding: Finding) -> str:
+    """The prompt for mending one finding."""
+    where = f" in {finding.file}" if finding.file else ""
+    ask = (
+        "Mend this one thing and nothing else; it is committed for you. Write a JSON object to $REPORT_PATH: "
+        f'{{"status": "FIXED", "CLEAN" (nothing to mend) or "FOUND" (it is left), "summary": "what you did", {_LEARN}}}.\n'
+    )
+    about = _section(f"Mend ({finding.priority})", f"{finding.issue}{where}")
+    return "\n".join([about, *_frame(state.spec.plan), *_answers(state), ask])
+
+
+def relevant_lessons(state: PhasesState, task: Task) -> list[Lesson]:
+    """What this run learned, and of earlier runs what shares a word with the task; the newest last."""
+    words = set(_WORD.findall(f"{task.name} {task.description}".lower()))
+    told = [one for one in state.spec.earlier if words & set(_WORD.findall(f"{one.lesson} {one.pattern} {one.context}".lower()))]
+    return [*told, *state.learnings][-LESSONS_SHOWN:]
+
+
+def _attention(work: TaskWork) -> list[str]:
+    if work.failed_in_a_row < STUCK_AFTER:
+        return []
+    text = f"The last {work.failed_in_a_row} iterations failed. Do not try the same again: take another approach, and say which."
+    return [_section("Attention", text)]
+
+
+def _notes(notes: list[str]) -> list[str]:
+    return [_section("First of all", "\n".join(f"- {text}" for text in notes))] if notes else []
+
+
+def _criteria(task: Task) -> str:
+    return "\n".join(f"- {one.text} [{one.key}]" + ("" if one.command is None else " (run for you)") for one in task.criteria)
+
+
+def _frame(plan: Plan) -> list[str]:
+    parts = [_section(f"Goal of the whole: {plan.name}", plan.goal)]
+    if plan.context:
+        parts.append(_section("Context", plan.context))
+    if plan.criteria:
+        parts.append(_section("In the end", "\n".join(f"- {one.text}" for one in plan.criteria)))
+    return parts
+
+
+def _answers(state: PhasesState) -> list[str]:
+    if not state.answers:
+        return []
+    asked = "\n".join(f"- {text}" for text in state.questions)
+    return [_section("What a person said", f"{asked}\n\n{state.answers}".strip())]
+
+
+def _lessons(state: PhasesState, task: Task) -> list[str]:
+    told = relevant_lessons(state, task)
+    lines = [f"- ({one.type}) {one.lesson}" + (f" → {one.pattern}" if one.pattern else "") for one in told]
+    return [_section("Learned so far", "\n".join(lines))] if lines else []
+
+
+def _section(title: str, text: str) -> str:
+    return f"## {title}\n\n{text.rstrip()}\n"
+
+
+def _fenced(text: str, language: str) -> str:
+    fence = max((len(run) + 1 for run in re.findall(r"`{3,}", text)), default=3) * "`"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,0 +1,101 @@
+"""Milestones and the pull request: their texts, and the commands of `gh` that make them where there is a remote.
+
+`gh` is at-least-once: it is asked first whether something with our mark exists, then told to make it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from agent_orchestrator.systems.phases.state import PhasesState
+from agent_orchestrator.systems.phases.works import MilestoneWork
+
+PULL_REQUEST_FILE = "pull-request.md"
+URLS_SHOWN = 1
+
+
+class Tool(NamedTuple):
+    """A program to run, and what it reads."""
+
+    argv: tuple[str, ...]
+    stdin: str = ""
+
+
+def mark_of(state: PhasesState, unit: str) -> str:
+    """What makes an issue or a pull request ours: the same however often it is tried."""
+    return f"orc-{state.context.run}-{unit}"
+
+
+def tool_of(state: PhasesState, work: MilestoneWork) -> Tool:
+    """The command for the unit's purpose: `push`, `look` or `create`."""
+    kind = "pr" if work.phase is None else "issue"
+    mark = mark_of(state, work.unit)
+    if work.purpose == "push":
+        return Tool(("git", "push", "--quiet", "--set-upstream", state.spec.remote, state.spec.branch))
+    if work.purpose == "look":
+        search = ("--state", "all", "--search", f"{mark} in:body", "--json", "url", "--limit", str(URLS_SHOWN))
+        return Tool(("gh", kind, "list", *search))
+    body = pull_request_body(state) if work.phase is None else milestone_body(state, work.phase)
+    title = ("--title", state.spec.plan.name if work.phase is None else milestone_title(state, work.phase))
+    place = ("--head", state.spec.branch, *(("--base", state.spec.target) if state.spec.target else ())) if kind == "pr" else ()
+    return Tool(("gh", kind, "create", *title, *place, "--body-file", "-"), f"{body}\n{mark}\n")
+
+
+def read_url(purpose: str, output: str) -> str | None:
+    """The address in what `gh` wrote: the first of a list, or the last line of what was made."""
+    if purpose == "look":
+        try:
+            listed = msgspec.json.decode(output.strip() or "[]", type=list[dict[str, str]])
+        except msgspec.DecodeError:
+            return None
+        return listed[0].get("url") if listed else None
+    lines = [line.strip() for line in output.splitlines() if line.strip().startswith("http")]
+    return lines[-1] if lines else None
+
+
+def milestone_title(state: PhasesState, phase: int) -> str:
+    """What a milestone is called."""
+    one = state.spec.plan.phases[phase]
+    return f"{state.spec.plan.name}: phase {one.number}, {one.name}"
+
+
+def milestone_file(phase: int) -> str:
+    """The name of a milestone that is a file."""
+    return f"phase-{phase + 1}.md"
+
+
+def milestone_body(state: PhasesState, phase: int) -> str:
+    """What a milestone says: the tasks of the phase and what became of them."""
+    lines = [f"# {milestone_title(state, phase)}", ""]
+    for task in state.tasks_of(phase):
+        done = state.completed.get(task.id)
+        if done is not None:
+            lines.append(f"- [x] {task.id} {task.name}: {done.iterations} iterations, {done.time_elapsed}, {done.cost}")
+        else:
+            lines.append(f"- [ ] {task.id} {task.name}: skipped, {state.skipped.get(task.id, 'not done')}")
+    return "\n".join(lines) + "\n"
+
+
+def pull_request_body(state: PhasesState) -> str:
+    """What the pull request says: the goal, all tasks, what was skipped."""
+    plan = state.spec.plan
+    lines = [f"# {plan.name}", "", plan.goal.strip(), "", f"Branch: {state.spec.branch}", ""]
+    for task in state.plan.values():
+        mark = "x" if task.id in state.completed else " "
+        lines.append(f"- [{mark}] {task.id} {task.name}")
+    if plan.criteria:
+        lines += ["", "In the end:", "", *(f"- {one.text}" for one in plan.criteria)]
+    return "\n".join(lines) + "\n"
+
+
+def file_url(state: PhasesState, name: str) -> str:
+    """The address of a milestone that is a file."""
+    return f"{folder_url(state, '.claude')}milestones/{name}"
+
+
+def folder_url(state: PhasesState, folder: str) -> str:
+    """The address of a folder of the run's home."""
+    return f"file://{quote(state.context.home)}/{folder}/"

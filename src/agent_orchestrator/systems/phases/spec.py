@@ -1,0 +1,169 @@
+"""What a phased run is asked to do: the task document as it was read, and the options. Stored as JSON with the run.
+
+Reading the document is `parse`'s, reading flags and looking at the disk `control/phases.py`'s.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from agent_orchestrator.core.effects import AgentChoice
+
+MAX_ITERATIONS = 30
+OUTER_ITERATIONS = 10
+ATTEMPTS = 3
+"""How often a launch that fails is tried again within one iteration."""
+UNLIMITED = "unlimited"
+SLUG_CHARS_MAX = 40
+CRITERION_CHARS_MAX = 60
+
+EXECUTOR = "task-executor"
+SUPERVISOR = "supervisor"
+SCANNER = "code-improvement-scanner"
+FIXER = "outer-ralph"
+PLANNER = "planner"
+ROLES = (EXECUTOR, SUPERVISOR, SCANNER, FIXER, PLANNER)
+
+TASK_ID = re.compile(r"(\d{1,4})\.(\d{1,4})\Z")
+
+
+class Criterion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One way to tell that something is done; with a command, the engine runs it."""
+
+    key: str
+    text: str
+    command: str | None = None
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One task of the plan."""
+
+    id: str
+    name: str
+    description: str = ""
+    criteria: tuple[Criterion, ...] = ()
+    needs: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    complexity: str = ""
+    effort: str = ""
+    files: tuple[str, ...] = ()
+    """Paths, relative to the repository, that it declares to change; held as locks while it is at work."""
+
+    @property
+    def phase(self) -> int:
+        """The index of its phase: the id decides."""
+        return int(self.id.partition(".")[0]) - 1
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True):
+    """One phase, `number` as the document counts."""
+
+    number: int
+    name: str
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Safety bounds: the texts are written as they were given."""
+
+    max_iterations: int = MAX_ITERATIONS
+    max_cost: str = UNLIMITED
+    max_cost_usd: float | None = None
+    max_time: str = UNLIMITED
+    max_time_s: float | None = None
+
+
+class Supervision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """When the supervisor looks, and whether what it mends is kept."""
+
+    enabled: bool = True
+    before: bool = True
+    after: bool = True
+    auto_fix: bool = True
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+    """One learning, as `learnings.jsonl` has it."""
+
+    timestamp: str
+    task: str
+    iteration: int
+    type: str
+    lesson: str
+    pattern: str
+    context: str
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A task document as it was read."""
+
+    name: str
+    goal: str
+    context: str = ""
+    criteria: tuple[Criterion, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    bounds: Bounds = Bounds()
+    supervision: Supervision = Supervision()
+    outer_ralph: bool = True
+    outer_max: int = OUTER_ITERATIONS
+
+
+class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The plan, who works, and the options."""
+
+    document: str
+    """The task document's absolute path, for the state file only."""
+    plan: Plan
+    agents: dict[str, AgentChoice]
+    """By role; "" is everybody else."""
+    branch: str
+    target: str = ""
+    """The branch that a pull request is for."""
+    remote: str = ""
+    """Where the branch is pushed to; with "" milestones and the pull request are files."""
+    yes: bool = False
+    """Nobody approves the plan, or a change of it."""
+    plan_with: bool = False
+    max_parallel: int = 1
+    max_attempts: int = ATTEMPTS
+    env: dict[str, str] = {}
+    variables: dict[str, str] = {}
+    timeout_s: float | None = None
+    idle_timeout_s: float | None = None
+    earlier: tuple[Lesson, ...] = ()
+    """What earlier runs learned."""
+
+    def choice_for(self, role: str) -> AgentChoice:
+        """Who performs a role."""
+        return self.agents.get(role) or self.agents[""]
+
+
+def slug_of(text: str, joint: str = "-", most: int = SLUG_CHARS_MAX) -> str:
+    """The words of a text as a name, cut between words where that is possible."""
+    words = re.sub(r"[^a-z0-9]+", joint, text.lower()).strip(joint)
+    if len(words) > most:
+        cut = words[: most + 1]
+        words = cut.rpartition(joint)[0] or cut[:most]
+    return words[:most].strip(joint)
+
+
+def make_criteria(texts: list[tuple[str, str | None]]) -> tuple[Criterion, ...]:
+    """Criteria with keys made of their words, each key once; a criterion is its text and, perhaps, a command."""
+    made: dict[str, Criterion] = {}
+    for text, command in texts:
+        plain = re.sub(r"(`+).+?\1", " ", text) if command is not None else text
+        stem = slug_of(plain, "_", CRITERION_CHARS_MAX) or slug_of(command or text, "_", CRITERION_CHARS_MAX) or "criterion"
+        key, number = stem, 1
+        while key in made:
+            number += 1
+            key = f"{stem}_{number}"
+        made[key] = Criterion(key=key, text=text, command=command)
+    return tuple(made.values())
+
+
+def overlaps(one: str, other: str) -> bool:
+    """Whether two declared paths may mean the same file: equal, or one a folder of the other."""
+    first, second = (path.rstrip("/") + "/" for path in (one, other))
+    return first.startswith(second) or second.startswith(first)

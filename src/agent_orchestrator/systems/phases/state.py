@@ -1,0 +1,290 @@
+"""A phased run in memory. Only `evolve` changes any of this."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.lifecycle import Lifecycle
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.units import US, iso
+from agent_orchestrator.systems.phases.events import Intervened
+from agent_orchestrator.systems.phases.spec import Bounds, Lesson, PhasesSpec, Task
+from agent_orchestrator.systems.phases.works import PLAN, TaskWork, Work
+
+LAUNCHES_KEPT = 20
+WARNINGS_KEPT = 50
+"""What is kept in memory, newest last; the journal has all."""
+
+
+class Status(StrEnum):
+    """The seed's words."""
+
+    PLANNING = "planning"
+    EXECUTING = "executing"
+    REVIEWING = "reviewing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class CompletedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `completed_tasks`."""
+
+    task: str
+    name: str
+    completed: str
+    iterations: int
+    time_elapsed: str
+    cost: str
+    files_modified: list[str]
+    success_criteria_met: dict[str, bool]
+
+
+class Intervention(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `supervisor.interventions`."""
+
+    timestamp: str
+    check_type: str
+    task: str
+    conflict_type: str
+    severity: str
+    action: str
+    resolution: str
+
+
+class Milestone(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `milestones`."""
+
+    phase: int
+    name: str
+    completed: str
+    issue_url: str
+
+
+class CheckpointEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `checkpoints`."""
+
+    timestamp: str
+    phase: int
+    task: str
+    git_sha: str
+    state_snapshot: str
+
+
+class Supervisor(msgspec.Struct, kw_only=True):
+    """`supervisor` in the state file."""
+
+    enabled: bool
+    checks_performed: int = 0
+    conflicts_detected: int = 0
+    auto_fixes_applied: int = 0
+    re_plans_triggered: int = 0
+    last_check: str | None = None
+    interventions: list[Intervention] = []
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a checkpoint keeps besides its document, so that the run can go back to it; time and money stay spent."""
+
+    body: bytes
+    git_sha: str
+    phase: int
+    plan: tuple[Task, ...]
+    completed: tuple[CompletedTask, ...]
+    skipped: tuple[tuple[str, str], ...]
+    supervisor: Supervisor
+    learnings: int
+    milestones: int
+    checkpoints: tuple[CheckpointEntry, ...]
+
+
+class Launch(msgspec.Struct, omit_defaults=True):
+    """One program that ran."""
+
+    effect: str
+    started_us: int
+    ended_us: int | None = None
+    exit_code: int | None = None
+    failure: str | None = None
+    session: str | None = None
+
+
+class Standing(StrEnum):
+    """How a unit stands, in the words of the commands that show all systems."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    WAITING = "WAITING_ON_HUMAN"
+    COMPLETED = "COMPLETED"
+    SKIPPED = "SKIPPED"
+
+
+class StepView(msgspec.Struct, frozen=True):
+    """A unit as commands for all systems show it."""
+
+    status: Standing
+    attempts: int
+    iteration_count: int
+    started_at: str | None
+    ended_at: str | None
+    last_error: str | None
+
+
+class PhasesState:
+    """One run of a task document."""
+
+    def __init__(self, spec: PhasesSpec, context: Context) -> None:
+        self.spec, self.context = spec, context
+        self.lifecycle, self.doing = Lifecycle(), Doing()
+        plan = spec.plan
+        self.plan: dict[str, Task] = {task.id: task for task in plan.tasks}
+        """In the order in which tasks are done; a change of the plan replaces it."""
+        self.bounds: Bounds = plan.bounds
+        self.max_parallel = spec.max_parallel
+        self.stage = Status.PLANNING
+        self.phase = 0
+        """The index of the phase at work."""
+        self.works: dict[str, Work] = {PLAN: Work(unit=PLAN, due="base")}
+        self.completed: dict[str, CompletedTask] = {}
+        self.skipped: dict[str, str] = {}
+        self.supervisor = Supervisor(enabled=plan.supervision.enabled)
+        self.learnings: list[Lesson] = []
+        self.milestones: list[Milestone] = []
+        self.checkpoints: list[CheckpointEntry] = []
+        self.snapshots: dict[int, Snapshot] = {}
+        self.numbered = 0
+        """The highest number that a checkpoint ever had: numbers are not used again."""
+        self.files: dict[str, str] = {}
+        """Bodies of milestones that are files, by name."""
+        self.pull_request = ""
+        self._begin_knowing(context)
+
+    def _begin_knowing(self, context: Context) -> None:
+        """Nothing was done, nothing was spent."""
+        self.start: str | None = None
+        """The commit that the next task's changes are counted from."""
+        self.questions: tuple[str, ...] = ()
+        self.answers = ""
+        self.wanted_checks: list[str] = []
+        self.trouble = ""
+        """Why the run pauses as soon as it may: git refuses."""
+        self.conclusion: tuple[StopReason, str] | None = None
+        self.cost_usd: float | None = None
+        self.unmetered = False
+        """Some agent did not say what it cost."""
+        self.elapsed_us = 0
+        self.ticking_us: int | None = None
+        """Since when something is at work; the time before is in `elapsed_us`."""
+        self.boot = ""
+        """The boot in which the run was taken up last."""
+        self.started_us = context.created_us
+        self.ended_us: int | None = None
+        self.updated_us = context.created_us
+        self.archived = False
+        self.launches: dict[str, int] = {}
+        self.history: dict[str, list[Launch]] = {}
+        self.failures: dict[str, str] = {}
+        """Why tasks failed, by task."""
+        self.starts: dict[str, int] = {}
+        """How often a task was started: each time on a branch of its own."""
+        self.replans: dict[str, int] = {}
+        """How often the plan was changed before a task."""
+        self.comments: dict[str, str] = {}
+        """What people said about tasks that are not at work."""
+        self.warnings: list[str] = []
+
+    @property
+    def status(self) -> Status:
+        """Where the run stands in the seed's words."""
+        if self.lifecycle.ended:
+            return Status.COMPLETED if self.lifecycle.stop is StopReason.COMPLETED else Status.FAILED
+        return self.stage
+
+    def name_effect(self, unit: str, iteration: int, attempt: int, kind: str) -> str:
+        """The id of a unit's next effect."""
+        return effect_id(self.context.run, unit, iteration, attempt, self.launches.get(unit, 0) + 1, kind)
+
+    @property
+    def active_tasks(self) -> list[TaskWork]:
+        """Tasks at work, the lowest id first; those that only wait for files are not."""
+        found = [work for work in self.works.values() if isinstance(work, TaskWork) and not work.blocked]
+        return sorted(found, key=lambda work: order_of(work.task))
+
+    @property
+    def due(self) -> list[str]:
+        """Units that have something to begin."""
+        return [work.unit for work in self.works.values() if work.due is not None]
+
+    def pending(self) -> list[Task]:
+        """Tasks that are not started yet, in the order of the plan."""
+        gone = (self.completed, self.skipped, self.works)
+        return [task for task in self.plan.values() if not any(task.id in place for place in gone)]
+
+    def tasks_of(self, phase: int) -> list[Task]:
+        """A phase's tasks, in the order of the plan."""
+        return [task for task in self.plan.values() if task.phase == phase]
+
+    def elapsed_at(self, at_us: int) -> int:
+        """Time at work so far: waiting, pauses and rests left out."""
+        return self.elapsed_us + (max(0, at_us - self.ticking_us) if self.ticking_us is not None else 0)
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """Tasks and other units, as commands for all systems show them."""
+        return {unit: self._view(unit) for unit in dict.fromkeys([*self.plan, *self.history, *self.works])}
+
+    def _view(self, unit: str) -> StepView:
+        work, history = self.works.get(unit), self.history.get(unit, [])
+        started = iso(history[0].started_us) if history else None
+        done = self.completed.get(unit)
+        if work is not None:
+            status = Standing.WAITING if work.asking and work.due is None else Standing.RUNNING
+            return StepView(status, work.attempt, work.iteration, started, None, work.trouble or None)
+        ended = iso(history[-1].ended_us) if history and history[-1].ended_us is not None else None
+        if done is not None:
+            return StepView(Standing.COMPLETED, 1, done.iterations, started, ended, None)
+        if unit in self.skipped:
+            return StepView(Standing.SKIPPED, 1, 0, started, ended, self.skipped[unit])
+        if unit in self.plan:
+            return StepView(Standing.PENDING, 0, 0, started, ended, self.failures.get(unit))
+        return StepView(Standing.COMPLETED, 1, 0, started, ended, None)
+
+    @property
+    def specs(self) -> dict[str, Any]:
+        """What each unit needs, as far as commands for all systems look at it."""
+        return {unit: self.plan.get(unit, _NEEDS_NOTHING) for unit in self.steps}
+
+
+class _UnitSpec(msgspec.Struct, frozen=True):
+    needs: tuple[str, ...] = ()
+
+
+_NEEDS_NOTHING = _UnitSpec()
+
+
+def order_of(task: str) -> tuple[int, ...]:
+    """Sorts task ids as numbers: 1.2 comes before 1.10."""
+    return tuple(int(part) for part in task.split("."))
+
+
+def stamp(at_us: int) -> str:
+    """2026-01-15T12:00:00Z: whole seconds, as the seed writes them."""
+    return f"{iso(at_us // US * US)[:19]}Z"
+
+
+def as_intervention(event: Intervened, at_us: int) -> Intervention:
+    """The entry that a settled conflict leaves."""
+    return Intervention(
+        timestamp=stamp(at_us),
+        check_type=event.check_type,
+        task=event.task,
+        conflict_type=event.conflict_type,
+        severity=event.severity,
+        action=event.action,
+        resolution=event.resolution,
+    )

@@ -1,0 +1,137 @@
+"""Reads what a supervisor reports. The type of a conflict decides how grave it is and what follows, not the agent.
+
+A report that cannot be understood, or that asks for a change which cannot be made, fails the attempt.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.report import Report
+from agent_orchestrator.systems.phases.events import Conflict, PlanChange, SupervisorChecked
+from agent_orchestrator.systems.phases.replanning import as_notes, read_changes
+from agent_orchestrator.systems.phases.state import PhasesState
+
+PASS, AUTO_FIX, RE_PLAN, REFUSE = "pass", "auto_fix", "re_plan", "refuse"
+
+MATRIX = {
+    "architecture": ("high", RE_PLAN),
+    "dependency": ("high", RE_PLAN),
+    "api": ("high", RE_PLAN),
+    "security": ("critical", RE_PLAN),
+    "pattern": ("low", AUTO_FIX),
+}
+"""What follows from a conflict of each type."""
+
+
+class _Conflict(msgspec.Struct, frozen=True):
+    type: str
+    severity: str = ""
+    details: str = ""
+    recommendation: str = ""
+
+
+class _Fix(msgspec.Struct, frozen=True):
+    file: str = ""
+    issue: str = ""
+    fix: str = ""
+
+
+class _Fields(msgspec.Struct, frozen=True):
+    conflicts: list[_Conflict] = []
+    auto_fixes: list[_Fix] = []
+    affected_tasks: list[str] = []
+    recommended_changes: Any = None
+    criteria: dict[str, bool] = {}
+
+
+def read_verdict(state: PhasesState, report: Report, step: str, task: str, check_type: str) -> SupervisorChecked | str:
+    """What was found and what follows, or what is wrong with the report."""
+    try:
+        fields = msgspec.convert(report.fields, _Fields)
+    except msgspec.ValidationError as error:
+        return f"the supervisor's report has a wrong field: {error}"
+    unknown = [one.type for one in fields.conflicts if one.type not in MATRIX]
+    if unknown:
+        return f"the supervisor's report has a conflict of type {unknown[0]!r}; it must be one of {', '.join(MATRIX)}"
+    if report.status == "RE_PLAN" and not fields.conflicts:
+        return "the supervisor's report says RE_PLAN and names no conflict"
+    conflicts = tuple(_judge(state, one, report.status) for one in _all_conflicts(fields, report.status))
+    action = _action(conflicts, report.status, auto_fix=state.spec.plan.supervision.auto_fix)
+    known = {one.key for one in state.plan[task].criteria} if task in state.plan else set()
+    denied = tuple(key for key, met in fields.criteria.items() if not met and key in known) if check_type == "post_task" else ()
+    changes: tuple[PlanChange, ...] = ()
+    affected = [one for one in fields.affected_tasks if one in state.plan]
+    if action == RE_PLAN:
+        read = _changes(state, fields, task, affected)
+        if isinstance(read, str):
+            return read
+        changes = read
+    return SupervisorChecked(
+        step=step,
+        task=task,
+        check_type=check_type,
+        verdict=report.status,
+        action=REFUSE if denied and action == PASS else action,
+        conflicts=conflicts,
+        denied=denied,
+        changes=changes,
+        affected=tuple(affected),
+        summary=report.summary[:500],
+    )
+
+
+def _all_conflicts(fields: _Fields, word: str) -> list[_Conflict]:
+    """What was mended without naming a conflict is one of a pattern."""
+    if word == "AUTO_FIX" and not fields.conflicts:
+        made = [_Conflict("pattern", details=f"{fix.file}: {fix.issue}", recommendation=fix.fix) for fix in fields.auto_fixes]
+        return made or [_Conflict("pattern", details="the supervisor mended something and did not say what")]
+    return fields.conflicts
+
+
+def _judge(state: PhasesState, one: _Conflict, word: str) -> Conflict:
+    severity, action = MATRIX[one.type]
+    said = []
+    if one.severity and one.severity.lower() != severity:
+        said.append(f"severity {one.severity}")
+    if word != "PASS" and word != action.upper():
+        said.append(word)
+    return Conflict(
+        type=one.type,
+        severity=severity,
+        action=PASS if word == "PASS" else action,
+        details=one.details.strip()[:500],
+        recommendation=one.recommendation.strip()[:500],
+        differs=" and ".join(said),
+    )
+
+
+def _action(conflicts: tuple[Conflict, ...], word: str, *, auto_fix: bool) -> str:
+    if word == "PASS" or not conflicts:
+        return PASS
+    if any(one.action == RE_PLAN for one in conflicts):
+        return RE_PLAN
+    return AUTO_FIX if auto_fix else PASS
+
+
+def _changes(state: PhasesState, fields: _Fields, task: str, affected: list[str]) -> tuple[PlanChange, ...] | str:
+    wanted = fields.recommended_changes
+    if isinstance(wanted, list):
+        return read_changes(state, wanted)
+    text = wanted.strip() if isinstance(wanted, str) else ""
+    advice = [one.recommendation or one.details for one in fields.conflicts if MATRIX[one.type][1] == RE_PLAN]
+    text = text or "; ".join(part for part in advice if part)
+    open_tasks = [one for one in affected or [task] if one in state.plan and one not in state.completed]
+    if not text or not open_tasks:
+        return "the supervisor's report says RE_PLAN and neither what to change nor in which open task"
+    return as_notes(state, open_tasks, text)
+
+
+def resolution_of(conflict: Conflict, what: str) -> str:
+    """How a conflict was settled, with what the report would have had instead."""
+    about = conflict.recommendation or conflict.details
+    parts = [what, about] if about else [what]
+    text = ": ".join(parts)
+    return f"{text} (the report said {conflict.differs})" if conflict.differs else text

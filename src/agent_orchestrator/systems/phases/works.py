@@ -1,0 +1,124 @@
+"""A unit at work: what it does next, what it did last, and what it knows. Only `evolve` changes any of this.
+
+`due` is what the unit does as soon as it may; None while it does something. The words are the keys of `advance`'s table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.systems.phases.events import Conflict, Finding, PlanChange
+
+PLAN, REVIEW, CHECK, PULL_REQUEST = "plan", "review", "check", "pull-request"
+
+
+def milestone_unit(phase: int) -> str:
+    """The unit that records a phase's milestone."""
+    return f"milestone-{phase + 1}"
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a supervisor's check found and what is being done about it."""
+
+    task: str
+    check_type: str
+    action: str
+    conflicts: tuple[Conflict, ...]
+    changes: tuple[PlanChange, ...]
+    affected: tuple[str, ...]
+    summary: str
+
+
+class Work(msgspec.Struct, kw_only=True):
+    """One unit at work."""
+
+    unit: str
+    due: str | None = None
+    purpose: str = ""
+    """Of the agent, command or commit that is at work, or was last."""
+    criterion: str = ""
+    command: str = ""
+    """Of the command that is at work, or was last."""
+    iteration: int = 0
+    attempt: int = 1
+    agent_launch: str = ""
+    agent_since_us: int | None = None
+    """When the agent at work was spawned; kept while it waits for another launch."""
+    session: str | None = None
+    asking: str = ""
+    reruns: int = 0
+    trouble: str = ""
+    """Why it cannot go on by itself."""
+    verdict: Verdict | None = None
+    diff: str = ""
+    """What the supervisor is shown."""
+    notes: list[str] = []
+    """What people and the supervisor want the agent to know."""
+    feedback: list[dict[str, Any]] = []
+
+
+class TaskWork(Work, kw_only=True):
+    """A task at work."""
+
+    task: str
+    locked_us: int
+    """Since when it holds the files that it declared."""
+    blocked: bool = False
+    """It waits for files that another task holds."""
+    branch: str = ""
+    start: str | None = None
+    """Where it works, when that is not the run's own tree."""
+    files: tuple[str, ...] = ()
+    """What it changed, by its last commit."""
+    first: int = 0
+    """Iterations made before it was tried again."""
+    failed_in_a_row: int = 0
+    at: int = 0
+    """The criterion at work, as an index."""
+    met: dict[str, bool] = {}
+    said: dict[str, bool] = {}
+    errors: list[str] = []
+    """Why criteria of this iteration are not met."""
+    status: str = ""
+    """The agent's word for its iteration."""
+    fixed: bool = False
+    """Mended by the supervisor: the criteria are looked at once more."""
+    replans: int = 0
+    snapshot: str | None = None
+    """The tree as it was before the supervisor looked."""
+    spent_us: int = 0
+    cost_usd: float | None = None
+    unmetered: bool = False
+
+
+class ReviewWork(Work, kw_only=True):
+    """The outer loop at work."""
+
+    findings: list[Finding] = []
+    looping: bool = True
+    at: int = 0
+    """The global criterion at work, as an index."""
+    failing: list[Finding] = []
+    """Global criteria that fail, as findings."""
+    left: list[str] = []
+
+
+class CheckWork(Work, kw_only=True):
+    """A check that a person asked for."""
+
+    task: str
+
+
+class MilestoneWork(Work, kw_only=True):
+    """A milestone or the pull request being recorded; `phase` is None for the latter."""
+
+    phase: int | None = None
+
+
+def task_of(work: Work) -> str:
+    """What the state file calls the task of a unit."""
+    if isinstance(work, TaskWork | CheckWork):
+        return work.task
+    return REVIEW if isinstance(work, ReviewWork) else work.unit

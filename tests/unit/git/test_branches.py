@@ -1,0 +1,78 @@
+"""Branches of runs in the user's checkout: made, never overwritten, moved back with everything kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent_orchestrator.core.effects import Checkpoint
+from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.branches import current_branch, move_back, switch_to_new, uncommitted
+from agent_orchestrator.git.checkpoint import take_checkpoint
+from agent_orchestrator.git.snapshots import head_of
+from tests.unit.git.test_locate import git
+
+AT_US = 1_700_000_000_000_000
+
+
+def checkpoint(effect: str, **more: object) -> Checkpoint:
+    given = {"ref": f"refs/orc/r/{effect}", "message": f"{effect}\n", "branch_message": f"{effect}\n", **more}
+    return Checkpoint(id=f"r/u/{effect}", unit="u", at_us=AT_US, **given)  # type: ignore[arg-type]
+
+
+def test_a_branch_that_exists_is_left_alone_and_the_new_one_numbered(repo: Path) -> None:
+    assert switch_to_new(repo, "phases/task") == "phases/task"
+    assert switch_to_new(repo, "phases/task") == "phases/task-2"
+    assert current_branch(repo) == "phases/task-2"
+
+
+def test_uncommitted_files_are_listed_but_ours_are_not(repo: Path) -> None:
+    (repo / "new file").write_text("x")
+    (repo / "README.md").write_text("changed")
+    (repo / ".agents").mkdir(exist_ok=True)
+    (repo / ".agents" / "state").write_text("ours")
+    assert sorted(uncommitted(repo, (".agents",))) == ["README.md", "new file"]
+
+
+def test_an_empty_checkpoint_is_a_commit_and_the_same_one_when_it_is_repeated(repo: Path, tmp_path: Path) -> None:
+    effect = checkpoint("one", empty=True)
+    first = take_checkpoint(repo, tmp_path, effect)
+    assert first.branch_commit is not None
+    assert take_checkpoint(repo, tmp_path, effect).branch_commit == first.branch_commit == head_of(repo)
+    assert take_checkpoint(repo, tmp_path, checkpoint("two")).branch_commit is None
+
+
+def test_an_earlier_snapshot_can_be_committed_before_what_came_after_it(repo: Path, tmp_path: Path) -> None:
+    (repo / "work").write_text("work")
+    kept = take_checkpoint(repo, tmp_path, checkpoint("work", branch_message=None))
+    (repo / "fix").write_text("fix")
+    take_checkpoint(repo, tmp_path, checkpoint("kept", of=kept.commit))
+    assert git(repo, "show", "--format=", "--name-only", "HEAD").split() == ["work"]
+    take_checkpoint(repo, tmp_path, checkpoint("fix"))
+    assert git(repo, "show", "--format=", "--name-only", "HEAD").split() == ["fix"]
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_nothing_is_committed_on_a_branch_that_is_not_the_runs(repo: Path, tmp_path: Path) -> None:
+    before = head_of(repo)
+    ended = take_checkpoint(repo, tmp_path, checkpoint("one", branch="phases/task", empty=True))
+    assert "instead of phases/task" in ended.unavailable
+    assert head_of(repo) == before
+
+
+def test_moving_back_keeps_commits_and_uncommitted_work_under_a_ref(repo: Path, tmp_path: Path) -> None:
+    branch = switch_to_new(repo, "phases/task")
+    start = head_of(repo)
+    assert start is not None
+    (repo / "later").write_text("later")
+    take_checkpoint(repo, tmp_path, checkpoint("later"))
+    (repo / "mine").write_text("mine")
+    ref = move_back(repo, tmp_path, branch, start, "refs/orc/r/rewound", "before", AT_US)
+    assert head_of(repo) == start
+    assert not (repo / "later").exists()
+    assert not (repo / "mine").exists()
+    assert git(repo, "status", "--porcelain") == ""
+    assert git(repo, "show", f"{ref}:mine") == "mine"
+    with pytest.raises(GitFailed, match="is not checked out"):
+        move_back(repo, tmp_path, "phases/other", start, "refs/orc/r/rewound", "before", AT_US)
