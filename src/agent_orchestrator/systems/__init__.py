@@ -7,17 +7,23 @@ from importlib import import_module
 from agent_orchestrator.core.system import System
 from agent_orchestrator.errors import UsageError
 
-SYSTEMS = {"workflow": "WORKFLOW", "loop": "LOOP", "swarm": "SWARM"}
+SYSTEMS = {"workflow": "WORKFLOW", "loop": "LOOP", "swarm": "SWARM", "team": "TEAM"}
 """Folder and the name of the value in it. Loaded when asked for: `orc list` needs none of them."""
 
 STATE_FILES = {
     "workflow": ".agents/runs/{run}/run_state.json",
     "loop": ".aiwg/ralph/loops/{run}/state.json",
     "swarm": "state/runs/{run}.json",
+    "team": "coordination/orchestrator_state.json",
 }
 """Where a run's state file is printed, relative to its home."""
 
-FOLDERS = {"workflow": (".agents/",), "loop": (".agents/", ".aiwg/"), "swarm": (".agents/", "state/")}
+FOLDERS = {
+    "workflow": (".agents/",),
+    "loop": (".agents/", ".aiwg/"),
+    "swarm": (".agents/", "state/"),
+    "team": (".agents/", "coordination/"),
+}
 """What runs of a system write into a repository, as patterns for git to leave out."""
 
 

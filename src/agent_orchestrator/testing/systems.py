@@ -300,7 +300,7 @@ class _Play:
         found = [one for one in self.system.documents(self.state, self.now_us) if not isinstance(one.body, bytes | str)]
         document = self.chance.choice(found)
         plain = msgspec.json.decode(msgspec.json.encode(document.body))
-        if self.chance.random() < 0.5:
+        if plain and self.chance.random() < 0.5:
             plain.pop(self.chance.choice(list(plain)))
         return Edited(path=document.path, document=plain)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FAILED_SHOWN = 5
 
-NOUNS = {"loop": ("loop", "iterations", "orc loop"), "swarm": ("run", "beads", "orc")}
+NOUNS = {"loop": ("loop", "iterations", "orc loop"), "swarm": ("run", "beads", "orc"), "team": ("team", "groups", "orc")}
 """By system: what a run is called, what it counts, and whose `resume` goes on with it."""
 AFTER_FAILURE = {"loop": ("orc loop status", "orc loop resume"), "swarm": ("orc swarm status", "orc swarm retry")}
 """By system: what shows why it failed, and what tries again."""
@@ -85,11 +85,15 @@ def result_facts(orchestrator: Orchestrator, run: StoredRun, summary: Summary, c
 
 def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
     """What a system tells besides when its run rests."""
-    if run.system != "loop":
-        return []
-    from agent_orchestrator.surfaces.cli.looping import closing_lines
+    if run.system == "loop":
+        from agent_orchestrator.surfaces.cli.looping import closing_lines
 
-    return [plain(line) for line in closing_lines(orchestrator.fold(run).state)]
+        return [plain(line) for line in closing_lines(orchestrator.fold(run).state)]
+    if run.system == "team":
+        from agent_orchestrator.surfaces.cli.teaming import team_closing_lines
+
+        return [plain(line) for line in team_closing_lines(orchestrator.fold(run).state)]
+    return []
 
 
 def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool) -> list[str]:

@@ -22,6 +22,7 @@ COMMANDS = {
     "run": "Run a workflow.",
     "loop": "Iterate until a check passes.",
     "swarm": "Dispatch beads to agents.",
+    "team": "Let a team of agents build what is required.",
     "list": "List the runs of a repository.",
     "status": "Show what is going on, or how one run stands.",
     "show": "Show everything known about a run or a step.",

@@ -13,6 +13,7 @@ from agent_orchestrator.core.units import US, say_duration
 from agent_orchestrator.surfaces.cli.loop_phrases import LOOP_PHRASES
 from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time, date_time
 from agent_orchestrator.surfaces.cli.swarm_phrases import SWARM_PHRASES
+from agent_orchestrator.surfaces.cli.team_phrases import TEAM_PHRASES
 from agent_orchestrator.systems.workflow import events as workflow
 
 __all__ = ["Phrase", "clock_time", "date_time", "names", "phrase"]
@@ -162,5 +163,6 @@ _PHRASES: dict[type, Callable[[Any], Phrase]] = {
     workflow.StateEdited: lambda event: Phrase("", f"edits adopted: {names(list(event.changes))}"),
     **LOOP_PHRASES,
     **SWARM_PHRASES,
+    **TEAM_PHRASES,
     workflow.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
 }
