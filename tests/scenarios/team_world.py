@@ -12,7 +12,7 @@ import jsonschema_rs
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Effect, Merge, RunAgent
-from agent_orchestrator.core.inputs import Change, CheckpointEnded, Collision, Commit, MergeEnded, MergeVerdict
+from agent_orchestrator.core.inputs import Answer, Change, CheckpointEnded, Collision, Commit, MergeEnded, MergeVerdict
 from agent_orchestrator.systems.team import TEAM, TeamSpec
 from agent_orchestrator.systems.team.spec import split_requirements
 from tests.scenarios.played import Played
@@ -110,6 +110,10 @@ class TeamWorld(Played):
         self.saved(unit)
         return self.merged(unit)
 
+    def answers(self, approved: bool = True, comments: str = "", unit: str | None = None) -> list[Any]:
+        """A person answers."""
+        return self.tell(Answer(id=self.directive(), approved=approved, comments=comments, unit=unit))
+
     def finishes(self) -> list[Any]:
         """The project manager is done and the tech lead confirms it."""
         self.says(PM, "DONE")
@@ -142,6 +146,13 @@ class TeamWorld(Played):
     def faults(self) -> list[str]:
         """Against the seed's own schemas, not the widened ones."""
         return [fault for path, document in self.documents().items() for fault in document_faults(path, document)]
+
+
+def working(*groups: dict[str, Any], **options: Any) -> TeamWorld:
+    """A team whose plan is made; group A without one."""
+    world = TeamWorld(**options)
+    world.planned(*(groups or (group("A"),)))
+    return world
 
 
 def played_report(effect: RunAgent, chance: random.Random) -> dict[str, Any]:

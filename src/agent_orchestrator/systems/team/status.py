@@ -38,7 +38,7 @@ def agent_of(state: TeamState, unit: str) -> str:
 def status_of(state: TeamState, group: Group) -> str:
     """The group's status in the words of group_status.json."""
     works = state.doing.of(group.unit) is not None
-    if group.question or (group.asking and works and group.asking != "held"):
+    if group.asking and group.asking != "held":
         return "dev_blocked"
     if group.stage is Stage.DEVELOP:
         return "dev_working" if works else _FAILED.get(group.because, "dev_working")
