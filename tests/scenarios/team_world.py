@@ -35,7 +35,7 @@ def document_faults(path: str, document: Any) -> list[str]:
     return [f"{path}{error.instance_path}: {error.message}" for error in seed_schema(Path(path).stem).iter_errors(document)]
 
 
-def group(name: str, *after: str, files: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+def group(name: str, /, *after: str, files: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
     """A group as a project manager plans it."""
     return {
         "id": name,

@@ -63,7 +63,9 @@ def unreliable(effect: str, chance: random.Random) -> Part:
     if kind == "plan":
         first = effect.split("/")[2].startswith("i1.")
         questions: dict[str, Any] = {"status": "NEEDS_CLARIFICATION", "questions": ["why?"]}
-        report: dict[str, Any] = questions if fate < 0.25 else six_groups(chance) if first else {"status": "PLANNING_COMPLETE", "groups": []}
+        report: dict[str, Any] = (
+            questions if fate < 0.25 else six_groups(chance) if first else {"status": "PLANNING_COMPLETE", "groups": []}
+        )
         return Part(takes_s, 0, report, ignores_s)
     report = fine(kind)
     if fate < 0.45:
