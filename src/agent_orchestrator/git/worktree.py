@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed, UsageError
+from agent_orchestrator.git.alone import alone
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.include import include
 from agent_orchestrator.git.locate import top_level
@@ -34,11 +35,14 @@ def open_tree(home: Path, run: str, tree: Tree) -> None:
     repo = Path(tree.repo) if tree.repo else home
     if not tree.branch:
         return
-    if not (folder / ".git").exists():
-        exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
-        _add(repo, folder, tree.branch, tree.start)
-    # Each time: a crash may have come between the worktree and the last of these files.
-    include(repo, folder)
+    with alone(repo, "worktrees"):
+        if not (folder / ".git").exists():
+            exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
+            _add(repo, folder, tree.branch, tree.start)
+        elif not Path(git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index")).exists():
+            git(folder, "reset", "--hard", "--quiet")  # a power cut came before the first file of it was there
+        # Each time: a crash may have come between the worktree and the last of these files.
+        include(repo, folder)
 
 
 def merge_folder(repo: Path, run: str, into: str) -> Path:
@@ -48,14 +52,15 @@ def merge_folder(repo: Path, run: str, into: str) -> Path:
 
 def checkout_detached(repo: Path, folder: Path, commit: str) -> None:
     """Makes the folder a worktree of a commit, whatever an earlier check left in it; what git ignores stays, for speed."""
-    if not (folder / ".git").exists():
-        exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
-        git(repo, "worktree", "prune")
-        git(repo, "worktree", "add", "--detach", str(folder), commit)
-    else:
-        git(folder, "checkout", "--quiet", "--force", "--detach", commit)
-        git(folder, "clean", "--quiet", "-ffd")
-    include(repo, folder)
+    with alone(repo, "worktrees"):
+        if not (folder / ".git").exists():
+            exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
+            git(repo, "worktree", "prune")
+            git(repo, "worktree", "add", "--detach", str(folder), commit)
+        else:
+            git(folder, "checkout", "--quiet", "--force", "--detach", commit)
+            git(folder, "clean", "--quiet", "-ffd")
+        include(repo, folder)
 
 
 def add_worktree(home: Path, run: str) -> Path:
