@@ -6,6 +6,7 @@ import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.places import alone, claim
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import Refused
@@ -21,7 +22,9 @@ class StartedTeam(msgspec.Struct, frozen=True, kw_only=True):
     owner: Ownership
 
 
-def start_team(orchestrator: Orchestrator, spec: TeamSpec, *, pass_env: tuple[str, ...] = ()) -> StartedTeam:
+def start_team(
+    orchestrator: Orchestrator, spec: TeamSpec, *, pass_env: tuple[str, ...] = (), limits: Limits | None = None
+) -> StartedTeam:
     """Creates a team; raises Refused while another one of the repository is unfinished."""
     home = orchestrator.settings.home
     with alone(orchestrator, "teams"):
@@ -32,7 +35,7 @@ def start_team(orchestrator: Orchestrator, spec: TeamSpec, *, pass_env: tuple[st
         owner = orchestrator.own(run)
         try:
             name = " ".join(spec.requirements.split())[:80]
-            stored = orchestrator.create(TEAM, spec, name, context)
+            stored = orchestrator.create(TEAM, spec, name, context, limits=limits)
         except BaseException:
             owner.release()
             raise

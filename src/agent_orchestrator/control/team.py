@@ -11,9 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import read_agent, read_pairs, split_command
+from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.control.loop import detect_tests
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
@@ -60,7 +59,7 @@ class TeamOptions(msgspec.Struct, frozen=True, kw_only=True):
 def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSettings] | None = None) -> TeamSpec:
     """The specification, or a sentence that says what is wrong; agents may be `configured`."""
     text = _requirements(options)
-    agents = _agents(options, configured or {})
+    agents = _agents(options, configured or {}, home)
     into = _target(options.into, home)
     if options.check is not None and options.no_check:
         raise UsageError(detail="--check and --no-check exclude each other; give one.")
@@ -69,7 +68,7 @@ def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSett
         requirements=text,
         wanted=split_requirements(text),
         agents=agents,
-        escalate=_chosen(options.escalate, "--escalate", configured or {}),
+        escalate=_chosen(options.escalate, "--escalate", configured or {}, home),
         into=into,
         check=options.check if options.check is not None else detected,
         check_timeout_s=_duration(options.check_timeout, "--check-timeout"),
@@ -122,18 +121,18 @@ def _target(given: str | None, home: Path) -> str:
     return branch
 
 
-def _agents(options: TeamOptions, configured: Mapping[str, AgentSettings]) -> dict[str, AgentChoice]:
+def _agents(options: TeamOptions, configured: Mapping[str, AgentSettings], home: Path) -> dict[str, AgentChoice]:
     ways = [name for name in ("agent", "agent_command", "rehearse") if getattr(options, name) is not None]
     if len(ways) > 1:
         raise UsageError(detail=f"{_flag(ways[0])} and {_flag(ways[1])} exclude each other; give one.")
-    chosen = _chosen(options.roles, "--role", configured)
+    chosen = _chosen(options.roles, "--role", configured, home)
     if options.agent is not None:
-        chosen[""] = _checked(read_agent(options.agent), configured)
+        chosen[""] = _checked(read_agent(options.agent), configured, home)
     if options.agent_command is not None:
-        chosen[""] = _checked(AgentChoice(name="command", options={"argv": split_command(options.agent_command)}), configured)
+        chosen[""] = _checked(_program(options.agent_command, home), configured, home)
     if options.rehearse is not None:
         script = str(Path(options.rehearse).expanduser().absolute())
-        chosen[""] = _checked(AgentChoice(name="scripted", options={"script": script}), configured)
+        chosen[""] = _checked(AgentChoice(name="scripted", options={"script": script}), configured, home)
     missing = [role.value for role in Role if role.value not in chosen]
     if "" not in chosen and missing:
         ways_out = "--agent, --agent-command, --rehearse or --role ROLE=AGENT"
@@ -141,21 +140,28 @@ def _agents(options: TeamOptions, configured: Mapping[str, AgentSettings]) -> di
     return chosen
 
 
-def _chosen(given: tuple[str, ...], flag: str, configured: Mapping[str, AgentSettings]) -> dict[str, AgentChoice]:
+def _program(command: str, home: Path) -> AgentChoice:
+    """A command line; a program given by a relative path is the repository's own, wherever the agent works."""
+    argv = split_command(command)
+    if "/" in argv[0]:
+        argv[0] = str(home / argv[0])
+    return AgentChoice(name="command", options={"argv": argv})
+
+
+def _chosen(given: tuple[str, ...], flag: str, configured: Mapping[str, AgentSettings], home: Path) -> dict[str, AgentChoice]:
     """ROLE=AGENT, each; an agent with a space in it is a command line."""
     found = {}
     for role, agent in read_pairs(given, flag).items():
         if role not in list(Role):
             raise InvalidValue(what=flag, value=role, expected=f"ROLE=AGENT with one of the roles {', '.join(Role)}")
         command = " " in agent or "/" in agent
-        choice = AgentChoice(name="command", options={"argv": split_command(agent)}) if command else read_agent(agent)
-        found[role] = _checked(choice, configured)
+        found[role] = _checked(_program(agent, home) if command else read_agent(agent), configured, home)
     return found
 
 
-def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings]) -> AgentChoice:
+def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice:
     resolved = resolve_agent(choice, configured)
-    find_agent(resolved.performer).preflight(resolved)
+    check_agent(resolved, home)
     return resolved
 
 

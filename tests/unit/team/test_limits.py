@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.effects import AgentChoice, RunAgent, Wait
+import pytest
+
+from agent_orchestrator.core.budget import Hold, Why
+from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Abort, Pause, Resume, TimerFired
 from tests.scenarios.team_world import group, working
@@ -65,17 +68,24 @@ def test_a_failed_agent_is_tried_again_and_then_a_person_is_asked() -> None:
     assert world.role("A") == "developer"
 
 
-def test_a_rate_limit_parks_the_turn_on_the_same_attempt() -> None:
+@pytest.mark.parametrize("kind", [FailureKind.RATE_LIMITED, FailureKind.BUDGET, FailureKind.SESSION_LOST])
+def test_an_end_that_is_no_end_of_the_attempt_goes_on_with_the_same_attempt(kind: FailureKind) -> None:
     world = working()
-    failure = Failure(kind=FailureKind.RATE_LIMITED, message="come back later", retry_at_us=world.now_us + 60_000_000)
-    world.agent("A", failure=failure)
-    effect = world.doing("A")
-    assert isinstance(effect, Wait)
-    world.tell(TimerFired(effect=effect.id))
+    world.agent("A", failure=Failure(kind=kind, message="come back later"))
     again = world.doing("A")
     assert isinstance(again, RunAgent)
     assert again.attempt == 1
     assert world.file("group_status.json")["A"]["iterations"]["developer"] == 1
+
+
+def test_a_held_agent_is_not_active_and_the_team_still_runs() -> None:
+    world = working()
+    effect = world.doing("A").id
+    hold = Hold(effect=effect, why=Why.RATE_LIMIT, reason="rate limit", until_us=world.now_us + 1, account="claude")
+    world.state.doing.hold("A", hold)
+    state = next(iter(world.system.documents(world.state, 0))).body
+    assert (state.active_agents, state.status) == ([], "running")
+    assert world.system.details(world.state)["steps"]["A"]["waits"].startswith("parked until")
 
 
 def test_pause_drains_and_pause_now_goes_on_with_the_same_turn() -> None:

@@ -179,7 +179,7 @@ def orchestrator_state(state: TeamState) -> OrchestratorState:
     """`orchestrator_state.json`."""
     life = state.lifecycle
     status: Any = "running" if not life.ended else "completed" if life.stop is StopReason.COMPLETED else "error"
-    agents = [effect for effect in state.doing if isinstance(effect, RunAgent)]
+    agents = [effect for effect in state.doing if isinstance(effect, RunAgent) and effect.unit not in state.doing.holds]
     return OrchestratorState(
         session_id=state.context.run,
         current_phase=msgspec.convert(current_phase(state), Any),

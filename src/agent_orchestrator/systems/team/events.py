@@ -59,7 +59,7 @@ class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupte
 
 
 class RetryScheduled(Event, frozen=True, kw_only=True, tag="retry_scheduled"):
-    """The unit's turn is tried again at `until_us`; `attempt` is the next one, the same one for a rate limit."""
+    """The unit's turn, or its merge, is tried again at `until_us`; `attempt` is the next one."""
 
     effect: str
     step: str

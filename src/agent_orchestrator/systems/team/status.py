@@ -32,7 +32,7 @@ def stamp(at_us: int) -> str:
 def agent_of(state: TeamState, unit: str) -> str:
     """The role that works for a unit now."""
     effect = state.doing.of(unit)
-    return effect.role if isinstance(effect, RunAgent) else NOBODY
+    return effect.role if isinstance(effect, RunAgent) and unit not in state.doing.holds else NOBODY
 
 
 def status_of(state: TeamState, group: Group) -> str:
@@ -113,6 +113,9 @@ def together(statuses: Iterable[str]) -> str:
 
 def waiting_for(state: TeamState, unit: str) -> str:
     """Why a unit that could go on does not, for people; '' when it works or is done."""
+    hold = state.doing.holds.get(unit)
+    if hold is not None:
+        return hold.told
     if unit == PM or state.doing.of(unit) is not None:
         return ""
     group = state.groups[unit]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
@@ -40,6 +41,7 @@ orc team run "a changelog" --agent-command 'my-agent' --testing minimal --into d
 @click.option("--max-attempts", metavar="N", help="Tries of one agent's turn (3).")
 @click.option("--agent-timeout", metavar="TIME", help="Running time of one agent, as in 90s, 10m, 2h.")
 @click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent.")
+@budget_options
 @click.option("--env", multiple=True, metavar="K=V", help="Set for agents; stored with the run; repeatable.")
 @click.option("--pass-env", multiple=True, metavar="NAME", help="Let agents see this variable; never stored; repeatable.")
 @click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person can move the team.")
@@ -55,13 +57,16 @@ def command(**given: Any) -> int:
     """
     from agent_orchestrator.api.teams import start_team
     from agent_orchestrator.config import load_agents
+    from agent_orchestrator.control.budgets import refuse_unmetered
     from agent_orchestrator.control.team import prepare
     from agent_orchestrator.surfaces.cli.driving import Manner, drive
 
     with open_orchestrator(given["repo"]) as orchestrator:
         spec = prepare(_options(given), orchestrator.settings.home, load_agents(orchestrator.settings))
+        limits = starting_limits(orchestrator, given)
+        refuse_unmetered(limits, [*spec.agents.values(), *spec.escalate.values()])
         _warn(spec)
-        started = start_team(orchestrator, spec, pass_env=tuple(given["pass_env"]))
+        started = start_team(orchestrator, spec, pass_env=tuple(given["pass_env"]), limits=limits)
         manner = Manner(**{name: given[name] for name in ("quiet", "as_json", "no_wait", "on_wait", "on_end")})
         if given["detach"]:
             from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments

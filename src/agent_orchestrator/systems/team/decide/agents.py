@@ -10,7 +10,7 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.retry import backoff_us
-from agent_orchestrator.core.units import US, say_count
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.decide.planning import confirmed, finally_checked, planned
 from agent_orchestrator.systems.team.events import (
     AgentFinished,
@@ -32,8 +32,6 @@ from agent_orchestrator.systems.team.words import ROLE_OF, Purpose
 
 PARTIALS_MAX = 10
 """How often in a row a developer may be not done before a person is asked."""
-PARKED_US = 300 * US
-"""How long a rate limit is waited for when the agent does not say until when it lasts."""
 
 Route = Callable[[TeamState, Unit, Report, AgentEnded, int], "list[TeamEvent] | Failure"]
 
@@ -67,9 +65,6 @@ def _failed(state: TeamState, unit: Unit, failure: Failure, now_us: int) -> list
     turn = unit.turn
     assert turn is not None
     role = ROLE_OF[turn.purpose].value
-    if failure.kind is FailureKind.RATE_LIMITED:
-        until_us = failure.retry_at_us or now_us + PARKED_US
-        return [_retry(state, unit, until_us, turn.attempt, failure.message)]
     if failure.goes_on:
         return [LaunchInterrupted(step=unit.unit)]
     if failure.retryable and turn.attempt < state.spec.max_attempts:
@@ -78,17 +73,13 @@ def _failed(state: TeamState, unit: Unit, failure: Failure, now_us: int) -> list
         where = f"_group_{unit.unit}" if isinstance(unit, Group) else ""
         why = f"Attempt {turn.attempt} of {state.spec.max_attempts} failed: {failure.message}"
         decided = Decided(decision=f"retry_{role}{where}", reasoning=why[:300])
-        return [decided, _retry(state, unit, until_us, turn.attempt + 1, failure.message)]
+        again = RetryScheduled(effect=effect, step=unit.unit, until_us=until_us, attempt=turn.attempt + 1, error=failure.message)
+        return [decided, again]
     where = f" of group {unit.unit}" if isinstance(unit, Group) else ""
     tried = f" after {say_count(turn.attempt, 'attempt')}" if failure.retryable else ""
     what = f"the {role}{where} failed{tried}: {failure.message}"
     question = f"The run cannot go on: {what}. Approve to try again, reject to give up."
     return [LimitReached(step=unit.unit, about="agent", description=what, question=question)]
-
-
-def _retry(state: TeamState, unit: Unit, until_us: int, attempt: int, error: str) -> RetryScheduled:
-    effect = state.name_effect(unit, "wait")
-    return RetryScheduled(effect=effect, step=unit.unit, until_us=until_us, attempt=attempt, error=error)
 
 
 def _developed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:

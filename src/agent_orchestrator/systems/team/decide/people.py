@@ -18,7 +18,9 @@ def judged(state: TeamState, unit: str, approved: bool, comments: str) -> list[T
     if about == "scope":
         if approved:
             return [answer, ScopeReduced(requirements=state.open, comments=comments or "approved by a person")]
-        return [answer, SentBack(reasons=(f"a person wants it done: {comments or 'the scope stays as it is'}",), open=state.open)]
+        why = f"a person wants it done: {comments or 'the scope stays as it is'}"
+        # In this order: the rounds are counted anew after a person's word.
+        return [SentBack(reasons=(why,), open=state.open), answer]
     if approved or about == "clarification":
         return [answer]
     stop = StopReason.LIMIT_REACHED if about in LIMITS else StopReason.FAILED

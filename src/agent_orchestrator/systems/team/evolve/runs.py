@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import Ended, Resumed, StopReason, TakenUp
+from agent_orchestrator.core.events import Ended, HoldEnded, Resumed, StopReason, TakenUp, UnitHeld
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.evolve.marks import recount, rest, touch, touch_plan
 from agent_orchestrator.systems.team.spec import TeamSpec, Wanted
@@ -88,6 +88,11 @@ def _taken_up(state: TeamState, event: TakenUp, at_us: int) -> None:
     state.pid = event.pid
 
 
+def _held(state: TeamState, event: UnitHeld | HoldEnded, at_us: int) -> None:
+    """Who is at work changed; the hold itself is kept in `doing`, for all systems alike."""
+    touch(state, state.team_file, at_us)
+
+
 def _resumed(state: TeamState, event: Resumed, at_us: int) -> None:
     if state.lifecycle.ended:
         state.conclusion, state.ended_us = None, None
@@ -119,6 +124,8 @@ RUN_FACTS: dict[type, Callable[[TeamState, Any, int], None]] = {
     e.Concluded: _concluded,
     e.OptionsChanged: _options_changed,
     TakenUp: _taken_up,
+    UnitHeld: _held,
+    HoldEnded: _held,
     Resumed: _resumed,
     Ended: _ended,
 }

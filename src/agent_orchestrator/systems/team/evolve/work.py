@@ -95,10 +95,8 @@ def _retry_scheduled(state: TeamState, event: e.RetryScheduled, at_us: int) -> N
     unit = state.unit(event.step)
     unit.error = event.error
     if unit.turn is not None:
-        if event.attempt != unit.turn.attempt:
-            unit.turn.errors = (*unit.turn.errors, event.error)
-            unit.turn.spent_us = 0
-        unit.turn.attempt = event.attempt
+        unit.turn.errors = (*unit.turn.errors, event.error)
+        unit.turn.attempt, unit.turn.spent_us = event.attempt, 0
     begin(state, unit, Wait(id=event.effect, unit=unit.unit, until_us=event.until_us, reason=event.error))
 
 
