@@ -79,6 +79,8 @@ class Slots:
 
     def match(self, changed: Iterable[str], *, halting: bool) -> None:
         """Starts and stops the difference; everything is looked at when a halt begins or ends, and at first."""
+        if self._first:
+            self._end_dropped()
         units = dict.fromkeys([*self._freed, *changed])
         self._freed.clear()
         if self._first or halting != self._halting:
@@ -86,6 +88,13 @@ class Slots:
             units.update(dict.fromkeys(effect.unit for effect in self._driver.state.doing))
         for unit in units:
             self._match(unit)
+
+    def _end_dropped(self) -> None:
+        """Stops what an earlier process started and the very first tick of this one dropped: nobody has adopted it yet."""
+        launches, doing = self._driver.engine.launches, self._driver.state.doing
+        for effect in sorted(one for one in self._inherited if not doing.wants(one)):
+            if launches.standing(effect, same_boot=True) is Standing.ALIVE:
+                self._hold(LeftoverWork(self._driver, effect, self._finisher(effect)))
 
     def _match(self, unit: str) -> None:
         wanted: Effect | None = self._driver.state.doing.of(unit)

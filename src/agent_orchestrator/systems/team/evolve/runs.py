@@ -90,7 +90,8 @@ def _taken_up(state: TeamState, event: TakenUp, at_us: int) -> None:
 
 def _held(state: TeamState, event: UnitHeld | HoldEnded, at_us: int) -> None:
     """Who is at work changed; the hold itself is kept in `doing`, for all systems alike."""
-    touch(state, state.team_file, at_us)
+    if state.doing.wants(event.hold.effect if isinstance(event, UnitHeld) else event.effect):
+        touch(state, state.team_file, at_us)
 
 
 def _resumed(state: TeamState, event: Resumed, at_us: int) -> None:
