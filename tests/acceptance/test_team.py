@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.acceptance.rig import ROOT
 from tests.acceptance.team_rig import TeamRig, team_of
-from tests.scenarios.team_world import DATA, document_faults, group
+from tests.scenarios.team_world import DATA, REQUIREMENTS, document_faults, group
 
 JWT = [
     group("A", files=("auth.py", "middleware.py"), tasks=["T1", "T2"], name="JWT Authentication System"),
@@ -253,6 +254,21 @@ def test_roles_are_played_by_the_agents_given_for_them(rig: TeamRig) -> None:
     assert done.code == 0, done
     assert (rig.side / "lead.log").read_text().split() == ["lead", "lead"]
     assert not any("review" in turn for turn in rig.turns())
+
+
+def test_the_example_in_the_repository_plays_a_whole_team(rig: TeamRig) -> None:
+    script = rig.side / "rehearsal.yaml"
+    script.write_text((ROOT / "examples" / "team" / "rehearsal.yaml").read_text().replace("takes: 1s", "takes: 0.05"))
+    done = rig.orc("team", "run", REQUIREMENTS, "--rehearse", str(script), "--check", "true")
+    assert done.code == 0, done
+    groups = rig.file("group_status.json")
+    assert [groups[name]["iterations"]["developer"] for name in "ABC"] == [2, 2, 2]
+    assert sorted(path.name for path in rig.repo.glob("*.py")) == ["auth.py", "password_reset.py", "users.py"]
+    for name in ("pm_state.json", "messages/dev_to_qa.json"):
+        assert rig.ask("validate", f"coordination/{name}").code == 0
+    (rig.repo / "pm_state.json").write_text('{"session_id": 3}')
+    wrong = rig.ask("validate", "pm_state.json")
+    assert (wrong.code, "session_id" in wrong.err) == (2, True)
 
 
 def test_pruning_deletes_a_team_and_leaves_the_next_ones_files_alone(rig: TeamRig) -> None:

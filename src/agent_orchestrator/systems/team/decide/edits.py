@@ -9,6 +9,7 @@ import msgspec
 from agent_orchestrator.core.inputs import Edited
 from agent_orchestrator.systems.team.documents import GROUP_STATUS, MESSAGES, ORCHESTRATOR_STATE, PM_STATE
 from agent_orchestrator.systems.team.events import EditRefused, StatusesEdited, TeamEvent
+from agent_orchestrator.systems.team.messages import ENDS
 from agent_orchestrator.systems.team.shapes import GroupStatus, Messages, OrchestratorState, PmState
 from agent_orchestrator.systems.team.state import TeamState
 from agent_orchestrator.systems.team.status import progress_of, status_of, task_status
@@ -21,6 +22,13 @@ def shape_of(path: str) -> Any:
     if path.startswith(f"{MESSAGES}/"):
         return Messages
     return {PM_STATE: PmState, GROUP_STATUS: dict[str, GroupStatus], ORCHESTRATOR_STATE: OrchestratorState}.get(path)
+
+
+def team_file(path: str) -> str | None:
+    """The file of `coordination/` that a path names, wherever the folder lies; None when it names none."""
+    name = path.rpartition("/")[2]
+    places = (PM_STATE, GROUP_STATUS, ORCHESTRATOR_STATE, *(f"{MESSAGES}/{box}.json" for box in ENDS))
+    return next((place for place in places if place.rpartition("/")[2] == name), None)
 
 
 def check_document(path: str, document: object) -> list[str]:
