@@ -27,6 +27,11 @@ def _agent_finished(event: team.AgentFinished) -> Phrase:
     return Phrase(event.step, f"agent ended after {took}{_said(event.summary)}", quiet=True)
 
 
+def _asked(event: team.HumanAsked) -> Phrase:
+    how = " (answer with: orc team answer 'text')" if event.about == "clarification" else ""
+    return Phrase(event.step, f"waits for a person: {event.question}{how}")
+
+
 def _plan_made(event: team.PlanMade) -> Phrase:
     names = ", ".join(group.id for group in event.groups)
     return Phrase("", f"planned {say_count(len(event.groups), 'group')} ({names}), {event.mode}")
@@ -59,7 +64,7 @@ TEAM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     team.BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
     team.PlanMade: _plan_made,
     team.QuestionsRaised: lambda event: Phrase("pm", f"asks: {'; '.join(event.questions)}"),
-    team.HumanAsked: lambda event: Phrase(event.step, f"waits for a person: {event.question}"),
+    team.HumanAsked: _asked,
     team.HumanJudged: lambda event: Phrase(
         event.step, f"{'approved' if event.approved else 'rejected'} by a person{_said(event.comments)}"
     ),
