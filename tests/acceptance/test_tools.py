@@ -92,7 +92,9 @@ def test_doctor_finds_the_tools_the_store_and_runs_that_nobody_drives(rig: Rig) 
 
 def test_schemas_are_listed_and_printed_and_accept_what_we_write(rig: Rig) -> None:
     listed = rig.ask("schema", "--json").json["schemas"]
-    assert list(listed) == ["run-state", "workflow", "loop-state", "bead-run", "bead-result", "agent-state", "report"]
+    teams = [name for name in listed if name.startswith("team-")]
+    assert len(teams) == 6
+    assert list(listed) == ["run-state", "workflow", "loop-state", "bead-run", "bead-result", "agent-state", *teams, "report"]
     run = rig.run().run
     report = json.loads((rig.repo / ".agents" / "runs" / run / "reports" / f"{run}__coding.json").read_text())
     samples = {"run-state": rig.state(run), "report": report, "workflow": {"steps": [{"id": "a", "agent": "b", "prompt": "c"}]}}

@@ -21,8 +21,11 @@ from agent_orchestrator.systems.phases import PhasesSpec
 from agent_orchestrator.systems.phases.parse import parse_document
 from agent_orchestrator.systems.phases.spec import Supervision
 from agent_orchestrator.systems.swarm import BeadSpec, SwarmSpec
+from agent_orchestrator.systems.team import TeamSpec
+from agent_orchestrator.systems.team.spec import QaMode, split_requirements
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.testing.systems import check_system
+from tests.scenarios.team_world import played_report
 from tests.unit.engine.rig import agent
 from tests.unit.engine.toy import Did, ToySpec, ToyState, ToySystem
 from tests.unit.workflow.test_random_runs import a_workflow
@@ -226,13 +229,45 @@ def check_phases_document(path: str, document: Any) -> None:
         assert not faults, f"{path}: {faults[0].message}"
 
 
-SPECS = {"workflow": workflow_specs, "loop": loop_specs, "swarm": swarm_specs, "phases": phases_specs}
-REPORTS = {"workflow": workflow_report, "loop": loop_report, "swarm": swarm_report, "phases": phases_report}
+def team_specs() -> list[Any]:
+    command = AgentChoice(name="command")
+    options: dict[str, Any] = {"agents": {"": command}, "into": "main"}
+    few: dict[str, Any] = {"max_qa_rounds": 2, "max_review_rounds": 2, **options}
+    listed = "- log in (check: make login)\n- log out\n"
+    return [
+        TeamSpec(requirements="log in and out", wanted=split_requirements("log in and out"), **options),
+        TeamSpec(requirements=listed, wanted=split_requirements(listed), check="make", **few),
+        TeamSpec(
+            requirements="fast", wanted=split_requirements("fast"), testing=QaMode.MINIMAL, max_parallel=1,
+            escalate={"developer": AgentChoice(name="command", model="more")}, **options,
+        ),
+    ]  # fmt: skip
+
+
+@cache
+def team_schema(path: str) -> Any:
+    return schema_of("team", f"{Path(path).stem}.schema.json")
+
+
+def check_team_document(path: str, document: Any) -> None:
+    faults = list(team_schema(path).iter_errors(document))
+    assert not faults, f"{path}: {faults[0].instance_path} {faults[0].message}"
+
+
+SPECS = {"workflow": workflow_specs, "loop": loop_specs, "swarm": swarm_specs, "phases": phases_specs, "team": team_specs}
+REPORTS = {
+    "workflow": workflow_report,
+    "loop": loop_report,
+    "swarm": swarm_report,
+    "phases": phases_report,
+    "team": played_report,
+}
 DOCUMENTS = {
     "workflow": check_workflow_document,
     "loop": check_loop_document,
     "swarm": check_swarm_document,
     "phases": check_phases_document,
+    "team": check_team_document,
 }
 
 

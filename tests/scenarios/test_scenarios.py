@@ -39,11 +39,13 @@ from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.phases import PhasesState
 from agent_orchestrator.systems.swarm import SwarmState
 from agent_orchestrator.systems.swarm.documents import documents
+from agent_orchestrator.systems.team.views import ShownTeam as TeamState
 from agent_orchestrator.systems.workflow.parse import parse
 from tests.scenarios.loop_world import UNIT, LoopWorld
 from tests.scenarios.phases_world import PhasesWorld, phases_lines
 from tests.scenarios.played import START_US, Played
 from tests.scenarios.swarm_world import SwarmWorld
+from tests.scenarios.team_world import TeamWorld
 from tests.scenarios.world import World
 
 HERE = Path(__file__).parent
@@ -104,6 +106,9 @@ class Stage:
             document = (HERE / "documents" / f"{names[0]}.md").read_text("utf-8")
             self.world = PhasesWorld(document, **(json.loads(body) if body else {}))
             events = [event for event, _ in self.world.journal]
+        elif command == "team":
+            self.world = TeamWorld(**(json.loads(body) if body else {}))
+            events = [event for event, _ in self.world.journal]
         elif command == "loop":
             self.world = LoopWorld(**(json.loads(body) if body else {}))
             events = [event for event, _ in self.world.journal]
@@ -135,6 +140,11 @@ class Stage:
             return world.tell(CheckpointEnded(effect=world.doing(names[0]).id, unavailable=failure, head="h" * 7))
         if isinstance(world, PhasesWorld):
             return world.saved(names[0], nothing="nothing" in names, **options)
+        if isinstance(world, TeamWorld):
+            more: dict[str, Any] = dict(options)
+            if "collides" in more:
+                more["collides"] = {more["collides"]: ("shared.py",)}
+            return world.saved(names[0], **more)
         assert isinstance(world, LoopWorld)
         return world.saved(**options)
 
@@ -143,6 +153,8 @@ class Stage:
         return world.tell(MergeEnded(effect=world.doing(names[0]).id, verdict=verdict, detail=options.get("detail", "")))
 
     def _merged(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
+        if isinstance(world, TeamWorld):
+            return world.merged(names[0], names[1] if len(names) > 1 else "landed", **options)
         assert isinstance(world, PhasesWorld)
         return world.merged(names[0], **options)
 
@@ -228,6 +240,9 @@ class Stage:
 
     def _edit(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         path, document = next(iter(world.documents().items()))
+        if isinstance(world, TeamWorld):
+            path = f"coordination/{names[0]}"
+            document = world.documents()[path]
         for key, fields in json.loads(body).items():
             if not isinstance(world, World):
                 document[key] = {**document[key], **fields} if isinstance(fields, dict) else fields
@@ -238,7 +253,7 @@ class Stage:
     def _event(self, event: Any) -> str:
         fields = msgspec.to_builtins(event)
         name = fields.pop("event")
-        for left_out in ("spec", "diff", "changed"):
+        for left_out in ("spec", "diff", "changed", "message"):
             fields.pop(left_out, None)
         return " ".join([f"  {name}", *(f"{key}={_short(key, value)}" for key, value in fields.items())])
 
@@ -249,6 +264,8 @@ class Stage:
             said = {UNIT: _loop_line(state)}
         elif isinstance(state, PhasesState):
             said = phases_lines(state)
+        elif isinstance(state, TeamState):
+            said = {name: _team_line(state, name) for name in state.steps}
         elif isinstance(state, SwarmState):
             said = {bead: _bead_line(state, bead) for bead in state.beads}
         else:
@@ -291,6 +308,13 @@ def _bead_line(state: SwarmState, bead: str) -> str:
     parts += [f"kept={[one.run.attempt for one in held.kept]}"] if held.kept else []
     parts += [f"merge={held.merge.into}:{held.merge.verdict or 'in line'}"] if held.merge is not None else []
     parts += ["released"] if held.released else []
+    return " ".join(parts)
+
+
+def _team_line(state: TeamState, name: str) -> str:
+    step = state.steps[name]
+    parts = [f"= {name} {step.status.value} rounds={step.iteration_count}"]
+    parts += [f"why={step.last_error!r}"] if step.last_error else []
     return " ".join(parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from agent_orchestrator.core.effects import AgentChoice, AskHuman
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause
 from agent_orchestrator.systems.phases import PHASES, PhasesSpec
 from agent_orchestrator.systems.phases.parse import parse_document
+from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.faults import Faults
-from agent_orchestrator.testing.repository import SimulatedRepository
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import Part
 
@@ -82,7 +83,7 @@ def restless(state: Any, chance: random.Random) -> Directive | None:
 
 def check_history(simulation: Simulation, state: Any) -> None:
     """What the state file says is what the machine and the repository know."""
-    repository = simulation.repository
+    repository = simulation.git
     assert repository is not None
     made = set(repository.commits.values())
     assert all(entry.git_sha in made for entry in state.checkpoints)
@@ -126,7 +127,7 @@ def play_plain(folder: Path, *crash_at: int) -> Simulation:
         cast=lambda effect, chance: reliable(effect),
         person=agreeable,
         faults=Faults(crash_at=crash_at),
-        repository=SimulatedRepository(),
+        git=partial(SimulatedGit, 0, trouble=0.0),
     )
     state = simulation.play()
     check_history(simulation, state)
@@ -156,7 +157,7 @@ def test_whatever_goes_wrong_the_run_ends_and_its_history_holds(block: int, tmp_
             spec=spec(chance.choice(("small", "plain", "beside")), yes=seed % 3 > 0, max_parallel=chance.choice((1, 3))),
             cast=unreliable,
             person=restless,
-            repository=SimulatedRepository(),
+            git=partial(SimulatedGit, 0, trouble=0.0),
         )
         try:
             state = simulation.play()

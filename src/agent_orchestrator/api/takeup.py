@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.places import claim
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
@@ -42,6 +43,7 @@ def take_up(
     The caller owns the run.
     """
     orchestrator.refuse_kept(run)
+    claim(orchestrator, run.system, run.id)
     folded = orchestrator.fold(run)
     now_us = max(orchestrator.clock.now_us(), folded.at_us)
     inputs: list[Given] = []

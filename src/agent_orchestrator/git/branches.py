@@ -1,4 +1,4 @@
-"""Branches that a run works on in the user's own checkout: made at its start, moved back when it is rewound.
+"""Branches: which there are, which is checked out, whether this git can merge them, and those that runs make and move.
 
 Nothing is ever lost: a branch that exists is left alone, and what a move would drop is kept under a ref first.
 """
@@ -8,16 +8,27 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.git.run import git
+from agent_orchestrator.git.merging import too_old
+from agent_orchestrator.git.run import ask_git, git
 from agent_orchestrator.git.snapshots import commit_of, head_of, restore
 
 
-def current_branch(workdir: Path) -> str | None:
-    """The branch that is checked out; None when none is."""
+def branches_of(home: Path) -> tuple[str, ...]:
+    """The local branches; none in a repository without a commit."""
+    return tuple(git(home, "for-each-ref", "--format=%(refname:short)", "refs/heads/").splitlines())
+
+
+def current_branch(home: Path) -> str | None:
+    """The branch that is checked out, or None."""
+    return ask_git(home, "symbolic-ref", "--quiet", "--short", "HEAD", answers=(0, 1))[1] or None
+
+
+def can_merge(home: Path) -> str | None:
+    """Why branches cannot be merged here, or None when they can."""
     try:
-        return git(workdir, "symbolic-ref", "--quiet", "--short", "HEAD")
-    except GitFailed:
-        return None
+        return too_old(git(home, "version"))
+    except GitFailed as error:
+        return str(error)
 
 
 def switch_to_new(workdir: Path, wanted: str) -> str:

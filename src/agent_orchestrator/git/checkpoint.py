@@ -7,6 +7,7 @@ from pathlib import Path
 from agent_orchestrator.core.effects import Checkpoint
 from agent_orchestrator.core.inputs import CheckpointEnded, Collision, Commit
 from agent_orchestrator.core.limits import COMMITS_MAX
+from agent_orchestrator.git.alone import alone
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.merging import forecast
 from agent_orchestrator.git.run import ask_git, git
@@ -26,6 +27,11 @@ def take_checkpoint(workdir: Path, scratch: Path, effect: Checkpoint) -> Checkpo
     """Saves the tree; raises GitFailed."""
     if top_level(workdir) is None:
         return CheckpointEnded(effect=effect.id, unavailable="the working tree is not in a git repository")
+    with alone(workdir, f"saving~{workdir.name}"):
+        return _take(workdir, scratch, effect)
+
+
+def _take(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
     refused = _unfit(workdir, effect) if effect.branch_message is not None else None
     if refused is not None:
         return CheckpointEnded(effect=effect.id, unavailable=refused)

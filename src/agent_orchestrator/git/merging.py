@@ -16,6 +16,7 @@ from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
 from agent_orchestrator.core.limits import CONFLICT_CHARS, CONFLICTS_MAX
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.alone import alone
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.run import ask_git, git
 from agent_orchestrator.git.snapshots import WHO, commit_of
@@ -96,7 +97,8 @@ def land_merge(repo: Path, effect: Merge, planned: Planned) -> MergeEnded:
         if held is not None:
             return _ended(effect, MergeVerdict.HELD, held)
         try:
-            _move(repo, effect.into, planned)
+            with alone(repo, "landing"):
+                _move(repo, effect.into, planned)
         except GitFailed:
             if commit_of(repo, ref) == planned.base:
                 raise

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.alone import held
 
 TIMEOUT_S = 300.0
 
@@ -28,6 +29,7 @@ def ask_git(
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=TIMEOUT_S,
+            pass_fds=held(),
             check=False,
         )
     except FileNotFoundError as error:

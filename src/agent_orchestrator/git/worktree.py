@@ -5,25 +5,17 @@ Nothing is ever deleted that has uncommitted changes or commits nobody merged.
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed, UsageError
+from agent_orchestrator.git.alone import alone
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.include import include
-from agent_orchestrator.git.locate import store_folder, top_level
-from agent_orchestrator.git.run import ask_git, git
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.run import git
 
 WORKTREES = ".agents/worktrees"
-
-
-def current_branch(repo: Path) -> str | None:
-    """The branch that the repository's own checkout is on, or None for none."""
-    return ask_git(repo, "symbolic-ref", "--quiet", "--short", "HEAD", answers=(0, 1))[1] or None
 
 
 def branch_of(run: str) -> str:
@@ -43,13 +35,14 @@ def open_tree(home: Path, run: str, tree: Tree) -> None:
     repo = Path(tree.repo) if tree.repo else home
     if not tree.branch:
         return
-    if not (folder / ".git").exists():
-        exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
-        with _one_at_a_time(repo):
-            if not (folder / ".git").exists():
-                _add(repo, folder, tree.branch, tree.start)
-    # Each time: a crash may have come between the worktree and the last of these files.
-    include(repo, folder)
+    with alone(repo, "worktrees"):
+        if not (folder / ".git").exists():
+            exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
+            _add(repo, folder, tree.branch, tree.start)
+        elif not Path(git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index")).exists():
+            git(folder, "reset", "--hard", "--quiet")  # a power cut came before the first file of it was there
+        # Each time: a crash may have come between the worktree and the last of these files.
+        include(repo, folder)
 
 
 def merge_folder(repo: Path, run: str, into: str) -> Path:
@@ -59,15 +52,15 @@ def merge_folder(repo: Path, run: str, into: str) -> Path:
 
 def checkout_detached(repo: Path, folder: Path, commit: str) -> None:
     """Makes the folder a worktree of a commit, whatever an earlier check left in it; what git ignores stays, for speed."""
-    if not (folder / ".git").exists():
-        exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
-        with _one_at_a_time(repo):
+    with alone(repo, "worktrees"):
+        if not (folder / ".git").exists():
+            exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
             git(repo, "worktree", "prune")
             git(repo, "worktree", "add", "--detach", str(folder), commit)
-    else:
-        git(folder, "checkout", "--quiet", "--force", "--detach", commit)
-        git(folder, "clean", "--quiet", "-ffd")
-    include(repo, folder)
+        else:
+            git(folder, "checkout", "--quiet", "--force", "--detach", commit)
+            git(folder, "clean", "--quiet", "-ffd")
+        include(repo, folder)
 
 
 def add_worktree(home: Path, run: str) -> Path:
@@ -81,22 +74,9 @@ def add_worktree(home: Path, run: str) -> Path:
         git(home, "rev-parse", "--verify", "HEAD")
     except GitFailed:
         raise UsageError(detail=f"--git-worktree needs a commit to start from, and {home} has none; commit first.") from None
-    with _one_at_a_time(home):
+    with alone(home, "worktrees"):
         _add(home, folder, branch_of(run))
     return folder
-
-
-@contextmanager
-def _one_at_a_time(repo: Path) -> Iterator[None]:
-    """Two `git worktree add` at once read each other's half-made entries and fail."""
-    folder = store_folder(repo)
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / "worktrees.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 def _add(repo: Path, folder: Path, branch: str, start: str = "") -> None:

@@ -7,7 +7,7 @@ from importlib import import_module
 from agent_orchestrator.core.system import System
 from agent_orchestrator.errors import UsageError
 
-SYSTEMS = {"workflow": "WORKFLOW", "loop": "LOOP", "swarm": "SWARM", "phases": "PHASES"}
+SYSTEMS = {"workflow": "WORKFLOW", "loop": "LOOP", "swarm": "SWARM", "phases": "PHASES", "team": "TEAM"}
 """Folder and the name of the value in it. Loaded when asked for: `orc list` needs none of them."""
 
 STATE_FILES = {
@@ -15,6 +15,7 @@ STATE_FILES = {
     "loop": ".aiwg/ralph/loops/{run}/state.json",
     "swarm": "state/runs/{run}.json",
     "phases": ".claude/agent-state.json",
+    "team": "coordination/orchestrator_state.json",
 }
 """Where a run's state file is printed, relative to its home."""
 
@@ -26,6 +27,7 @@ FOLDERS = {
         *(".agents/", ".claude/agent-state.json*", ".claude/locks.json*", ".claude/checkpoint*.json*"),
         *(".claude/learnings.jsonl", ".claude/milestones/", ".claude/archive/", ".claude/.*.orc-tmp"),
     ),
+    "team": (".agents/", "coordination/"),
 }
 """What runs of a system write into a repository, as patterns for git to leave out."""
 

@@ -25,9 +25,9 @@ from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import Conflict
 from agent_orchestrator.projections.writer import encode_document
 from agent_orchestrator.store.port import Append, NewRun, StoredRun
+from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.clock import SteppedLoop
 from agent_orchestrator.testing.faults import Crash, Faults
-from agent_orchestrator.testing.repository import SimulatedRepository
 from agent_orchestrator.testing.world import Machine, Part, SimulatedLaunches
 
 RUN = "simulated"
@@ -60,8 +60,7 @@ class _Process:
             tree_of=lambda workdir, scratch: "tree",
             threads=False,
         )
-        if simulation.repository is not None:
-            git = simulation.repository
+        if (git := simulation.git) is not None:
             world = msgspec.structs.replace(world, save_tree=git.save_tree, merges=git)
         return await Engine(world, Silent()).drive(simulation.run, simulation.system, lambda driver: True, inputs)
 
@@ -99,11 +98,11 @@ class Simulation:
         person: Person,
         faults: Faults | None = None,
         limits: Limits | None = None,
-        repository: SimulatedRepository | None = None,
+        git: Callable[[Faults], SimulatedGit] | None = None,
     ) -> None:
-        self.repository = repository
         self._random = random.Random(seed)
         self.faults = faults or Faults(seed)
+        self.git = git(self.faults) if git is not None else None
         self.machine = Machine(seed, folder / "launches", self.faults, cast)
         self.system, self._person = system, person
         self._processes: list[_Process] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.events import CameLate, Paused, TakenUp
 from agent_orchestrator.core.failure import FailureKind
-from agent_orchestrator.core.inputs import Resume
+from agent_orchestrator.core.inputs import AgentEnded, Resume
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.store.port import Append, StoredRun
@@ -187,3 +187,13 @@ def test_taking_up_remembers_the_boot_of_each_intent(tmp_path: Path) -> None:
     rig.machine.boot = 2
     assert rig.drive(run, inputs=[Resume(id="d1")]).status == "completed"
     assert rig.machine.starts == [named("b")], "what was wanted before the reboot may have run; what came after may start"
+
+
+def test_what_the_first_tick_drops_is_stopped_though_nobody_had_adopted_it(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    run = rig.toys(agent("a"))
+    rig.drive(run, leave_soon)
+    assert rig.machine.processes[named("a")].alive
+    rig.drive(run, inputs=[AgentEnded(effect=named("a"), started_us=0, ended_us=0)])
+    assert not rig.machine.processes[named("a")].alive
+    assert rig.clock.monotonic_s() < 100

@@ -31,6 +31,7 @@ NOUNS = {
     "loop": ("loop", "iterations", "orc loop"),
     "swarm": ("run", "beads", "orc"),
     "phases": ("run", "tasks", "orc"),
+    "team": ("team", "groups", "orc"),
 }
 """By system: what a run is called, what it counts, and whose `resume` goes on with it."""
 AFTER_FAILURE = {"loop": ("orc loop status", "orc loop resume"), "swarm": ("orc swarm status", "orc swarm retry")}
@@ -96,6 +97,10 @@ def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
         from agent_orchestrator.surfaces.cli import phasing
 
         return [plain(line) for line in phasing.closing_lines(orchestrator.fold(run).state)]
+    if run.system == "team":
+        from agent_orchestrator.surfaces.cli.teaming import team_closing_lines
+
+        return [plain(line) for line in team_closing_lines(orchestrator.fold(run).state)]
     return []
 
 

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from agent_orchestrator.core.effects import AskHuman, AwaitGates, Checkpoint, ReadFile, RunAgent, RunCheck, Wait
+from agent_orchestrator.core.effects import AskHuman, AwaitGates, Checkpoint, Merge, ReadFile, RunAgent, RunCheck, Wait
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.units import US, from_iso, say_duration
@@ -84,6 +84,8 @@ def doing_words(effect: object) -> str:
             return "reads its items"
         case Checkpoint():
             return "saves the tree"
+        case Merge():
+            return shorten(f"merges into {effect.into}", 48)
         case _:
             return type(effect).__name__
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "loop": "Iterate until a check passes.",
     "swarm": "Dispatch beads to agents.",
     "phases": "Execute a task document, phase by phase.",
+    "team": "Let a team of agents build what is required.",
     "list": "List the runs of a repository.",
     "status": "Show what is going on, or how one run stands.",
     "show": "Show everything known about a run or a step.",

@@ -14,6 +14,7 @@ from agent_orchestrator.surfaces.cli.loop_phrases import LOOP_PHRASES
 from agent_orchestrator.surfaces.cli.phases_phrases import PHASES_PHRASES
 from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time, date_time
 from agent_orchestrator.surfaces.cli.swarm_phrases import SWARM_PHRASES
+from agent_orchestrator.surfaces.cli.team_phrases import TEAM_PHRASES
 from agent_orchestrator.systems.workflow import events as workflow
 
 __all__ = ["Phrase", "clock_time", "date_time", "names", "phrase"]
@@ -164,5 +165,6 @@ _PHRASES: dict[type, Callable[[Any], Phrase]] = {
     **LOOP_PHRASES,
     **SWARM_PHRASES,
     **PHASES_PHRASES,
+    **TEAM_PHRASES,
     workflow.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
 }

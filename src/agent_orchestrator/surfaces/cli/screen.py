@@ -26,6 +26,11 @@ _BY_STATUS = {
     "waiting_on_human": "yellow",
     "paused": "yellow",
     "pending": "dim",
+    "complete": "green",
+    "done": "green",
+    **dict.fromkeys(("dev_working", "qa_testing", "tech_review", "planning", "final_check"), "blue"),
+    **dict.fromkeys(("waiting_qa", "waiting_review", "watching"), "dim"),
+    **dict.fromkeys(("dev_blocked", "qa_failed", "changes_requested"), "yellow"),
 }
 
 

@@ -90,9 +90,9 @@ def _read_age_s(text: str) -> float:
 
 def _delete(orchestrator: Orchestrator, run: StoredRun) -> str | None:
     """Deletes everything of a run; answers with why it was kept, or None. The journal goes last."""
+    from agent_orchestrator.api.places import printed_by
     from agent_orchestrator.git.snapshots import delete_refs
     from agent_orchestrator.git.worktree import remove_worktrees
-    from agent_orchestrator.systems import STATE_FILES
 
     if run.summary.facts.get("logged"):
         return "its mode keeps every stream of it"
@@ -111,10 +111,9 @@ def _delete(orchestrator: Orchestrator, run: StoredRun) -> str | None:
         if kept:
             return "; ".join(kept)
         folder = orchestrator.settings.folder
-        printed = (home / STATE_FILES[run.system].format(run=run.id)).parent
-        for place in (folder / "launches" / run.id, printed):
+        for place in (folder / "launches" / run.id, *printed_by(run)):
             # Records of beads share a folder and outlive the journal: they are what analysis reads.
-            if place.exists() and place.name == run.id:
+            if place.exists() and (place.name == run.id or place.name.startswith(f"{run.id}-")):
                 try:
                     shutil.rmtree(place)
                 except OSError as error:

@@ -22,6 +22,17 @@ SCHEMAS = {
     "bead-run": ("swarm/schema/bead_run.schema.json", "state/runs/<bead>.json, an attempt of a bead"),
     "bead-result": ("swarm/schema/bead_result.schema.json", "state/results/<bead>.json, how an attempt ended"),
     "agent-state": ("phases/schema/agent_state.schema.json", "agent-state.json, the state of a run of phases"),
+    **{
+        f"team-{name.replace('_', '-')}": (f"team/schema/{name}.schema.json", f"coordination/{file}, of a team")
+        for name, file in (
+            ("pm_state", "pm_state.json"),
+            ("group_status", "group_status.json"),
+            ("orchestrator_state", "orchestrator_state.json"),
+            ("dev_to_qa", "messages/dev_to_qa.json"),
+            ("qa_to_techlead", "messages/qa_to_techlead.json"),
+            ("techlead_to_dev", "messages/techlead_to_dev.json"),
+        )
+    },
     "report": ("workflow/schema/report.schema.json", "run_report@v0, what an agent writes"),
 }
 
@@ -44,7 +55,7 @@ def command(name: str | None, repo: str | None, as_json: bool) -> int:
             click.echo(json.dumps({"schemas": {known: about for known, (_, about) in SCHEMAS.items()}}, indent=2))
         else:
             for known, (_, about) in SCHEMAS.items():
-                click.echo(f"{known:<12}{about}")
+                click.echo(f"{known:<26}{about}")
         return 0
     if name not in SCHEMAS:
         raise UsageError(detail=f"There is no schema {name!r}; there are: {', '.join(SCHEMAS)}.")

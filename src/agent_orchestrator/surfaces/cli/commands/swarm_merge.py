@@ -78,7 +78,7 @@ def _current(state: SwarmState, beads: list[str]) -> str:
     from pathlib import Path
 
     from agent_orchestrator.errors import Refused
-    from agent_orchestrator.git.worktree import current_branch
+    from agent_orchestrator.git.branches import current_branch
 
     found = {current_branch(Path(state.specs[bead].repo)) for bead in beads}
     if len(found) != 1 or None in found:

@@ -124,6 +124,7 @@ def _check_state(text: str, file: str) -> str:
 
     from agent_orchestrator.systems.loop.decide.edits import check_state_document as check_loop_document
     from agent_orchestrator.systems.phases.decide.reading import is_old_format, read_state_document
+    from agent_orchestrator.systems.team.decide.edits import check_document, team_file
     from agent_orchestrator.systems.workflow.decide.edits import check_state_document
 
     try:
@@ -132,6 +133,11 @@ def _check_state(text: str, file: str) -> str:
         raise InvalidSpec(file, [Problem(f"this is not JSON: {error.msg}", error.lineno, error.colno)]) from None
     except RecursionError:
         raise InvalidSpec(file, [Problem("this is not JSON: it is nested too deeply")]) from None
+    if (team := team_file(file)) is not None:
+        problems = check_document(team, document)
+        if problems:
+            raise InvalidSpec(file, [Problem(problem) for problem in problems])
+        return f"{team} of a team"
     is_loop = isinstance(document, dict) and "loop_id" in document
     is_phases = isinstance(document, dict) and ("orchestrator" in document or is_old_format(document))
     faults = check_loop_document(document) if is_loop else check_state_document(document) if not is_phases else []

@@ -10,6 +10,7 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.screen import Screen
 
@@ -26,23 +27,27 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
 
     Works from any process; exits with the code of the run. Ctrl-C stops watching, not the run.
     """
+    with open_orchestrator(repo) as orchestrator:
+        return watch(orchestrator, pick(orchestrator, run), as_json=as_json)
+
+
+def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool) -> int:
+    """Shows a run as another process moves it on; answers with its exit code."""
     from agent_orchestrator.surfaces.cli.exits import exit_code
     from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.overview import print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
-    with open_orchestrator(repo) as orchestrator:
-        found = pick(orchestrator, run)
-        screen = Screen(orchestrator.settings.environ, sys.stderr if as_json else sys.stdout)
-        follower = Follower(orchestrator, found)
-        print_run(orchestrator, screen, found, follower.folded)
-        follow_run(orchestrator, follower, screen)
-        summary = follower.folded.summary()
-        code = exit_code(summary)
-        if as_json:
-            from agent_orchestrator.surfaces.cli.driving import result_facts
+    screen = Screen(orchestrator.settings.environ, sys.stderr if as_json else sys.stdout)
+    follower = Follower(orchestrator, found)
+    print_run(orchestrator, screen, found, follower.folded)
+    follow_run(orchestrator, follower, screen)
+    summary = follower.folded.summary()
+    code = exit_code(summary)
+    if as_json:
+        from agent_orchestrator.surfaces.cli.driving import result_facts
 
-            print_json(result_facts(orchestrator, found, summary, code))
+        print_json(result_facts(orchestrator, found, summary, code))
     return code
 
 

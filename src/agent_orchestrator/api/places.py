@@ -1,0 +1,93 @@
+"""Files that belong to one run at a time: `coordination/` has one team's, whichever is unfinished or was the last.
+
+While a run is unfinished a second one is refused; when a new one starts, the ended one's files are moved to `archive/<run>`
+beside them. Nothing is ever overwritten or deleted here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.errors import InvalidId, Refused
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems import STATE_FILES
+
+TEAM_FOLDER = "coordination"
+TEAM_FILES = ("pm_state.json", "group_status.json", "orchestrator_state.json", "messages")
+FOREIGN = "foreign"
+"""Where files go that say nothing of their run."""
+
+
+class _Session(msgspec.Struct):
+    session_id: str
+
+
+def claim(orchestrator: Orchestrator, system: str, run: str) -> None:
+    """Makes the shared files of a system this run's; raises Refused while another one is unfinished."""
+    if system != "team":
+        return
+    for other in orchestrator.runs():
+        if other.system == system and other.id != run and not other.summary.ended:
+            way = f"go on with `orc resume {other.id}`, or end it with `orc abort {other.id}`"
+            raise Refused(
+                why=f"Team {other.id} is unfinished ({other.summary.status}), and a repository has one at a time; {way}."
+            )
+    folder = orchestrator.settings.home / TEAM_FOLDER
+    owner = owner_of(folder)
+    if owner is not None and owner != run:
+        _archive(folder, owner)
+
+
+def owner_of(folder: Path) -> str | None:
+    """The run that the files in a folder are of; None when there are none."""
+    if not any((folder / name).exists() for name in TEAM_FILES):
+        return None
+    try:
+        content = (folder / "orchestrator_state.json").read_bytes()
+        return checked_id(msgspec.json.decode(content, type=_Session).session_id, "The session")
+    except (OSError, msgspec.DecodeError, InvalidId):
+        return FOREIGN
+
+
+def _archive(folder: Path, owner: str) -> Path:
+    place, number = folder / "archive" / owner, 1
+    while place.exists():
+        number += 1
+        place = folder / "archive" / f"{owner}-{number}"
+    place.mkdir(parents=True)
+    for name in TEAM_FILES:
+        if (folder / name).exists():
+            (folder / name).rename(place / name)
+    return place
+
+
+def printed_by(run: StoredRun) -> list[Path]:
+    """The folders that hold nothing but a run's print-outs."""
+    home = Path(run.context.home)
+    if run.system != "team":
+        return [(home / STATE_FILES[run.system].format(run=run.id)).parent]
+    folder = home / TEAM_FOLDER
+    if owner_of(folder) == run.id:
+        _archive(folder, run.id)
+    return [folder / "archive" / run.id, *sorted((folder / "archive").glob(f"{run.id}-*")), home / ".agents" / "runs" / run.id]
+
+
+@contextmanager
+def alone(orchestrator: Orchestrator, name: str) -> Iterator[None]:
+    """Looking and creating go together: two processes must not both find that nobody is there."""
+    folder = orchestrator.settings.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / f"{name}.starting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

@@ -1,0 +1,96 @@
+"""A team's events in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time
+from agent_orchestrator.systems.team import events as team
+from agent_orchestrator.systems.team.words import ROLE_OF
+
+
+def _said(text: str) -> str:
+    return f": {text}" if text else ""
+
+
+def _agent_started(event: team.AgentStarted) -> Phrase:
+    again = " (again)" if event.again else ""
+    return Phrase(event.step, f"{ROLE_OF[event.purpose].value} started{again}")
+
+
+def _agent_finished(event: team.AgentFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    if event.failure is not None:
+        return Phrase(event.step, f"agent ended after {took}: {event.failure.message}")
+    return Phrase(event.step, f"agent ended after {took}{_said(event.summary)}", quiet=True)
+
+
+def _asked(event: team.HumanAsked) -> Phrase:
+    how = " (answer with: orc team answer 'text')" if event.about == "clarification" else ""
+    return Phrase(event.step, f"waits for a person: {event.question}{how}")
+
+
+def _plan_made(event: team.PlanMade) -> Phrase:
+    names = ", ".join(group.id for group in event.groups)
+    return Phrase("", f"planned {say_count(len(event.groups), 'group')} ({names}), {event.mode}")
+
+
+def _work_saved(event: team.WorkSaved) -> Phrase:
+    if event.unavailable:
+        return Phrase(event.group, f"the work could not be saved: {event.unavailable}")
+    files, commits = say_count(len(event.files_modified), "file"), say_count(len(event.commits), "commit")
+    return Phrase(event.group, f"saved on its branch: {files}, {commits}", quiet=True)
+
+
+def _merge_finished(event: team.MergeFinished) -> Phrase:
+    return Phrase(event.group, f"merge: {event.verdict.value}{_said(event.detail)}")
+
+
+def _check_finished(event: team.CheckFinished) -> Phrase:
+    passed = event.failure is None and event.exit_code == 0
+    said = "passed" if passed else event.failure.message if event.failure is not None else f"failed with {event.exit_code}"
+    return Phrase(event.step, f"the check of requirement {event.requirement + 1} {said}")
+
+
+TEAM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+    team.TeamBegan: lambda event: Phrase("", f"a team, {say_count(event.requirements, 'requirement')}"),
+    team.Decided: lambda event: Phrase("", f"{event.decision}{_said(event.reasoning)}"),
+    team.AgentStarted: _agent_started,
+    team.AgentFinished: _agent_finished,
+    team.LaunchInterrupted: lambda event: Phrase(event.step, "interrupted"),
+    team.RetryScheduled: lambda event: Phrase(event.step, f"tries again at {clock_time(event.until_us)}: {event.error}"),
+    team.BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
+    team.PlanMade: _plan_made,
+    team.QuestionsRaised: lambda event: Phrase("pm", f"asks: {'; '.join(event.questions)}"),
+    team.HumanAsked: _asked,
+    team.HumanJudged: lambda event: Phrase(
+        event.step, f"{'approved' if event.approved else 'rejected'} by a person{_said(event.comments)}"
+    ),
+    team.GroupSerialised: lambda event: Phrase(event.group, f"waits for {event.behind}", quiet=True),
+    team.WorkReported: lambda event: Phrase(event.group, f"{event.status}{_said(event.summary or event.blocker)}"),
+    team.SavingStarted: lambda event: Phrase(event.step, "is being saved", quiet=True),
+    team.WorkSaved: _work_saved,
+    team.CollisionForeseen: lambda event: Phrase(event.group, f"would collide with {', '.join(event.behind)}", quiet=True),
+    team.MessageSent: lambda event: Phrase(event.group, f"message {event.box}: {event.message.get('subject', '')}", quiet=True),
+    team.QaReported: lambda event: Phrase(
+        event.group, "QA passed" if event.passed else f"QA failed: {'; '.join(event.failures[:3])}"
+    ),
+    team.Reviewed: lambda event: Phrase(event.group, f"{event.decision.replace('_', ' ')}{_said(event.feedback)}"),
+    team.LimitReached: lambda event: Phrase(event.step, f"cannot go on: {event.description}"),
+    team.MergeStarted: lambda event: Phrase(event.step, "is being merged", quiet=True),
+    team.MergeFinished: _merge_finished,
+    team.GroupCompleted: lambda event: Phrase(event.group, "complete"),
+    team.RequirementAdded: lambda event: Phrase("", f"one more requirement: {event.text}"),
+    team.CompletionClaimed: lambda event: Phrase("pm", "says that everything is done; that is verified now"),
+    team.SentBack: lambda event: Phrase("pm", f"sent back: {'; '.join(event.reasons[:3])}"),
+    team.CheckStarted: lambda event: Phrase(event.step, f"the check of requirement {event.requirement + 1} started", quiet=True),
+    team.CheckFinished: _check_finished,
+    team.RequirementMet: lambda event: Phrase("pm", f"requirement {event.requirement + 1} is met, by {event.by}"),
+    team.ScopeReduced: lambda event: Phrase("", f"a person approved of less{_said(event.comments)}"),
+    team.Concluded: lambda event: Phrase("", f"is over{_said(event.detail)}"),
+    team.OptionsChanged: lambda event: Phrase("", f"options changed: {', '.join(event.changes)}"),
+    team.StatusesEdited: lambda event: Phrase("", f"edits adopted: {', '.join([*event.groups, *event.tasks])}"),
+    team.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
+}

@@ -1,0 +1,144 @@
+"""What the project manager says means: a plan, questions, more groups, or a claim that everything is done.
+
+The claim is not believed: each requirement needs its check or the tech lead's confirmation, and what is open sends the
+project manager back.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.inputs import AgentEnded
+from agent_orchestrator.core.report import Report
+from agent_orchestrator.systems.team.events import (
+    CompletionClaimed,
+    LimitReached,
+    PlanMade,
+    QuestionsRaised,
+    RequirementMet,
+    SentBack,
+    TeamEvent,
+)
+from agent_orchestrator.systems.team.reading import Claim, Judged, Proposal, clip, draw, invalid, read
+from agent_orchestrator.systems.team.state import PM, TeamState, Unit
+
+CONFIRMED = "tech_lead"
+
+
+def planned(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
+    """PLANNING_COMPLETE → the groups; NEEDS_CLARIFICATION → a person is asked."""
+    proposal = read(report, Proposal)
+    if isinstance(proposal, Failure):
+        return proposal
+    if report.status == "NEEDS_CLARIFICATION":
+        questions = tuple(clip(one) for one in proposal.questions if one.strip())
+        return [QuestionsRaised(questions=questions)] if questions else invalid("NEEDS_CLARIFICATION needs `questions`")
+    if not proposal.groups and not state.plan.made:
+        return invalid("PLANNING_COMPLETE needs `groups`: a plan has at least one")
+    return _plan(state, proposal)
+
+
+def finally_checked(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
+    """CONTINUE → further groups; DONE → verified, unless requirements are open by the report itself."""
+    proposal = read(report, Proposal)
+    if isinstance(proposal, Failure):
+        return proposal
+    if report.status == "CONTINUE":
+        return _plan(state, proposal) if proposal.groups else invalid("CONTINUE needs `groups`: what is to be done?")
+    claims = proposal.requirements
+    reasons, still_open = _open(state, claims)
+    if reasons:
+        return _back(state, reasons, still_open)
+    return [CompletionClaimed(evidence=_evidence(state, claims or []))]
+
+
+def _plan(state: TeamState, proposal: Proposal) -> list[TeamEvent] | Failure:
+    known = {name: group.branch_name for name, group in state.groups.items()}
+    drawn = draw(proposal, known, state.tasks, (*state.spec.taken_branches, state.spec.into))
+    if isinstance(drawn, Failure):
+        return drawn
+    mode = proposal.mode or state.plan.mode or ("parallel" if len(drawn.groups) > 1 else "simple")
+    return [PlanMade(mode=mode, mode_reasoning=clip(proposal.mode_reasoning), tasks=drawn.tasks, groups=drawn.groups)]
+
+
+def _open(state: TeamState, claims: list[Claim] | None) -> tuple[list[str], list[int]]:
+    """What the report itself leaves open; one requirement in prose may be claimed in as many parts as one likes."""
+    if claims is None:
+        return [], []
+    reasons, numbers = [], []
+    single = len(state.requirements) == 1
+    for number, requirement in enumerate(state.requirements):
+        if requirement.met_by == "approval":
+            continue
+        mine = claims if single else [claim for claim in claims if _same(claim.text, requirement.text)]
+        unmet = [claim for claim in mine if not claim.met]
+        if not mine:
+            reasons.append(f"nothing is said about the requirement: {requirement.text}")
+        for claim in unmet:
+            said = f" ({claim.evidence})" if claim.evidence else ""
+            reasons.append(f"the requirement is not met by your own words: {claim.text}{said}")
+        if not mine or unmet:
+            numbers.append(number)
+    return reasons, numbers
+
+
+def _evidence(state: TeamState, claims: list[Claim]) -> dict[int, str]:
+    single = len(state.requirements) == 1
+    found = {}
+    for number, requirement in enumerate(state.requirements):
+        mine = [claim for claim in claims if single or _same(claim.text, requirement.text)]
+        said = "; ".join(claim.evidence for claim in mine if claim.evidence)
+        if said:
+            found[number] = clip(said)
+    return found
+
+
+def _same(one: str, other: str) -> bool:
+    return _plain(one) == _plain(other)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s.;:!]+", " ", text).strip().casefold()
+
+
+def confirmed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
+    """The tech lead confirms what no check speaks for, requirement by requirement, or says what is missing."""
+    found = read(report, Judged)
+    if isinstance(found, Failure):
+        return found
+    assert unit.turn is not None
+    asked = [number for number, one in enumerate(state.requirements[: unit.turn.asked]) if not one.met_by]
+    single = len(asked) == 1
+    refused = {}
+    for number in asked:
+        text = state.requirements[number].text
+        no = [claim for claim in found.requirements if not claim.met and (single or _same(claim.text, text))]
+        if no:
+            refused[number] = f"the tech lead does not confirm: {text}" + (f" ({no[0].evidence})" if no[0].evidence else "")
+    said = [clip(one) for one in (found.feedback or report.summary, *(issue.line() for issue in found.issues)) if one.strip()]
+    if report.status == "CHANGES_REQUESTED":
+        reasons = [*refused.values(), *said] or ["the tech lead requested changes without saying which"]
+        return _back(state, reasons, list(refused) or asked)
+    if refused:
+        return _back(state, list(refused.values()), list(refused))
+    evidence = {
+        number: next((c.evidence for c in found.requirements if _same(c.text, state.requirements[number].text)), "")
+        for number in asked
+    }
+    return [RequirementMet(requirement=number, by=CONFIRMED, evidence=clip(evidence[number])) for number in asked]
+
+
+def _back(state: TeamState, reasons: list[str], still_open: list[int]) -> list[TeamEvent]:
+    return [SentBack(reasons=tuple(clip(one) for one in reasons), open=tuple(still_open)), *patience(state, still_open)]
+
+
+def patience(state: TeamState, still_open: list[int]) -> list[TeamEvent]:
+    """After so many rounds a person decides about what is left."""
+    rounds = state.sent_back + 1
+    if rounds < state.spec.max_review_rounds:
+        return []
+    left = "; ".join(state.requirements[number].text for number in still_open) or "none by name"
+    what = f"the project manager said DONE {rounds} times with open requirements: {left}"
+    question = f"{what[0].upper()}{what[1:]}. Approve to end without them, reject to have the project manager go on."
+    return [LimitReached(step=PM, about="scope", description=what, question=question)]

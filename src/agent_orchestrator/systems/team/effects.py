@@ -1,0 +1,124 @@
+"""Builds a team's effects from the spec and the state. Plain data; each group works in a worktree of its own branch."""
+
+from __future__ import annotations
+
+from agent_orchestrator.core.effects import AgentChoice, AskHuman, Checkpoint, Merge, RunAgent, RunCheck, Tree
+from agent_orchestrator.core.limits import CHECK_TIMEOUT_S
+from agent_orchestrator.core.units import US
+from agent_orchestrator.systems.team.prompts import compose
+from agent_orchestrator.systems.team.spec import ESCALATES_AFTER
+from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState, Turn, Unit
+from agent_orchestrator.systems.team.words import ROLE_OF, Purpose, Role, rule_of
+
+RIVALS_MAX = 20
+"""Branches that one is compared with when it is saved."""
+TIMEOUT_LEFT_MIN_S = 1.0
+TURN = "TEAM_TURN"
+"""Tells an agent what its turn is for: the project manager plans and checks, the tech lead reviews, helps and confirms."""
+
+
+def folder_of(run: str, unit: str) -> str:
+    """Where a unit's own files are kept, relative to the run's home."""
+    return f".agents/runs/{run}/{unit}"
+
+
+def tree_of(state: TeamState, unit: Unit) -> Tree:
+    """Where a unit works: a group on its branch; the project manager on a fresh look at what was merged so far."""
+    if isinstance(unit, Group):
+        return Tree(branch=unit.branch_name, start=state.spec.into)
+    return Tree(branch=f"orc/{state.context.run}/pm-{state.plans + state.finals}", start=state.spec.into)
+
+
+def verified_tree(state: TeamState) -> Tree:
+    """Where requirements are verified: what was merged, and nothing that the project manager may have left beside it."""
+    return Tree(branch=f"orc/{state.context.run}/check-{state.finals}", start=state.spec.into)
+
+
+def choose(state: TeamState, unit: Unit, role: Role) -> AgentChoice:
+    """Who plays a role: after two failed rounds the stronger one, where there is one."""
+    spec = state.spec
+    failed = unit.failed_rounds if isinstance(unit, Group) else state.sent_back
+    if failed >= ESCALATES_AFTER and role.value in spec.escalate:
+        return spec.escalate[role.value]
+    return spec.agents.get(role.value) or spec.agents[""]
+
+
+def run_agent(state: TeamState, unit: Unit, turn: Turn, effect: str) -> RunAgent:
+    """The agent whose turn it is."""
+    spec, run = state.spec, state.context.run
+    role = ROLE_OF[turn.purpose]
+    return RunAgent(
+        id=effect,
+        unit=unit.unit,
+        agent=choose(state, unit, role),
+        tree=verified_tree(state) if turn.purpose is Purpose.CONFIRM else tree_of(state, unit),
+        role=role.value,
+        report=rule_of(turn.purpose, run, unit.unit),
+        iteration=turn.number,
+        attempt=turn.attempt,
+        prompt_text=compose(state, unit, turn),
+        env={**spec.env, TURN: turn.purpose.value},
+        feedback=tuple({"attempt": number, "error": text} for number, text in enumerate(turn.errors, 1)),
+        artifacts_dir=f"{folder_of(run, unit.unit)}/artifacts",
+        session=turn.session,
+        timeout_s=_timeout_s(spec.agent_timeout_s, turn),
+        idle_timeout_s=spec.idle_timeout_s,
+    )
+
+
+def _timeout_s(limit_s: float | None, turn: Turn) -> float | None:
+    return None if limit_s is None else max(TIMEOUT_LEFT_MIN_S, limit_s - turn.spent_us / US)
+
+
+def save_work(state: TeamState, group: Group, effect: str, at_us: int) -> Checkpoint:
+    """Commits what the agents left on the group's branch, with trailers that say whose it is."""
+    run = state.context.run
+    trailers = f"Orc-Run: {run}\nOrc-Group: {group.unit}\nOrc-Effect: {effect}\n"
+    said = (group.summary or group.notes).splitlines()
+    title = said[0][:72] if said else f"{group.name}: round {group.developer}"
+    watches = group.then is not Stage.MERGE
+    return Checkpoint(
+        id=effect,
+        unit=group.unit,
+        ref=f"refs/orc/{run}/{group.unit}-{group.launches}",
+        message=f"{run}: group {group.unit} after round {group.developer}\n\n{trailers}",
+        tree=tree_of(state, group),
+        at_us=at_us,
+        start=state.spec.into,
+        branch_message=f"{title}\n\n{trailers}",
+        rivals=_rivals(state, group) if watches else (),
+    )
+
+
+def _rivals(state: TeamState, group: Group) -> tuple[str, ...]:
+    others = [state.groups[name] for name in state.at_work if name != group.unit]
+    return tuple(other.branch_name for other in others)[:RIVALS_MAX]
+
+
+def merge_work(state: TeamState, group: Group, effect: str, at_us: int) -> Merge:
+    """The group's branch into the target, tested on the way."""
+    spec, run = state.spec, state.context.run
+    trailers = f"Orc-Run: {run}\nOrc-Group: {group.unit}\nOrc-Effect: {effect}\n"
+    return Merge(
+        id=effect,
+        unit=group.unit,
+        branch=group.branch_name,
+        into=spec.into,
+        message=f"Merge group {group.unit}: {group.name}\n\n{trailers}",
+        at_us=at_us,
+        check=spec.check,
+        timeout_s=spec.check_timeout_s or CHECK_TIMEOUT_S,
+    )
+
+
+def check_requirement(state: TeamState, effect: str, number: int) -> RunCheck:
+    """A requirement's own check, on what was merged."""
+    command = state.requirements[number].check or ""
+    timeout_s = state.spec.check_timeout_s or CHECK_TIMEOUT_S
+    return RunCheck(id=effect, unit=PM, command=command, tree=verified_tree(state), timeout_s=timeout_s)
+
+
+def ask_human(state: TeamState, unit: Unit, effect: str, question: str, after: str) -> AskHuman:
+    """A question to a person."""
+    file = f"{folder_of(state.context.run, unit.unit)}/answer.json"
+    return AskHuman(id=effect, unit=unit.unit, question=question, answer_file=file, after=after or effect)

@@ -1,0 +1,367 @@
+"""The facts of a team's journal, beside the common ones. Small, past tense, never changed once released.
+
+Events that begin an effect carry its id; the effect itself is built from the spec and the state by `evolve`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.events import CommonEvent, Event, StopReason
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.inputs import Commit, MergeVerdict
+from agent_orchestrator.systems.team.words import Purpose
+
+
+class TeamBegan(Event, frozen=True, kw_only=True, tag="team_began"):
+    """The team exists."""
+
+    requirements: int
+
+
+class Decided(Event, frozen=True, kw_only=True, tag="decided"):
+    """One line of the story: what was decided, and why."""
+
+    decision: str
+    reasoning: str
+
+
+class AgentStarted(Event, frozen=True, kw_only=True, tag="agent_started"):
+    """An agent is to work: a new turn of the unit, or the same one again."""
+
+    effect: str
+    step: str
+    purpose: Purpose
+    again: bool = False
+
+
+class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
+    """An agent is over; what its report means follows as an event of its own."""
+
+    effect: str
+    step: str
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    summary: str = ""
+    session: str | None = None
+    tail: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
+    """What ran was stopped; the same thing goes on with a new launch when it may."""
+
+    step: str
+
+
+class RetryScheduled(Event, frozen=True, kw_only=True, tag="retry_scheduled"):
+    """The unit's turn, or its merge, is tried again at `until_us`; `attempt` is the next one."""
+
+    effect: str
+    step: str
+    until_us: int
+    attempt: int
+    error: str
+
+
+class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
+    """The unit may try again."""
+
+    step: str
+
+
+class PlannedGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A group as the project manager planned it, checked and with a branch that is its own."""
+
+    id: str
+    name: str
+    tasks: tuple[str, ...] = ()
+    files_affected: tuple[str, ...] = ()
+    branch_name: str
+    can_parallel: bool = True
+    depends_on: tuple[str, ...] = ()
+    complexity: str | None = None
+    estimated_effort_minutes: float | None = None
+
+
+class PlannedTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A task as the project manager planned it."""
+
+    id: str
+    description: str = ""
+    group_id: str = ""
+
+
+class PlanMade(Event, frozen=True, kw_only=True, tag="plan_made"):
+    """The plan, or more of it."""
+
+    mode: str
+    mode_reasoning: str = ""
+    tasks: tuple[PlannedTask, ...] = ()
+    groups: tuple[PlannedGroup, ...] = ()
+
+
+class QuestionsRaised(Event, frozen=True, kw_only=True, tag="questions_raised"):
+    """The project manager needs to know something before it can plan."""
+
+    questions: tuple[str, ...]
+
+
+class HumanAsked(Event, frozen=True, kw_only=True, tag="human_asked"):
+    """A person is asked."""
+
+    effect: str
+    step: str
+    about: str
+    question: str
+    after: str
+
+
+class HumanJudged(Event, frozen=True, kw_only=True, tag="human_judged"):
+    """A person answered; what it means follows."""
+
+    step: str
+    about: str
+    approved: bool
+    comments: str = ""
+
+
+class GroupSerialised(Event, frozen=True, kw_only=True, tag="group_serialised"):
+    """A group that could start waits, because one at work changes the same files."""
+
+    group: str
+    behind: str
+    paths: tuple[str, ...] = ()
+
+
+class WorkReported(Event, frozen=True, kw_only=True, tag="work_reported"):
+    """What a developer says of the work."""
+
+    group: str
+    status: str
+    summary: str = ""
+    notes: str = ""
+    unit_tests: dict[str, int] | None = None
+    blocker: str = ""
+    then: str = "qa"
+    """What follows when the tree is saved: qa, review, or the developer again."""
+
+
+class SavingStarted(Event, frozen=True, kw_only=True, tag="saving_started"):
+    """What the agent left is being committed on the group's branch."""
+
+    effect: str
+    step: str
+
+
+class WorkSaved(Event, frozen=True, kw_only=True, tag="work_saved"):
+    """The branch as it is now, or why nothing could be saved."""
+
+    group: str
+    unavailable: str = ""
+    head: str | None = None
+    files_modified: tuple[str, ...] = ()
+    commits: tuple[Commit, ...] = ()
+    diff: str = ""
+
+
+class CollisionForeseen(Event, frozen=True, kw_only=True, tag="collision_foreseen"):
+    """The group's branch and that of one that is ahead cannot both be merged as they are: it waits and is repaired then."""
+
+    group: str
+    behind: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+
+
+class MessageSent(Event, frozen=True, kw_only=True, tag="message_sent"):
+    """A message from one role to another, as its file has it."""
+
+    box: str
+    group: str
+    message: dict[str, Any]
+
+
+class QaReported(Event, frozen=True, kw_only=True, tag="qa_reported"):
+    """What QA found."""
+
+    group: str
+    passed: bool
+    test_results: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+    summary: str = ""
+
+
+class Reviewed(Event, frozen=True, kw_only=True, tag="reviewed"):
+    """What the tech lead decided: approved, changes_requested or unblocked."""
+
+    group: str
+    decision: str
+    feedback: str = ""
+    points: tuple[str, ...] = ()
+    """What is to be done, one by one."""
+    quality: dict[str, float] = msgspec.field(default_factory=dict)
+
+
+class LimitReached(Event, frozen=True, kw_only=True, tag="limit_reached"):
+    """The unit cannot go on by itself: a person is asked next."""
+
+    step: str
+    about: str
+    description: str
+    question: str
+
+
+class MergeStarted(Event, frozen=True, kw_only=True, tag="merge_started"):
+    """The group's branch is being merged: it is its turn."""
+
+    effect: str
+    step: str
+
+
+class MergeFinished(Event, frozen=True, kw_only=True, tag="merge_finished"):
+    """What came of the merge; what it means follows."""
+
+    effect: str
+    group: str
+    verdict: MergeVerdict
+    detail: str = ""
+    commit: str | None = None
+    conflicts: tuple[str, ...] = ()
+    conflict_text: str = ""
+    tail: str = ""
+    retry_at_us: int | None = None
+
+
+class GroupCompleted(Event, frozen=True, kw_only=True, tag="group_completed"):
+    """The group's work is on the target branch."""
+
+    group: str
+    commit: str | None = None
+
+
+class RequirementAdded(Event, frozen=True, kw_only=True, tag="requirement_added"):
+    """A person wants something more."""
+
+    text: str
+    check: str | None = None
+
+
+class CompletionClaimed(Event, frozen=True, kw_only=True, tag="completion_claimed"):
+    """The project manager says that everything is done; nobody believes it yet."""
+
+    evidence: dict[int, str] = msgspec.field(default_factory=dict)
+    """By requirement, what the project manager points at."""
+
+
+class SentBack(Event, frozen=True, kw_only=True, tag="sent_back"):
+    """The project manager has to look again."""
+
+    reasons: tuple[str, ...]
+    open: tuple[int, ...] = ()
+    """The requirements that are not met."""
+
+
+class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
+    """A requirement's own check is being run on what was merged."""
+
+    effect: str
+    step: str
+    requirement: int
+
+
+class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
+    """The evidence for one requirement."""
+
+    effect: str
+    step: str
+    requirement: int
+    started_us: int
+    ended_us: int
+    exit_code: int | None = None
+    failure: Failure | None = None
+    tail: str = ""
+
+
+class RequirementMet(Event, frozen=True, kw_only=True, tag="requirement_met"):
+    """One requirement has what it needs to count: a check that passed, or the tech lead's confirmation."""
+
+    requirement: int
+    by: str
+    evidence: str = ""
+
+
+class ScopeReduced(Event, frozen=True, kw_only=True, tag="scope_reduced"):
+    """A person approved of ending without these requirements."""
+
+    requirements: tuple[int, ...]
+    comments: str = ""
+
+
+class Concluded(Event, frozen=True, kw_only=True, tag="concluded"):
+    """Nothing more will be tried; `Ended` follows."""
+
+    stop: StopReason
+    detail: str
+
+
+class OptionsChanged(Event, frozen=True, kw_only=True, tag="options_changed"):
+    """Limits given on resuming: names and values of the specification."""
+
+    changes: dict[str, Any]
+
+
+class StatusesEdited(Event, frozen=True, kw_only=True, tag="statuses_edited"):
+    """What a person changed in the files: the status of groups (in the words of group_status.json) and of tasks."""
+
+    groups: dict[str, str] = msgspec.field(default_factory=dict)
+    tasks: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
+    """An edited file was not adopted."""
+
+    path: str
+    problems: tuple[str, ...]
+
+
+TeamEvent = (
+    CommonEvent
+    | TeamBegan
+    | Decided
+    | AgentStarted
+    | AgentFinished
+    | LaunchInterrupted
+    | RetryScheduled
+    | BackoffEnded
+    | PlanMade
+    | QuestionsRaised
+    | HumanAsked
+    | HumanJudged
+    | GroupSerialised
+    | WorkReported
+    | SavingStarted
+    | WorkSaved
+    | CollisionForeseen
+    | MessageSent
+    | QaReported
+    | Reviewed
+    | LimitReached
+    | MergeStarted
+    | MergeFinished
+    | GroupCompleted
+    | RequirementAdded
+    | CompletionClaimed
+    | SentBack
+    | CheckStarted
+    | CheckFinished
+    | RequirementMet
+    | ScopeReduced
+    | Concluded
+    | OptionsChanged
+    | StatusesEdited
+    | EditRefused
+)

@@ -1,0 +1,185 @@
+"""Facts about what units do: agents, waits, questions to people, saving, checking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_orchestrator.core.effects import Wait
+from agent_orchestrator.systems.team import events as e
+from agent_orchestrator.systems.team.effects import ask_human, check_requirement, merge_work, run_agent, save_work
+from agent_orchestrator.systems.team.evolve.marks import begin, rest, touch, touch_group, touch_plan, warn
+from agent_orchestrator.systems.team.state import LAUNCHES_KEPT, Blocker, Group, Launch, Stage, TeamState, Turn, Unit
+from agent_orchestrator.systems.team.words import ROLE_OF, Purpose
+
+
+def _agent_started(state: TeamState, event: e.AgentStarted, at_us: int) -> None:
+    unit = state.unit(event.step)
+    if unit.turn is None or not event.again:
+        unit.turn = _new_turn(state, unit, event.purpose, at_us)
+    begin(state, unit, run_agent(state, unit, unit.turn, event.effect))
+    unit.last_agent, unit.spawned_us = event.effect, at_us
+    if event.purpose is Purpose.DEVELOP:
+        state.developing[unit.unit] = None
+    state.history.append(Launch(event.effect, unit.unit, at_us))
+    del state.history[:-LAUNCHES_KEPT]
+    state.spawns += 1
+    touch(state, state.team_file, at_us)
+
+
+def _new_turn(state: TeamState, unit: Unit, purpose: Purpose, at_us: int) -> Turn:
+    number = state.next_number(unit, purpose)
+    if isinstance(unit, Group):
+        _count_turn(state, unit, purpose, at_us)
+    elif purpose is Purpose.PLAN:
+        state.plans += 1
+    elif purpose is Purpose.FINAL:
+        state.finals += 1
+    else:
+        unit.stage = Stage.CONFIRM
+    told = state.unread.pop((unit.unit, ROLE_OF[purpose].value), [])
+    for message in told:
+        message["read"] = True
+    names = tuple(message["id"] for message in told)
+    return Turn(purpose=purpose, number=number, told=names, asked=len(state.requirements), started_us=at_us)
+
+
+def _count_turn(state: TeamState, group: Group, purpose: Purpose, at_us: int) -> None:
+    if purpose is Purpose.DEVELOP:
+        group.developer += 1
+        if group.stage is Stage.PENDING:
+            group.stage, group.started_us = Stage.DEVELOP, at_us if group.started_us is None else group.started_us
+            state.at_work[group.unit] = None
+            state.ready.remove(group.unit)
+            touch_plan(state, at_us)
+    elif purpose is Purpose.QA:
+        group.qa += 1
+    else:
+        group.tech_lead += 1
+    touch_group(state, group, at_us)
+
+
+def _agent_finished(state: TeamState, event: e.AgentFinished, at_us: int) -> None:
+    unit = state.unit(event.step)
+    rest(state, unit)
+    _close(state, event)
+    warn(state, event.warnings)
+    touch(state, state.team_file, at_us)
+    if isinstance(unit, Group):
+        unit.updated_us = at_us
+    if event.failure is None:
+        if unit.turn is not None and unit.turn.purpose is Purpose.PLAN:
+            for requirement in state.requirements[: unit.turn.asked]:
+                requirement.planned = True
+        unit.turn, unit.error = None, ""
+        if not isinstance(unit, Group):
+            unit.points.clear()
+    elif unit.turn is not None:
+        unit.turn.spent_us += event.ended_us - event.started_us
+        unit.turn.session = event.session
+
+
+def _close(state: TeamState, event: e.AgentFinished | e.CheckFinished) -> None:
+    for launch in reversed(state.history):
+        if launch.effect == event.effect:
+            launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
+            launch.failure = event.failure.kind.value if event.failure is not None else None
+            return
+
+
+def _launch_interrupted(state: TeamState, event: e.LaunchInterrupted, at_us: int) -> None:
+    rest(state, state.unit(event.step))
+
+
+def _retry_scheduled(state: TeamState, event: e.RetryScheduled, at_us: int) -> None:
+    unit = state.unit(event.step)
+    unit.error = event.error
+    if unit.turn is not None:
+        unit.turn.errors = (*unit.turn.errors, event.error)
+        unit.turn.attempt, unit.turn.spent_us = event.attempt, 0
+    begin(state, unit, Wait(id=event.effect, unit=unit.unit, until_us=event.until_us, reason=event.error))
+
+
+def _backoff_ended(state: TeamState, event: e.BackoffEnded, at_us: int) -> None:
+    rest(state, state.unit(event.step))
+
+
+def _limit_reached(state: TeamState, event: e.LimitReached, at_us: int) -> None:
+    unit = state.unit(event.step)
+    unit.asking, unit.question, unit.error = event.about, event.question, event.description
+    if isinstance(unit, Group):
+        state.developing.pop(unit.unit, None)
+        state.queue.leave(state.spec.into, unit.unit)
+        if event.about != "held":
+            unit.blockers.append(Blocker(description=event.description))
+        touch_group(state, unit, at_us)
+    rest(state, unit)
+
+
+def _human_asked(state: TeamState, event: e.HumanAsked, at_us: int) -> None:
+    unit = state.unit(event.step)
+    begin(state, unit, ask_human(state, unit, event.effect, event.question, event.after))
+    if isinstance(unit, Group):
+        touch_group(state, unit, at_us)
+
+
+def _human_judged(state: TeamState, event: e.HumanJudged, at_us: int) -> None:
+    unit = state.unit(event.step)
+    unit.asking = unit.question = unit.error = ""
+    if unit.turn is not None:
+        unit.turn.attempt, unit.turn.errors, unit.turn.spent_us = 1, (), 0
+    if event.comments:
+        unit.points["person"] = (event.comments,)
+    if isinstance(unit, Group):
+        unit.qa_failures = unit.review_failures = unit.blocks = unit.partials = unit.merges_failed = 0
+        for blocker in unit.blockers:
+            if not blocker.resolved:
+                blocker.resolved, blocker.resolution = True, event.comments or "a person said to go on"
+        if unit.stage is Stage.MERGE:
+            state.queue.join(state.spec.into, unit.unit)
+        touch_group(state, unit, at_us)
+    elif event.about == "clarification":
+        unit.points.pop("person", None)
+        said = event.comments or ("go on by your own judgement" if event.approved else "no answer; decide yourself")
+        state.clarifications.append(("; ".join(state.questions), said))
+    else:
+        state.sent_back = 0
+    rest(state, unit)
+
+
+def _saving_started(state: TeamState, event: e.SavingStarted, at_us: int) -> None:
+    group = state.groups[event.step]
+    begin(state, group, save_work(state, group, event.effect, at_us))
+
+
+def _merge_started(state: TeamState, event: e.MergeStarted, at_us: int) -> None:
+    group = state.groups[event.step]
+    begin(state, group, merge_work(state, group, event.effect, at_us))
+    state.history.append(Launch(event.effect, group.unit, at_us))
+    touch_group(state, group, at_us)
+
+
+def _check_started(state: TeamState, event: e.CheckStarted, at_us: int) -> None:
+    begin(state, state.pm, check_requirement(state, event.effect, event.requirement))
+    state.history.append(Launch(event.effect, event.step, at_us))
+
+
+def _check_finished(state: TeamState, event: e.CheckFinished, at_us: int) -> None:
+    _close(state, event)
+    rest(state, state.pm)
+
+
+WORK_FACTS: dict[type, Callable[[TeamState, Any, int], None]] = {
+    e.AgentStarted: _agent_started,
+    e.AgentFinished: _agent_finished,
+    e.LaunchInterrupted: _launch_interrupted,
+    e.RetryScheduled: _retry_scheduled,
+    e.BackoffEnded: _backoff_ended,
+    e.LimitReached: _limit_reached,
+    e.HumanAsked: _human_asked,
+    e.HumanJudged: _human_judged,
+    e.SavingStarted: _saving_started,
+    e.MergeStarted: _merge_started,
+    e.CheckStarted: _check_started,
+    e.CheckFinished: _check_finished,
+}

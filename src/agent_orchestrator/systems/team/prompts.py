@@ -1,0 +1,241 @@
+"""Composes what an agent is told: its slice of the state, the messages nobody told it yet, what earlier rounds left open.
+
+Pure text. The requirements come verbatim and are never cut; diffs and conflicts give way when there is too much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.systems.team.spec import QaMode
+from agent_orchestrator.systems.team.state import Group, TeamState, Turn, Unit
+from agent_orchestrator.systems.team.status import progress_of, status_of
+from agent_orchestrator.systems.team.words import Purpose
+
+DIFF_CHARS_MAX = 20_000
+_BACKTICKS = re.compile(r"`{3,}")
+
+
+def compose(state: TeamState, unit: Unit, turn: Turn) -> str:
+    """The prompt of a turn."""
+    parts = [
+        *_asked_of(unit, turn),
+        _section("Requirements, in the words of whoever gave them", state.requirements_text),
+        *_BODIES[turn.purpose](state, unit),
+        *_messages(state, turn),
+        *_open_points(unit),
+        _section("Your report", _report(turn.purpose, state)),
+    ]
+    return "\n".join(parts)
+
+
+def _asked_of(unit: Unit, turn: Turn) -> list[str]:
+    asked = {
+        Purpose.PLAN: "You are the project manager. Plan the work below; change no files.",
+        Purpose.FINAL: "You are the project manager. All groups are merged. Check the requirements one by one; change no files.",
+        Purpose.CONFIRM: "You are the tech lead. Confirm each requirement that the merged work meets; change no files.",
+        Purpose.DEVELOP: "You are the developer of the group below. You work in a worktree on its branch; commit there.",
+        Purpose.QA: "You are the QA expert. Test the group's work in this worktree; do not repair it.",
+        Purpose.REVIEW: "You are the tech lead. Review the group's work in this worktree; do not repair it.",
+        Purpose.CONSULT: "You are the tech lead. A developer is blocked: find a way on, and say it so that it can be followed.",
+    }
+    return [f"{asked[turn.purpose]}\n"]
+
+
+def _plan(state: TeamState, unit: Unit) -> list[str]:
+    parts = [_section("Answered questions", "\n".join(f"- {ask}\n  Answer: {said}" for ask, said in state.clarifications))]
+    parts = parts if state.clarifications else []
+    if state.plan.made:
+        new = [one for one in state.requirements if not one.planned]
+        parts.append(_section("Planned already", _fenced(_json(_groups(state)), "json")))
+        parts.append(_section("Asked for since", "\n".join(f"- {one.text}" for one in new)))
+        parts.append("Plan groups for what was asked for since, if the planned ones do not cover it. Use new ids.\n")
+    taken = state.spec.taken_branches
+    if taken:
+        parts.append(_section("Branches that exist already (choose others)", ", ".join(taken[:50])))
+    return parts
+
+
+def _final(state: TeamState, unit: Unit) -> list[str]:
+    return [
+        _section("Requirements, one by one", "\n".join(f"- {one.text}" for one in state.requirements)),
+        _section("What was done", _fenced(_json(_groups(state)), "json")),
+    ]
+
+
+def _confirm(state: TeamState, unit: Unit) -> list[str]:
+    listed = [one for one in state.requirements if not one.met_by]
+    lines = [f"- {one.text}" + (f" (the project manager points at: {one.evidence})" if one.evidence else "") for one in listed]
+    return [
+        _section("Confirm each of these", "\n".join(lines)),
+        _section("What was done", _fenced(_json(_groups(state)), "json")),
+    ]
+
+
+def _develop(state: TeamState, unit: Unit) -> list[str]:
+    assert isinstance(unit, Group)
+    into = state.spec.into
+    words = [
+        f"Your branch is {unit.branch_name}; it will be merged into {into}. What you leave uncommitted is committed for you.",
+    ]
+    if unit.because in ("conflict", "collision"):
+        words.append(f"Bring {into} into your branch (`git merge {into}`), resolve the conflicts, and commit.")
+    if unit.because == "partial":
+        words.append("You said that you were not done: go on where you stopped.")
+    if state.spec.testing is not QaMode.NONE:
+        words.append("Write unit tests for what you do, and run them.")
+    return [_section("Your group", _fenced(_json(_slice(state, unit)), "json")), _section("How to work", "\n".join(words))]
+
+
+def _test(state: TeamState, unit: Unit) -> list[str]:
+    assert isinstance(unit, Group)
+    return [_section("The group", _fenced(_json(_slice(state, unit)), "json")), *_diff(unit)]
+
+
+def _consult(state: TeamState, unit: Unit) -> list[str]:
+    assert isinstance(unit, Group)
+    open_blockers = "\n".join(f"- {one.description}" for one in unit.blockers if not one.resolved)
+    return [
+        _section("The group", _fenced(_json(_slice(state, unit)), "json")),
+        _section("What blocks the developer", open_blockers or "Nothing was said."),
+        *_diff(unit),
+    ]
+
+
+_BODIES: dict[Purpose, Callable[[TeamState, Unit], list[str]]] = {
+    Purpose.PLAN: _plan,
+    Purpose.FINAL: _final,
+    Purpose.CONFIRM: _confirm,
+    Purpose.DEVELOP: _develop,
+    Purpose.QA: _test,
+    Purpose.REVIEW: _test,
+    Purpose.CONSULT: _consult,
+}
+
+
+def _slice(state: TeamState, group: Group) -> dict[str, Any]:
+    """What an agent of a group has to know of the state."""
+    tasks = [{"id": name, "description": state.tasks[name].description} for name in group.tasks if name in state.tasks]
+    return {
+        "group_id": group.unit,
+        "group_name": group.name,
+        "tasks": tasks,
+        "files_affected": list(group.files_affected),
+        "branch_name": group.branch_name,
+        "depends_on": list(group.depends_on),
+        "iterations": {"developer": group.developer, "qa": group.qa, "tech_lead": group.tech_lead},
+        "files_modified": list(group.files_modified),
+        "commits": [f"{commit.sha} - {commit.subject}" for commit in group.commits],
+        "test_results": group.test_results,
+        "tech_lead_feedback": [msgspec.to_builtins(one) for one in group.feedback],
+    }
+
+
+def _groups(state: TeamState) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": group.unit,
+            "name": group.name,
+            "status": progress_of(state, group),
+            "stage": status_of(state, group),
+            "depends_on": list(group.depends_on),
+            "files_modified": list(group.files_modified),
+            "commits": [f"{commit.sha} - {commit.subject}" for commit in group.commits],
+            "summary": group.summary,
+        }
+        for group in state.groups.values()
+    ]
+
+
+def _messages(state: TeamState, turn: Turn) -> list[str]:
+    told = [state.known[name] for name in turn.told]
+    return [_section("Messages for you", _fenced(_json(told), "json"))] if told else []
+
+
+def _open_points(unit: Unit) -> list[str]:
+    lines = [f"- {_FINDERS[who]}: {_indented(point)}" for who, points in unit.points.items() for point in points]
+    return [_section("Open points of earlier rounds", "\n".join(lines))] if lines else []
+
+
+_FINDERS = {
+    "qa": "QA",
+    "review": "the tech lead",
+    "guidance": "the tech lead's guidance",
+    "merge": "merging",
+    "person": "a person",
+    "saving": "saving your work",
+    "sent_back": "your last answer was not accepted",
+}
+
+
+def _diff(group: Group) -> list[str]:
+    if not group.diff:
+        return []
+    text = group.diff if len(group.diff) <= DIFF_CHARS_MAX else group.diff[:DIFF_CHARS_MAX] + "\n… (cut)"
+    return [_section("What the branch changes", _fenced(text, "diff"))]
+
+
+def _report(purpose: Purpose, state: TeamState) -> str:
+    return f"Write one JSON object to $REPORT_PATH:\n\n{_fenced(_EXAMPLES[purpose], 'json')}\n\n{_RULES[purpose]}"
+
+
+_EXAMPLES = {
+    Purpose.PLAN: (
+        '{"status": "PLANNING_COMPLETE", "mode": "parallel", "mode_reasoning": "…",\n'
+        ' "tasks": [{"id": "T1", "description": "…", "group_id": "A"}],\n'
+        ' "groups": [{"id": "A", "name": "…", "tasks": ["T1"], "files_affected": ["a.py"],\n'
+        '             "branch_name": "feature/group-A-…", "can_parallel": true, "depends_on": [],\n'
+        '             "complexity": "low", "estimated_effort_minutes": 10}]}'
+    ),
+    Purpose.FINAL: '{"status": "DONE", "requirements": [{"text": "…", "met": true, "evidence": "what shows it"}]}',
+    Purpose.CONFIRM: '{"status": "APPROVED", "requirements": [{"text": "…", "met": true, "evidence": "what you saw"}]}',
+    Purpose.DEVELOP: (
+        '{"status": "READY_FOR_QA", "summary": "what you did", "notes": "what QA should know",\n'
+        ' "unit_tests": {"total": 12, "passed": 12, "failed": 0}, "files_modified": ["a.py"]}'
+    ),
+    Purpose.QA: (
+        '{"status": "PASS", "summary": "…", "failures": [],\n'
+        ' "test_results": {"integration_tests": {"total": 8, "passed": 8, "failed": 0},\n'
+        '                  "contract_tests": {"total": 5, "passed": 5, "failed": 0},\n'
+        '                  "e2e_tests": {"total": 3, "passed": 3, "failed": 0}}}'
+    ),
+    Purpose.REVIEW: (
+        '{"status": "CHANGES_REQUESTED", "feedback": "…",\n'
+        ' "issues": [{"priority": "high", "title": "…", "location": "a.py:45", "description": "…", "fix_suggestion": "…"}],\n'
+        ' "actionable_items": ["…"], "quality": {"code_quality_score": 8.5, "security_issues_count": 0}}'
+    ),
+    Purpose.CONSULT: '{"status": "UNBLOCKED", "feedback": "how to go on", "actionable_items": ["…"]}',
+}
+_RULES = {
+    Purpose.PLAN: "NEEDS_CLARIFICATION with `questions` asks a person first. `mode` is simple or parallel.",
+    Purpose.FINAL: "CONTINUE with `groups` (new ids, as in a plan) has more done. DONE is checked requirement by requirement.",
+    Purpose.CONFIRM: "CHANGES_REQUESTED, or `met: false`, sends the project manager back to plan what is missing.",
+    Purpose.DEVELOP: (
+        "READY_FOR_REVIEW when there is nothing for integration tests; BLOCKED with `blocker` when you need the tech lead; "
+        "PARTIAL when there is more to do than you could."
+    ),
+    Purpose.QA: "FAIL with `failures`, each a sentence that says what is wrong and how to see it.",
+    Purpose.REVIEW: "APPROVED merges the branch. `priority` is critical, high, medium or low.",
+    Purpose.CONSULT: "Your guidance goes to the developer.",
+}
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def _section(title: str, text: str) -> str:
+    return f"## {title}\n\n{text.rstrip()}\n"
+
+
+def _indented(text: str) -> str:
+    return text.rstrip().replace("\n", "\n  ")
+
+
+def _fenced(text: str, language: str = "") -> str:
+    fence = max((len(run) + 1 for run in _BACKTICKS.findall(text)), default=3) * "`"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,0 +1,128 @@
+"""What the files say of a group, derived from the one state: nothing here is stored twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from agent_orchestrator.core.effects import RunAgent
+from agent_orchestrator.core.units import iso
+from agent_orchestrator.systems.team.state import PM, Group, Stage, Task, TeamState
+
+NOBODY = "none"
+
+_STATUS = {
+    Stage.PENDING: "pending",
+    Stage.SAVE: "dev_working",
+    Stage.CONSULT: "dev_blocked",
+    Stage.MERGE: "tech_review",
+    Stage.HELD: "changes_requested",
+    Stage.COMPLETE: "complete",
+}
+_FAILED = {"qa": "qa_failed", "review": "changes_requested", "conflict": "changes_requested", "red": "changes_requested"}
+_PHASE = {Stage.QA: "qa_testing", Stage.REVIEW: "tech_review", Stage.MERGE: "tech_review"}
+_PHASES = ("developer_working", "qa_testing", "tech_review")
+
+
+def stamp(at_us: int) -> str:
+    """2025-01-06T10:00:00Z: UTC, whole seconds."""
+    return f"{iso(at_us)[:19]}Z"
+
+
+def agent_of(state: TeamState, unit: str) -> str:
+    """The role that works for a unit now."""
+    effect = state.doing.of(unit)
+    return effect.role if isinstance(effect, RunAgent) and unit not in state.doing.holds else NOBODY
+
+
+def status_of(state: TeamState, group: Group) -> str:
+    """The group's status in the words of group_status.json."""
+    works = state.doing.of(group.unit) is not None
+    if group.asking and group.asking != "held":
+        return "dev_blocked"
+    if group.stage is Stage.DEVELOP:
+        return "dev_working" if works else _FAILED.get(group.because, "dev_working")
+    if group.stage is Stage.SAVE and group.then is Stage.MERGE:
+        return "tech_review"
+    if group.stage is Stage.QA:
+        return "qa_testing" if works else "waiting_qa"
+    if group.stage is Stage.REVIEW:
+        return "tech_review" if works else "waiting_review"
+    return _STATUS[group.stage]
+
+
+def progress_of(state: TeamState, group: Group) -> str:
+    """The group's status in the words of pm_state.json; `assigned` is ready and waiting for a developer."""
+    if group.stage is Stage.COMPLETE:
+        return "complete"
+    if group.stage is not Stage.PENDING:
+        return "in_progress"
+    return "assigned" if not group.missing and not group.serialised else "pending"
+
+
+def task_status(state: TeamState, task: Task) -> str:
+    """What a person says of a task, else what follows from its group."""
+    if task.by_hand is not None:
+        return task.by_hand
+    group = state.groups.get(task.group_id)
+    if group is None or group.stage is Stage.PENDING:
+        return "pending"
+    return "complete" if group.stage is Stage.COMPLETE else "in_progress"
+
+
+def current_phase(state: TeamState) -> str:
+    """Where the team as a whole is: the least advanced stage of the groups in progress."""
+    if state.pm.stage is Stage.DONE:
+        return "completed"
+    if not state.plan.made:
+        return "pm_planning" if state.spawns else "initialization"
+    if state.all_complete:
+        return "pm_final_check"
+    found = [_PHASE.get(state.groups[name].stage, "developer_working") for name in state.at_work]
+    return min(found, key=_PHASES.index, default="developer_working")
+
+
+def overlap(one: Group, other: Group) -> tuple[str, ...]:
+    """The files that both mean to change; a folder or a pattern covers what lies in it."""
+    return tuple(path for path in one.files_affected if any(_meet(path, name) for name in other.files_affected))
+
+
+def _meet(one: str, other: str) -> bool:
+    first, second = one.strip().rstrip("/"), other.strip().rstrip("/")
+    if not first or not second:
+        return False
+    near = first == second or first.startswith(f"{second}/") or second.startswith(f"{first}/")
+    return near or fnmatchcase(first, second) or fnmatchcase(second, first)
+
+
+def levels(state: TeamState) -> list[list[Group]]:
+    """Groups by their depth in `depends_on`: shown as phases, and no barriers."""
+    found: dict[int, list[Group]] = {}
+    for group in state.groups.values():
+        found.setdefault(group.level, []).append(group)
+    return [found[level] for level in sorted(found)]
+
+
+def together(statuses: Iterable[str]) -> str:
+    """The status of a phase, from those of its groups."""
+    known = set(statuses)
+    if known <= {"complete"}:
+        return "complete"
+    return "pending" if known <= {"pending", "assigned"} else "in_progress"
+
+
+def waiting_for(state: TeamState, unit: str) -> str:
+    """Why a unit that could go on does not, for people; '' when it works or is done."""
+    hold = state.doing.holds.get(unit)
+    if hold is not None:
+        return hold.told
+    if unit == PM or state.doing.of(unit) is not None:
+        return ""
+    group = state.groups[unit]
+    if group.stage is Stage.PENDING and group.missing:
+        return f"waits for {', '.join(sorted(group.missing))}"
+    if group.stage is Stage.HELD:
+        return f"waits until {', '.join(sorted(group.held_for))} has landed"
+    if group.stage is Stage.MERGE:
+        return "waits in line to be merged"
+    return "waits for a developer" if group.stage in (Stage.PENDING, Stage.DEVELOP) else ""

@@ -1,0 +1,202 @@
+"""Teams on whole engines in a world where everything goes wrong: six groups, random outcomes, crashes at every boundary."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent_orchestrator.core.effects import AgentChoice, AskHuman
+from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause
+from agent_orchestrator.systems.team import TEAM, TeamSpec
+from agent_orchestrator.systems.team.spec import split_requirements
+from agent_orchestrator.systems.team.state import Stage, TeamState
+from agent_orchestrator.testing.branches import SimulatedGit
+from agent_orchestrator.testing.faults import Faults
+from agent_orchestrator.testing.simulation import Simulation
+from agent_orchestrator.testing.world import Part
+from tests.scenarios.team_world import document_faults, group, plan
+
+COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
+SEEDS_PER_TEST = 10
+AFTER = {"C": ("A",), "D": ("A", "B"), "F": ("D",)}
+FILES = {"B": ("b.py", "shared/"), "E": ("shared/e.py",)}
+
+
+def six_groups(chance: random.Random) -> dict[str, Any]:
+    groups = [
+        group(name, *AFTER.get(name, ()), files=FILES.get(name, ()), can_parallel=chance.random() < 0.85) for name in "ABCDEF"
+    ]
+    return plan(*groups, mode=chance.choice(["parallel", "parallel", "simple"]))
+
+
+def fine(kind: str) -> dict[str, Any]:
+    words = {"final": "DONE", "confirm": "APPROVED", "develop": "READY_FOR_QA", "qa": "PASS", "review": "APPROVED"}
+    return {"status": words.get(kind, "UNBLOCKED"), "summary": "fine", "feedback": "fine"}
+
+
+def reliable(effect: str, chance: random.Random) -> Part:
+    """Everybody does well."""
+    kind = effect.rsplit(".", 1)[1]
+    if kind == "plan":
+        return Part(5.0, 0, plan(group("A"), group("B"), group("C", "A")))
+    return Part(1.0) if kind in ("merge", "check") else Part(5.0, 0, fine(kind))
+
+
+def unreliable(effect: str, chance: random.Random) -> Part:
+    """Programs fail, report nonsense, take long, ignore signals; roles say whatever they may say."""
+    kind = effect.rsplit(".", 1)[1]
+    takes_s = chance.choice((0.0, 0.5, 5.0, 90.0))
+    ignores_s = chance.choice((0.0, 0.0, 12.0))
+    if kind in ("merge", "check"):
+        return Part(takes_s, chance.choice((0, 0, 0, 1)), None, ignores_s)
+    fate = chance.random()
+    if fate < 0.08:
+        return Part(takes_s, 1, None, ignores_s)
+    if fate < 0.12:
+        return Part(takes_s, 0, {"status": "WHATEVER"}, ignores_s)
+    if kind == "plan":
+        first = effect.split("/")[2].startswith("i1.")
+        questions: dict[str, Any] = {"status": "NEEDS_CLARIFICATION", "questions": ["why?"]}
+        report: dict[str, Any] = (
+            questions if fate < 0.25 else six_groups(chance) if first else {"status": "PLANNING_COMPLETE", "groups": []}
+        )
+        return Part(takes_s, 0, report, ignores_s)
+    report = fine(kind)
+    if fate < 0.45:
+        words = {
+            "develop": ("READY_FOR_REVIEW", "BLOCKED", "PARTIAL"),
+            "qa": ("FAIL",),
+            "review": ("CHANGES_REQUESTED",),
+            "confirm": ("CHANGES_REQUESTED",),
+        }.get(kind, (report["status"],))
+        report |= {"status": chance.choice(words), "blocker": "stuck", "failures": ["no"]}
+    return Part(takes_s, 0, report, ignores_s)
+
+
+def spec_of(seed: int) -> TeamSpec:
+    chance = random.Random(seed)
+    text = chance.choice(["do it all", "- one thing (check: make one)\n- another\n"])
+    return TeamSpec(
+        requirements=text,
+        wanted=split_requirements(text),
+        agents={"": COMMAND},
+        into="main",
+        check=chance.choice([None, "make"]),
+        max_parallel=chance.randint(1, 4),
+        max_qa_rounds=chance.randint(1, 5),
+        max_review_rounds=chance.randint(1, 5),
+        agent_timeout_s=chance.choice([None, 60.0]),
+    )
+
+
+def check_state(state: TeamState) -> None:
+    """What must hold at every durable moment: valid files, one count for one fact, messages once, merges in line."""
+    for document in TEAM.documents(state, 0):
+        assert document_faults(document.path, msgspec.to_builtins(document.body)) == []
+    assert state.completed == [name for name in state.completed if state.groups[name].stage is Stage.COMPLETE]
+    assert len(state.developing) <= state.spec.max_parallel
+    ids = Counter(one["id"] for sent in state.messages.values() for one in sent)
+    assert all(count == 1 for count in ids.values()), f"a message was sent twice: {ids}"
+    merging = [effect.unit for effect in state.doing if effect.id.endswith(".merge")]
+    assert len(merging) <= 1, f"{merging} are merged at once"
+
+
+def agreeable(state: Any, chance: random.Random) -> Directive | None:
+    """Says yes to whatever is asked."""
+    check_state(state)
+    asked = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
+    return Answer(id=f"answer-{chance.random()}", approved=True, unit=asked[0]) if asked else None
+
+
+def restless(state: Any, chance: random.Random) -> Directive | None:
+    """Answers, pauses, asks for more and now and then aborts."""
+    check_state(state)
+    name, fate = f"said-{chance.random()}", chance.random()
+    if fate < 0.02:
+        return Pause(id=name, now=chance.random() < 0.5)
+    if fate < 0.0202:
+        return Abort(id=name)
+    if fate < 0.03 and len(state.requirements) < 4:
+        return Instruct(id=name, what=chance.choice(("require", "nonsense")), values={"text": f"more {len(state.requirements)}"})
+    asked = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
+    if asked:
+        return Answer(id=name, approved=chance.random() < 0.99, unit=chance.choice(asked), comments="go on")
+    return None
+
+
+def check_end(state: TeamState, git: SimulatedGit | None) -> None:
+    """Completed means that everything landed and every requirement has what it needs; anything else says why."""
+    check_state(state)
+    team = msgspec.to_builtins(next(iter(TEAM.documents(state, 0))).body)
+    if team["status"] == "completed":
+        assert git is not None
+        assert sorted(branch for _, branch in git.landed) == sorted(one.branch_name for one in state.groups.values())
+        assert all(one.met_by for one in state.requirements)
+    else:
+        assert team["status"] == "error"
+        assert team["decisions_log"][-1]["reasoning"]
+
+
+def play_small(folder: Path, *crash_at: int) -> Simulation:
+    simulation = Simulation(
+        0,
+        folder=folder,
+        system=TEAM,
+        spec=TeamSpec(requirements="do", wanted=split_requirements("do"), agents={"": COMMAND}, into="main", check="make"),
+        cast=reliable,
+        person=agreeable,
+        faults=Faults(crash_at=crash_at),
+        git=partial(SimulatedGit, 0, trouble=0.0),
+    )
+    state = simulation.play()
+    assert state.lifecycle.stop == "completed", state.lifecycle.detail
+    check_end(state, simulation.git)
+    return simulation
+
+
+BOUNDARIES = 230
+"""At least as many as a team without faults has; a test says so, so that the sweep cannot miss any."""
+
+
+def test_a_team_without_faults_has_as_many_boundaries_as_the_sweep_covers(tmp_path: Path) -> None:
+    assert play_small(tmp_path).faults.boundaries <= BOUNDARIES
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_a_crash_at_any_boundary_loses_nothing_and_repeats_nothing(block: int, tmp_path: Path) -> None:
+    for boundary in range(1 + block, BOUNDARIES + 1, 10):
+        simulation = play_small(tmp_path / str(boundary), boundary)
+        assert simulation.faults.crashes <= 1
+        done = Counter(
+            process.effect.rsplit("/", 1)[0] + process.effect.rsplit(".", 1)[1]
+            for process in simulation.machine.processes.values()
+            if process.exit_code == 0
+        )
+        assert all(count == 1 for name, count in done.items() if name.startswith("simulated/A")), done
+
+
+@pytest.mark.parametrize("block", range(12))
+def test_whatever_goes_wrong_the_team_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
+    for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
+        assert play_seed(seed, tmp_path / str(seed)) in ("completed", "failed", "limit_reached", "aborted")
+
+
+def play_seed(seed: int, folder: Path) -> str:
+    """One team under one seed; answers with how it ended."""
+    simulation = Simulation(
+        seed, folder=folder, system=TEAM, spec=spec_of(seed), cast=unreliable, person=restless, git=partial(SimulatedGit, seed)
+    )
+    try:
+        state = simulation.play()
+        check_end(state, simulation.git)
+    except BaseException as error:
+        error.add_note(f"seed {seed}")
+        raise
+    assert state.lifecycle.ended
+    return str(state.lifecycle.stop)
