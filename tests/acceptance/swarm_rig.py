@@ -11,14 +11,14 @@ from tests.acceptance.rig import Result, Rig, Running
 
 AGENT = """\
 #!/bin/sh
-# Logs its launch, keeps its prompt, waits while it is held, then does what the script of this bead says.
+# Logs its launch once it knows whether it is held, keeps its prompt, waits, then does what the script of this bead says.
 here=${0%/*}
+held=
+if [ -e "$here/hold" ] || [ -e "$here/hold.$STEP_ID" ]; then held=yes; fi
 echo "$RUN_ID $STEP_ID $STEP_ATTEMPT $$" >>"$here/launches.log"
 cat >"$here/prompt.$STEP_ID.$STEP_ATTEMPT"
 echo "working on $STEP_ID"
-if [ -e "$here/hold" ] || [ -e "$here/hold.$STEP_ID" ]; then
-  while [ ! -e "$here/go" ]; do sleep 0.02; done
-fi
+while [ -n "$held" ] && [ ! -e "$here/go" ]; do sleep 0.02; done
 for script in "$here/do.$STEP_ID.$STEP_ATTEMPT" "$here/do.$STEP_ID" "$here/do"; do
   if [ -e "$script" ]; then . "$script"; break; fi
 done
