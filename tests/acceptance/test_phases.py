@@ -190,6 +190,17 @@ def test_only_one_run_at_a_time_and_the_ended_one_is_archived(rig: PhasesRig) ->
     assert rig.state()["orchestrator"]["status"] == "completed"
 
 
+def test_prune_forgets_ended_runs_and_leaves_everything_else_in_their_folder_alone(rig: PhasesRig) -> None:
+    for run in ("first", "second"):
+        assert rig.phases("--yes", "--run-id", run).code == 0
+    settings, archive = rig.repo / ".claude" / "settings.local.json", rig.repo / ".claude" / "archive" / "first"
+    settings.write_text("{}")
+    assert archive.is_dir()
+    pruned = rig.orc("prune", "--older-than", "0", "--yes", "--json")
+    assert sorted(pruned.json["deleted"]) == ["first", "second"], pruned
+    assert (settings.exists(), archive.exists()) == (True, False)
+
+
 def test_without_git_it_exits_with_3(tmp_path: Path, repo: Path) -> None:
     rig = PhasesRig(repo)
     bare = tmp_path / "bare"

@@ -6,10 +6,6 @@ beside them. Nothing is ever overwritten or deleted here.
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -70,24 +66,16 @@ def _archive(folder: Path, owner: str) -> Path:
 
 
 def printed_by(run: StoredRun) -> list[Path]:
-    """The folders that hold nothing but a run's print-outs."""
+    """The folders that hold nothing but a run's print-outs. Records of beads outlive it: they are what analysis reads."""
     home = Path(run.context.home)
-    if run.system != "team":
-        return [(home / STATE_FILES[run.system].format(run=run.id)).parent]
-    folder = home / TEAM_FOLDER
-    if owner_of(folder) == run.id:
-        _archive(folder, run.id)
-    return [folder / "archive" / run.id, *sorted((folder / "archive").glob(f"{run.id}-*")), home / ".agents" / "runs" / run.id]
-
-
-@contextmanager
-def alone(orchestrator: Orchestrator, name: str) -> Iterator[None]:
-    """Looking and creating go together: two processes must not both find that nobody is there."""
-    folder = orchestrator.settings.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / f"{name}.starting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
+    own = home / ".agents" / "runs" / run.id
+    if run.system == "team":
+        folder = home / TEAM_FOLDER
+        if owner_of(folder) == run.id:
+            _archive(folder, run.id)
+        return [folder / "archive" / run.id, *sorted((folder / "archive").glob(f"{run.id}-*")), own]
+    if run.system == "phases":
+        return [home / ".claude" / "archive" / run.id, own]
+    if run.system == "loop":
+        return [(home / STATE_FILES["loop"].format(run=run.id)).parent]
+    return [own]

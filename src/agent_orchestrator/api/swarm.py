@@ -6,15 +6,12 @@ else ever prints its records; counting, looking and creating happen under one lo
 
 from __future__ import annotations
 
-import fcntl
-import os
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.starting import keep_as, new_run_id
 from agent_orchestrator.core.budget import Limits
@@ -134,7 +131,7 @@ def start_dispatch(
     limits: Limits | None = None,
 ) -> Started:
     """Creates the dispatch of one bead; `options` is the specification without beads."""
-    with _alone(orchestrator):
+    with alone(orchestrator.settings.folder, "swarm"):
         swarm = Swarm(orchestrator)
         _refuse_foreign(orchestrator, bead.id)
         found = swarm.find(bead.id)
@@ -162,7 +159,7 @@ def start_run(
     limits: Limits | None = None,
 ) -> Started:
     """Creates the run of many beads; those that are done already are not done again, unless forced."""
-    with _alone(orchestrator):
+    with alone(orchestrator.settings.folder, "swarm"):
         swarm = Swarm(orchestrator)
         known = swarm.locate([bead.id for bead in beads])
         done = set() if force else {bead for bead, found in known.items() if found.standing is Standing.DONE}
@@ -314,16 +311,3 @@ def _is_ours(orchestrator: Orchestrator, bead: str) -> bool:
         return False
     known = orchestrator.store.printed(found.run.id).get(path, [])
     return is_ours(orchestrator.settings.home / path, known)
-
-
-@contextmanager
-def _alone(orchestrator: Orchestrator) -> Iterator[None]:
-    """Looking and creating go together: two processes must not both find the tree free."""
-    folder: Path = orchestrator.settings.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / "swarm.starting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.places import alone, claim
+from agent_orchestrator.api.places import claim
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.ownership import Ownership
@@ -27,7 +28,7 @@ def start_team(
 ) -> StartedTeam:
     """Creates a team; raises Refused while another one of the repository is unfinished."""
     home = orchestrator.settings.home
-    with alone(orchestrator, "teams"):
+    with alone(orchestrator.settings.folder, "teams"):
         now_us = orchestrator.clock.now_us()
         run = _free(orchestrator, session_id(now_us))
         claim(orchestrator, TEAM.name, run)

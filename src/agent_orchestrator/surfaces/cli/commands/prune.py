@@ -112,8 +112,7 @@ def _delete(orchestrator: Orchestrator, run: StoredRun) -> str | None:
             return "; ".join(kept)
         folder = orchestrator.settings.folder
         for place in (folder / "launches" / run.id, *printed_by(run)):
-            # Records of beads share a folder and outlive the journal: they are what analysis reads.
-            if place.exists() and (place.name == run.id or place.name.startswith(f"{run.id}-")):
+            if place.exists():
                 try:
                     shutil.rmtree(place)
                 except OSError as error:
