@@ -155,6 +155,18 @@ def test_working_time_is_a_budget(metered: Rig) -> None:
     assert "the run's time of 1.0s is over; raise it with: orc resume r1 --max-time TIME" in done.out
 
 
+@pytest.mark.parametrize("by", ["workflow", "configuration"])
+def test_the_time_of_a_step_is_a_budget_whatever_its_agent_says(by: str, rig: Rig) -> None:
+    given = ", budget_time: 1s" if by == "workflow" else ""
+    rig.workflow(f"name: slow\nsteps:\n  - {{id: a, agent: x, prompt: prompt.md{given}}}\n")
+    if by == "configuration":
+        (rig.repo / ".orc.toml").write_text('[budget]\nstep_time = "1s"\nday_time = "2h"\n')
+    done = rig.orc("run", "--workflow", "workflow.yaml", "--agent-command", "sleep 60")
+    assert done.code == 5, done
+    assert "of the step's time of 1.0s is spent" in done.out
+    assert rig.state(done.run)["steps"]["a"]["attempts"] == 1
+
+
 def test_an_agent_that_does_not_say_what_it_costs_is_refused_under_a_budget(rig: Rig) -> None:
     refused = rig.ask_run("--budget-usd", "5")
     assert refused.code == 2

@@ -18,8 +18,8 @@ FLAGS = ("budget_usd", "budget_tokens", "max_time", "day_budget_usd", "allow_unm
 """The options of `budget_options`, by their names in Python."""
 
 BUDGET_KEYS = (
-    *("run_usd", "run_tokens", "run_time", "step_usd", "step_tokens", "attempt_usd", "attempt_tokens"),
-    *("day_usd", "day_tokens", "allow_unmetered"),
+    *("run_usd", "run_tokens", "run_time", "step_usd", "step_tokens", "step_time"),
+    *("attempt_usd", "attempt_tokens", "day_usd", "day_tokens", "day_time", "allow_unmetered"),
 )
 """What may stand in the `[budget]` table of a configuration file."""
 

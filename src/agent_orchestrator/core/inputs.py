@@ -26,6 +26,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_usd: float | None = None
     session: str | None = None
     """The agent's session in which this was consumed."""
+    wall_s: float | None = None
+    """How long it ran; known where that is limited for its step or the day."""
     calls: int | None = None
     """How many calls to the model this was."""
 

@@ -36,11 +36,13 @@ class Spent(msgspec.Struct):
     cost_usd: float = 0.0
     tokens: int = 0
     unknown: int = 0
+    wall_s: float = 0.0
 
-    def add(self, cost_usd: float | None, tokens: int | None) -> None:
+    def add(self, cost_usd: float | None, tokens: int | None, wall_s: float | None = None) -> None:
         """One launch more."""
         self.cost_usd += cost_usd or 0.0
         self.tokens += tokens or 0
+        self.wall_s += wall_s or 0.0
         self.unknown += cost_usd is None
 
 
@@ -79,7 +81,7 @@ class Shortage(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         limit = say_amount(self.kind, getattr(self.scope.limit, self.kind))
-        what = "budget" if self.kind == "cost_usd" else "token budget"
+        what = {"cost_usd": "budget", "tokens": "token budget"}.get(self.kind, "time")
         said = f"{say_amount(self.kind, self.spent)} of the {self.scope.level}'s {what} of {limit} is spent"
         if self.claimed > _SLACK:
             said += f", {say_amount(self.kind, self.claimed)} is set aside for agents at work"
@@ -167,11 +169,11 @@ class Purse:
         self._set(effect, wanted["cost_usd"], int(wanted["tokens"]))
         return short
 
-    def settle(self, effect: str, keys: Iterable[str], used: Call) -> None:
+    def settle(self, effect: str, keys: Iterable[str], used: Call, wall_s: float | None = None) -> None:
         """A launch is over: what it used is spent, and nothing is set aside for it any more."""
         self.release(effect)
         for key in keys:
-            self.spent(key).add(used.cost_usd, used.tokens)
+            self.spent(key).add(used.cost_usd, used.tokens, wall_s)
 
     def release(self, effect: str) -> None:
         """Gives a claim back."""

@@ -147,7 +147,7 @@ class Admission:
         if self._allowance.time_left_s() <= 0:
             self._shortages[effect.id] = "--max-time TIME"
             return Hold(effect=effect.id, why=Why.BUDGET, reason=self._time_is_over())
-        short = self._allowance.claim(effect)
+        short = self._allowance.out_of_time(effect) or self._allowance.claim(effect)
         if short is None:
             self._shortages.pop(effect.id, None)
             return None
@@ -173,6 +173,14 @@ class Admission:
         if self._doing.holds:
             self._engine.loop.call_soon(self.look_again)
         return failure
+
+    def run_left_s(self, effect: RunAgent) -> float | None:
+        """How long a launch may run by the limits on its step and the day; None without one."""
+        return self._allowance.run_left_s(effect) if self._allowance.times(effect) else None
+
+    def times(self, effect: RunAgent) -> bool:
+        """Whether it has to be known how long a launch ran."""
+        return self._allowance.times(effect)
 
     def meters(self, effect: RunAgent) -> bool:
         """Whether it has to be known what a launch at work uses."""

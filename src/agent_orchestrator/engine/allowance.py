@@ -81,6 +81,30 @@ class Allowance:
         wall_s = self._doing.limits.run.wall_s
         return math.inf if wall_s is None else wall_s - self._driver.worked_us() / US
 
+    def times(self, effect: RunAgent) -> bool:
+        """Whether it counts for its step or for the day how long it runs."""
+        return self.limits(effect) and any(limit.wall_s is not None for _, _, limit in self._timed(effect))
+
+    def out_of_time(self, effect: RunAgent) -> Shortage | None:
+        """The limit on its step or the day that leaves it no time; None when there is some."""
+        self._see_day()
+        for level, key, limit in self._timed(effect):
+            spent_s = self._ready().spent(key).wall_s
+            if limit.wall_s is not None and spent_s >= limit.wall_s:
+                return Shortage(scope=Scope(level, key, limit), kind="wall_s", spent=spent_s, claimed=0.0)
+        return None
+
+    def run_left_s(self, effect: RunAgent) -> float | None:
+        """How long the launch may run by the limits on its step and the day; None without one."""
+        spent = self._ready().spent
+        left = [limit.wall_s - spent(key).wall_s for _, key, limit in self._timed(effect) if limit.wall_s is not None]
+        return max(0.0, min(left)) if left else None
+
+    def _timed(self, effect: RunAgent) -> tuple[tuple[str, str, Amounts], ...]:
+        limits = self._doing.limits
+        step = limits.step.laid_under(effect.step_limits or Amounts())
+        return (("step", f"step:{effect.unit}", step), ("day", "day", limits.day))
+
     # Before a start
 
     def claim(self, effect: RunAgent) -> Shortage | None:
@@ -162,7 +186,8 @@ class Allowance:
             return
         claim = purse.claims.get(outcome.effect)
         used = Call(usage.cost_usd, usage.tokens) if usage is not None else Call()
-        purse.settle(outcome.effect, _keys(outcome.effect), used)
+        timed = effect is not None and self.times(effect)
+        purse.settle(outcome.effect, _keys(outcome.effect), used, (outcome.ended_us - outcome.started_us) / US if timed else None)
         if effect is not None and claim is not None and self._is_cut(outcome, effect):
             # The call under way when it was stopped is paid for too, and nobody says how much it was.
             largest = self._largest_call(effect)
@@ -196,12 +221,14 @@ class Allowance:
         """Says once when a good part of a limit is spent; what a launch at work has used counts."""
         purse, doing = self._ready(), self._doing
         for scope in scopes:
-            for kind in KINDS:
+            for kind in (*KINDS, "wall_s"):
                 limit = getattr(scope.limit, kind)
                 what = f"{scope.key}.{kind}"
                 if limit is None:
                     continue
-                spent = getattr(purse.spent(scope.key), kind) + (getattr(used, kind) or 0)
+                spent = getattr(purse.spent(scope.key), kind) + (getattr(used, kind, None) or 0)
+                if what == "run.wall_s":
+                    spent = self._driver.worked_us() / US
                 percent = past_percent(spent, limit, max(doing.warned.get(what, 0), self._said.get(what, 0)))
                 if percent is not None:
                     self._said[what] = percent
@@ -220,6 +247,7 @@ class Allowance:
             day = self._engine.store.day(self._today_us(), but_for=self._driver.run.id)
             spent = self._ready().spent("day")
             spent.cost_usd, spent.tokens = day.cost_usd + day.earmarked_usd, day.tokens + day.earmarked_tokens
+            spent.wall_s = day.wall_s
 
     def _earmark(self, effect: RunAgent) -> Shortage | None:
         """Sets the claim aside for all processes to see; another one may have been quicker to take the rest of the day."""
@@ -256,7 +284,8 @@ class Allowance:
         if self._purse is None:
             self._purse = Purse()
             for row in self._engine.store.usage(self._driver.run.id):
-                self._purse.settle(row.effect, _keys(row.effect), Call(row.usage.cost_usd, row.usage.tokens))
+                used = Call(row.usage.cost_usd, row.usage.tokens)
+                self._purse.settle(row.effect, _keys(row.effect), used, row.usage.wall_s)
                 self._purse.learn(row.agent, _mean_call(row.usage))
         return self._purse
 

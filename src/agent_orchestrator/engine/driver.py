@@ -12,13 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from agent_orchestrator.core.effects import AskHuman, Tree
 from agent_orchestrator.core.events import CameLate, Event, StopReason, TakenUp
-from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given
+from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given, Usage
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Overview, System
+from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.admission import Admission
 from agent_orchestrator.engine.journal import encode_events, fold
 from agent_orchestrator.engine.overview import OverviewKeeper
@@ -253,10 +256,15 @@ class Driver:
         return summary if summary != before else None
 
     def _usage(self, what: Given) -> UsageRow | None:
-        if not isinstance(what, AgentEnded) or what.usage is None:
+        if not isinstance(what, AgentEnded):
+            return None
+        usage, effect = what.usage, self.slots.agent_effect(what.effect)
+        if effect is not None and self.admission.times(effect):
+            usage = msgspec.structs.replace(usage or Usage(), wall_s=(what.ended_us - what.started_us) / US)
+        if usage is None:
             return None
         unit = what.effect.split("/")[1]
-        return UsageRow(effect=what.effect, unit=unit, agent=self.slots.agent_of(what.effect), usage=what.usage)
+        return UsageRow(effect=what.effect, unit=unit, agent=self.slots.agent_of(what.effect), usage=usage)
 
     async def _start_over(self, taken: list[Given], error: DiskFull | StoreLocked) -> None:
         """Nothing was written, so nothing happened: the journal's state again, the inputs again, after a pause."""

@@ -46,6 +46,8 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
 
     timeout_s: float | None = None
     idle_timeout_s: float | None = None
+    budget_s: float | None = None
+    """What is left of the time its step or the day may take."""
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     grace_s: float = STOP_GRACE_S
     finished: Callable[[], bool] | None = None

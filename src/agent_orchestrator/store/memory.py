@@ -145,6 +145,7 @@ class MemoryStore:
         return Day(
             cost_usd=sum(usage.cost_usd or 0.0 for usage in rows),
             tokens=sum(usage.tokens or 0 for usage in rows),
+            wall_s=sum(usage.wall_s or 0.0 for usage in rows),
             earmarked_usd=sum(cost_usd for cost_usd, _ in marks),
             earmarked_tokens=sum(tokens for _, tokens in marks),
         )

@@ -45,6 +45,7 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
 
     cost_usd: float = 0.0
     tokens: int = 0
+    wall_s: float = 0.0
     earmarked_usd: float = 0.0
     earmarked_tokens: int = 0
 

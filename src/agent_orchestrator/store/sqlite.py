@@ -329,7 +329,7 @@ class SqliteStore:
     def _day(self, since_us: int, run: int, effect: str) -> Day:
         spent: Any = self._db.execute(self._sql["select_spent_since"], (since_us,)).fetchall()[0]
         marked: Any = self._db.execute(self._sql["select_earmarked"], (since_us, run, effect)).fetchall()[0]
-        return Day(cost_usd=spent[0], tokens=spent[1], earmarked_usd=marked[0], earmarked_tokens=marked[1])
+        return Day(cost_usd=spent[0], tokens=spent[1], wall_s=spent[2], earmarked_usd=marked[0], earmarked_tokens=marked[1])
 
     def earmarked(self, run: str) -> tuple[float, int]:
         """What is set aside for launches of one run."""

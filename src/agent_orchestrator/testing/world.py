@@ -185,7 +185,9 @@ class SimulatedLaunches:
                     self.stop(effect, why)
             if process is not None and process.alive:
                 ran_s = machine.clock.monotonic_s() - process.started_s
-                if limits.timeout_s is not None and ran_s >= limits.timeout_s:
+                if limits.budget_s is not None and ran_s >= limits.budget_s:
+                    self.stop(effect, Failure(kind=FailureKind.BUDGET, message="Stopped: the time for it is over"))
+                elif limits.timeout_s is not None and ran_s >= limits.timeout_s:
                     self.stop(effect, Failure(kind=FailureKind.TIMEOUT, message=f"Timed out after {limits.timeout_s:g} s"))
             if process is not None and process.alive:
                 loop.call_later(LOOK_S, look)

@@ -25,6 +25,13 @@ def test_a_silent_program_is_stopped_by_its_idle_limit(tmp_path: Path) -> None:
     assert ending.cause.message == "Stopped after 0.3s without output, its idle limit."
 
 
+def test_a_program_that_used_up_what_is_left_of_its_time_is_stopped_for_the_budget(tmp_path: Path) -> None:
+    ending = run_to_end(tmp_path, sh(tmp_path, "sleep 60"), Watch(budget_s=0.3, timeout_s=30.0))
+    assert ending.cause is not None
+    assert ending.cause.kind is FailureKind.BUDGET
+    assert ending.cause.message == "Stopped: the time for it is over after 0.3s."
+
+
 def test_a_program_that_goes_on_writing_is_not_idle(tmp_path: Path) -> None:
     script = "i=0; while [ $i -lt 20 ]; do echo $i >&2; i=$((i+1)); sleep 0.1; done"
     ending = run_to_end(tmp_path, sh(tmp_path, script), Watch(idle_timeout_s=1.0))

@@ -67,6 +67,7 @@ class AgentWork(Launched):
         return Watch(
             timeout_s=effect.timeout_s,
             idle_timeout_s=effect.idle_timeout_s or getattr(self._agent, "idle_timeout_s", None),
+            budget_s=self.driver.admission.run_left_s(effect),
             output_limit_bytes=effect.output_limit_bytes,
             grace_s=self.engine.stop_grace_s,
             finished=self._announcing.finished(self._task, self.directory / "out") if self._announcing is not None else None,

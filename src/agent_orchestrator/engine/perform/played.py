@@ -63,8 +63,12 @@ class PlayedWork:
         self._task = make_task(self.driver, self.effect, Path())
         delay_s = self._agent.delay_s(self._task)
         limit_s = self.effect.timeout_s if self.effect.timeout_s is not None else math.inf
+        budget_s = self.driver.admission.run_left_s(self.effect)
         if delay_s == 0:
             self._act()
+        elif budget_s is not None and budget_s < min(delay_s, limit_s):
+            over = Failure(kind=FailureKind.BUDGET, message=f"Stopped: the time for it is over after {budget_s:g} s")
+            self._timer = loop.call_later(budget_s, self._end_with, over)
         elif delay_s <= limit_s and delay_s != math.inf:
             self._timer = loop.call_later(delay_s, self._act)
         elif limit_s != math.inf:

@@ -265,6 +265,8 @@ def _left_s(watched: Watched, now_s: float) -> float:
     limits, left_s = watched.limits, math.inf
     if limits.timeout_s is not None:
         left_s = watched.started_s + limits.timeout_s - now_s
+    if limits.budget_s is not None:
+        left_s = min(left_s, watched.started_s + limits.budget_s - now_s)
     if limits.idle_timeout_s is not None:
         left_s = min(left_s, watched.grew_s + limits.idle_timeout_s - now_s)
     if watched.finished:
@@ -286,6 +288,9 @@ def _exceeded(watched: Watched, now_s: float) -> Failure:
     if limits.timeout_s is not None and now_s >= watched.started_s + limits.timeout_s:
         limit = say_duration(limits.timeout_s)
         return Failure(kind=FailureKind.TIMEOUT, message=f"Stopped after running for {limit}, its time limit.")
+    if limits.budget_s is not None and now_s >= watched.started_s + limits.budget_s:
+        over = f"the time for it is over after {say_duration(limits.budget_s)}"
+        return Failure(kind=FailureKind.BUDGET, message=f"Stopped: {over}.")
     assert limits.idle_timeout_s is not None
     limit = say_duration(limits.idle_timeout_s)
     return Failure(kind=FailureKind.IDLE, message=f"Stopped after {limit} without output, its idle limit.")

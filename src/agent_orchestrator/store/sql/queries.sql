@@ -53,7 +53,8 @@ SELECT coalesce(sum(line ->> 'cost_usd'), 0.0),
     coalesce(sum(
         coalesce(line ->> 'input_tokens', 0) + coalesce(line ->> 'output_tokens', 0)
         + coalesce(line ->> 'cache_read_tokens', 0) + coalesce(line ->> 'cache_write_tokens', 0)
-    ), 0)
+    ), 0),
+    coalesce(sum(line ->> 'wall_s'), 0.0)
 FROM (SELECT CAST(body AS TEXT) AS line FROM usage WHERE at_us >= ?1);
 
 -- name: insert_printed

@@ -25,7 +25,7 @@ WORKFLOW_KEYS = ("name", "description", "metadata", "steps")
 STEP_KEYS = (
     *("id", "agent", "prompt", "needs", "loop_back_to", "gates", "check", "human_in_the_loop", "when", "model", "timeout"),
     *("max_attempts", "metadata", "next_on_success", "loop"),
-    *("budget_usd", "budget_tokens", "attempt_budget_usd", "attempt_budget_tokens"),
+    *("budget_usd", "budget_tokens", "budget_time", "attempt_budget_usd", "attempt_budget_tokens"),
 )
 LOOP_KEYS = ("items", "items_from_step", "items_from_artifact", "item_var", "index_var", "max_iterations")
 _SOURCES = ("items", "items_from_step", "items_from_artifact")
@@ -257,12 +257,13 @@ def is_above(needs: Mapping[str, Iterable[str]], unit: str, other: str) -> bool:
 
 def _amounts(reader: Reader, keys: Mapping[str, yaml.Node], name: str, place: str) -> Amounts | None:
     """What a step may spend: `budget_usd` and its like."""
-    money, count = keys.get(f"{name}_usd"), keys.get(f"{name}_tokens")
-    if money is None and count is None:
+    money, count, time = (keys.get(f"{name}_{unit}") for unit in ("usd", "tokens", "time"))
+    if money is None and count is None and time is None:
         return None
     return Amounts(
         cost_usd=reader.checked(money, f"{place}: {name}_usd", read_money) if money is not None else None,
         tokens=reader.checked(count, f"{place}: {name}_tokens", read_count) if count is not None else None,
+        wall_s=reader.checked(time, f"{place}: {name}_time", read_duration_s) if time is not None else None,
     )
 
 
