@@ -23,7 +23,7 @@ from agent_orchestrator.testing.world import Part
 from tests.scenarios.team_world import document_faults, group, plan
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
-SEEDS_PER_TEST = 4
+SEEDS_PER_TEST = 3
 AFTER = {"C": ("A",), "D": ("A", "B"), "F": ("D",)}
 FILES = {"B": ("b.py", "shared/"), "E": ("shared/e.py",)}
 

@@ -20,7 +20,7 @@ from agent_orchestrator.core.inputs import Directive, Given, Resume, SetLimits
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.engine import Engine, Silent, World
-from agent_orchestrator.engine.journal import Folded, encode_events, fold
+from agent_orchestrator.engine.journal import Folded, decode_events, encode_events, fold
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import Conflict
 from agent_orchestrator.projections.writer import encode_document
@@ -110,7 +110,7 @@ class Simulation:
         self._seen = -1
         self.budgets = 0
         """How often the run was given a higher budget."""
-        self._state: Any = None
+        self._folded: Folded | None = None
         self._settled = False
         home = folder / "repo"
         home.mkdir(parents=True)
@@ -136,10 +136,15 @@ class Simulation:
 
     def state(self) -> Any:
         """The run's state as its journal has it."""
-        if self._seen != self.machine.store.commits:
-            self._seen = self.machine.store.commits
-            self._state = fold(self.machine.store, self.system, self.run).state
-        return self._state
+        store = self.machine.store
+        if self._seen != store.commits:
+            self._seen = store.commits
+            folded = self._folded or fold(store, self.system, self.run)
+            for seq, at_us, body in store.rows(RUN, folded.seq):
+                folded.add(seq, at_us, decode_events(self.system, body))
+            self._folded = folded
+        assert self._folded is not None
+        return self._folded.state
 
     def play(self, chaos_turns: int = 3_000) -> Any:
         """Plays until the run has ended; returns its last state. Raises AssertionError when an invariant breaks."""
@@ -153,6 +158,7 @@ class Simulation:
                     break
             else:
                 raise AssertionError(f"the run does not end: {self.system.summary(self.state())}")
+            self._seen, self._folded = -1, None  # Once more from the beginning: what counts is the journal.
             self._check_end()
             return self.state()
         finally:
