@@ -12,12 +12,14 @@ import msgspec
 
 import agent_orchestrator.systems.phases as package
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Merge
-from agent_orchestrator.core.events import TakenUp
+from agent_orchestrator.core.events import LimitsSet, TakenUp
 from agent_orchestrator.core.inputs import Change, CheckpointEnded, Edited, MergeEnded, MergeVerdict
+from agent_orchestrator.core.system import Context
 from agent_orchestrator.systems.phases import PHASES, PhasesSpec, PhasesState
+from agent_orchestrator.systems.phases.decide.importing import import_state
 from agent_orchestrator.systems.phases.documents import position, warnings
 from agent_orchestrator.systems.phases.parse import parse_document
-from tests.scenarios.played import Played
+from tests.scenarios.played import START_US, Played
 
 PHASES_RUN = "c0ffee00"
 
@@ -34,10 +36,16 @@ class PhasesWorld(Played):
 
     state: PhasesState
 
-    def __init__(self, document: str, **options: Any) -> None:
+    def __init__(self, document: str, state_file: object = None, **options: Any) -> None:
         plan = parse_document(document, "task.md").plan
         given = {"document": "/repo/task.md", "plan": plan, "agents": {"": AgentChoice(name="command")}, "branch": "phases/task"}
-        super().__init__(PHASES, msgspec.convert(msgspec.to_builtins({**given, **options}), PhasesSpec), PHASES_RUN)
+        spec = msgspec.convert(msgspec.to_builtins({**given, **options}), PhasesSpec)
+        facts: tuple[Any, ...] = ()
+        if state_file is not None:
+            context = Context(run=PHASES_RUN, home="/repo", workdir="/repo", created_us=START_US)
+            taken = import_state(state_file, "agent-state.json", spec, context, "head")
+            spec, facts = taken.spec, (*taken.facts, LimitsSet(limits=taken.limits))
+        super().__init__(PHASES, spec, PHASES_RUN, also=facts)
         self.commits = 0
         self.happen(TakenUp(boot="1", host="here", pid=4711, version=""))
 

@@ -14,10 +14,31 @@ import msgspec
 
 from agent_orchestrator.api.loops import import_loop
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.phases import import_phases
 from agent_orchestrator.api.starting import import_workflow
+from agent_orchestrator.config import load_agents
+from agent_orchestrator.control import phases as phases_options
+from agent_orchestrator.control import workflow as workflow_options
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.errors import InvalidDocument, MissingPath, UsageError
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.workflow.spec import WorkflowSpec
+
+
+class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a state file does not say, as given: None means not given."""
+
+    workflow: str | None = None
+    document: str | None = None
+    wrapper: str | None = None
+    agent: str | None = None
+    agent_command: str | None = None
+    rehearse: str | None = None
+    roles: tuple[str, ...] = ()
+    allow_unmetered: bool = False
+
+    def only(self, kind: type[Any]) -> dict[str, Any]:
+        """Those that the options of a system have too."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name in kind.__struct_fields__}
 
 
 class TakenOver(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,11 +48,11 @@ class TakenOver(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def take_over(orchestrator: Orchestrator, path: Path, spec: WorkflowSpec | None = None) -> TakenOver:
-    """Makes a run of a state file, or of the folder it lies in; a workflow's also needs the workflow it is a run of."""
+def take_over(orchestrator: Orchestrator, path: Path, options: ImportOptions) -> TakenOver:
+    """Makes a run of a state file, or of the folder it lies in."""
     file = _state_file(path)
     document = _read(file)
-    run, notes = _FILES[file.name](orchestrator, file, document, spec)
+    run, notes = _FILES[file.name](orchestrator, file, document, options)
     return TakenOver(run=run, notes=notes)
 
 
@@ -56,20 +77,40 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _workflow(
-    orchestrator: Orchestrator, file: Path, document: dict[str, Any], spec: WorkflowSpec | None
+    orchestrator: Orchestrator, file: Path, document: dict[str, Any], options: ImportOptions
 ) -> tuple[StoredRun, tuple[str, ...]]:
-    if spec is None:
+    if options.workflow is None:
         raise UsageError(detail=f"{file} is a run of a workflow: give its file with --workflow, and who performs its steps.")
+    settings = orchestrator.settings
+    given = workflow_options.WorkflowOptions(**options.only(workflow_options.WorkflowOptions))
+    spec = workflow_options.prepare(given, settings.home, settings.environ, load_agents(settings)).spec
     return import_workflow(orchestrator, spec, file, document)
 
 
 def _loop(
-    orchestrator: Orchestrator, file: Path, document: dict[str, Any], spec: WorkflowSpec | None
+    orchestrator: Orchestrator, file: Path, document: dict[str, Any], options: ImportOptions
 ) -> tuple[StoredRun, tuple[str, ...]]:
     return import_loop(orchestrator, file, document)
 
 
-Importer = Callable[[Orchestrator, Path, dict[str, Any], WorkflowSpec | None], tuple[StoredRun, tuple[str, ...]]]
+def _phases(
+    orchestrator: Orchestrator, file: Path, document: dict[str, Any], options: ImportOptions
+) -> tuple[StoredRun, tuple[str, ...]]:
+    if options.document is None:
+        raise UsageError(detail=f"{file} is a run of a task document: give it with --document, and who works.")
+    settings = orchestrator.settings
+    given = phases_options.PhasesOptions(**options.only(phases_options.PhasesOptions))
+    prepared = phases_options.prepare(given, settings.home, load_agents(settings))
+    limits = Limits(allow_unmetered=True if options.allow_unmetered else None)
+    return import_phases(orchestrator, prepared.spec, file, document, limits)
 
-_FILES: dict[str, Importer] = {"run_state.json": _workflow, "state.json": _loop, "current-loop.json": _loop}
+
+Importer = Callable[[Orchestrator, Path, dict[str, Any], ImportOptions], tuple[StoredRun, tuple[str, ...]]]
+
+_FILES: dict[str, Importer] = {
+    "run_state.json": _workflow,
+    "state.json": _loop,
+    "current-loop.json": _loop,
+    "agent-state.json": _phases,
+}
 """The names of state files, and who reads them."""

@@ -14,8 +14,8 @@ import msgspec
 from agent_orchestrator.config import Settings, load_settings
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused, Event, LimitsSet
-from agent_orchestrator.core.ids import checked_id
-from agent_orchestrator.core.inputs import Given, Posted
+from agent_orchestrator.core.ids import checked_id, effect_id
+from agent_orchestrator.core.inputs import Given, Posted, Usage
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.clock import SystemClock, boot_id
@@ -23,7 +23,7 @@ from agent_orchestrator.engine.journal import Folded, encode_events, fold
 from agent_orchestrator.engine.ownership import Ownership, owner_of
 from agent_orchestrator.errors import AmbiguousRun, Refused, UnknownRun
 from agent_orchestrator.git.exclude import exclude
-from agent_orchestrator.store.port import Append, NewRun, StoredRun
+from agent_orchestrator.store.port import Append, NewRun, StoredRun, UsageRow
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems import FOLDERS, find_system
 from agent_orchestrator.version import __version__
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from agent_orchestrator.engine.engine import Observer, World
     from agent_orchestrator.engine.overview import Overviews
     from agent_orchestrator.engine.process import ProcessLaunches
+
+ELSEWHERE = "imported"
+"""Who spent, in the ledger, what an imported run had spent before."""
 
 
 class Orchestrator:
@@ -102,8 +105,12 @@ class Orchestrator:
         context: Context,
         also: Sequence[Event] = (),
         limits: Limits | None = None,
+        spent_usd: float | None = None,
     ) -> StoredRun:
-        """Makes a run durable before anything happens; raises RunExists. `also` are first facts of an imported run."""
+        """Makes a run durable before anything happens; raises RunExists.
+
+        `also` are first facts of an imported run; what it has spent elsewhere stands in the ledger, so that limits count it.
+        """
         checked_id(context.run, "The run id")
         folded = Folded(system, system.fresh(spec, context), 0, context.created_us)
         events = [*system.begin(spec, context), *also]
@@ -117,6 +124,7 @@ class Orchestrator:
             at_us=context.created_us,
             body=encode_events(events),
             summary=summary,
+            usage=_spent(context.run, spent_usd),
         )
         new = NewRun(
             system=system.name,
@@ -219,3 +227,10 @@ class Orchestrator:
             overviews=self.overviews(),
             version=__version__,
         )
+
+
+def _spent(run: str, cost_usd: float | None) -> tuple[UsageRow, ...]:
+    if cost_usd is None:
+        return ()
+    effect = effect_id(run, ELSEWHERE, 0, 1, 1, "agent")
+    return (UsageRow(effect=effect, unit=ELSEWHERE, agent=ELSEWHERE, usage=Usage(cost_usd=cost_usd)),)

@@ -8,17 +8,20 @@ from __future__ import annotations
 import shutil
 import uuid
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
 from agent_orchestrator.git.branches import current_branch, move_back, remotes, switch_to_new, uncommitted
@@ -27,6 +30,7 @@ from agent_orchestrator.git.snapshots import head_of
 from agent_orchestrator.git.tree import OURS
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.phases import PHASES, PhasesSpec, PhasesState
+from agent_orchestrator.systems.phases.decide.importing import import_state
 from agent_orchestrator.systems.phases.decide.reading import OLD_FORMAT, is_old_format
 from agent_orchestrator.systems.phases.documents import FOLDER, STATE_FILE
 
@@ -46,10 +50,7 @@ def start_phases(
 ) -> Started:
     """Creates a run on a branch of its own; raises Refused while another one is unfinished."""
     home = orchestrator.settings.home
-    if top_level(home) is None:
-        raise Unavailable(
-            detail=f"Phases need git for their checkpoints, and {home} is no repository; run `git init` and commit first."
-        )
+    _refuse_without_git(home)
     with alone(orchestrator.settings.folder, "phases"):
         _refuse_old_format(home)
         notes = _make_room(orchestrator)
@@ -66,6 +67,41 @@ def start_phases(
             owner.release()
             raise
     return Started(run=stored, owner=owner, notes=(*notes, f"work happens on the branch {spec.branch}"))
+
+
+def import_phases(
+    orchestrator: Orchestrator, spec: PhasesSpec, path: Path, document: dict[str, Any], limits: Limits
+) -> tuple[StoredRun, tuple[str, ...]]:
+    """A run made of an agent-state.json, on a branch of its own from the current commit, and what was changed."""
+    home = orchestrator.settings.home
+    _refuse_without_git(home)
+    with alone(orchestrator.settings.folder, "phases"):
+        now_us, run = orchestrator.clock.now_us(), uuid.uuid4().hex[:8]
+        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
+        taken = import_state(document, str(path), spec, context, head_of(home) or "")
+        limits = taken.limits.laid_under(limits)
+        refuse_unmetered(limits, spec.agents.values())
+        archived = _make_room(orchestrator)
+        _refuse_uncommitted(home, Path(spec.document))
+        owner = orchestrator.own(run)
+        try:
+            spec = _on_branch(orchestrator, taken.spec, home)
+            made = orchestrator.create(
+                PHASES, spec, spec.plan.name[:80], context, also=taken.facts, limits=limits, spent_usd=taken.cost_usd
+            )
+            if (mine := home / FOLDER / STATE_FILE).exists():
+                move_aside(mine, "imported")
+            orchestrator.drive(made, Silent(), lambda driver: False)
+        finally:
+            owner.release()
+    return orchestrator.find(run), (*taken.notes, *archived, f"branch: work goes on on {spec.branch}")
+
+
+def _refuse_without_git(home: Path) -> None:
+    if top_level(home) is None:
+        raise Unavailable(
+            detail=f"Phases need git for their checkpoints, and {home} is no repository; run `git init` and commit first."
+        )
 
 
 def _on_branch(orchestrator: Orchestrator, spec: PhasesSpec, home: Path) -> PhasesSpec:

@@ -130,5 +130,6 @@ PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     e.Rewound: lambda event: Phrase("", event.why),
     e.Archived: lambda event: Phrase("", "archived"),
     e.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
+    e.Imported: lambda event: Phrase("", f"taken over with {say_count(len(event.completed), 'completed task')}"),
     e.Concluded: lambda event: Phrase("", f"nothing more is tried: {event.detail}"),
 }

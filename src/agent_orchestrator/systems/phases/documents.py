@@ -117,8 +117,8 @@ def documents(state: PhasesState, now_us: int) -> Iterator[Document]:
     yield Document(path=f"{folder}/locks.json", body=locks(state))
     for number, snapshot in state.snapshots.items():
         yield Document(path=f"{folder}/{checkpoint_name(number)}", body=snapshot.body, once=True)
-    if state.checkpoints:
-        newest = state.snapshots[number_of(state.checkpoints[-1].state_snapshot)]
+    newest = state.snapshots.get(number_of(state.checkpoints[-1].state_snapshot)) if state.checkpoints else None
+    if newest is not None:  # Those of an imported run are where they were made.
         yield Document(path=f"{folder}/checkpoint.json", body=newest.body)
     for name, body in state.files.items():
         yield Document(path=f"{folder}/milestones/{name}", body=body)

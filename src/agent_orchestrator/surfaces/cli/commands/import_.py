@@ -12,12 +12,11 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.importing import TakenOver
-    from agent_orchestrator.api.orchestrator import Orchestrator
-    from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 
 EXAMPLE = """
 orc import .agents/runs/f8c1a491 --workflow workflow.yaml --wrapper wrapper.py
 orc import .aiwg/ralph/loops/ralph-fix-tests-a1b2c3d4
+orc import .claude/agent-state.json --document task.md --agent claude
 """
 
 GOES_ON = {"loop": "orc loop resume {run} --agent NAME"}
@@ -27,32 +26,25 @@ GOES_ON = {"loop": "orc loop resume {run} --agent NAME"}
 @make_command("import", EXAMPLE)
 @click.argument("path", type=click.Path())
 @click.option("--workflow", metavar="FILE", help="The workflow that a run_state.json is a run of.")
+@click.option("--document", metavar="DOC", help="The task document that an agent-state.json is a run of.")
 @click.option("--wrapper", metavar="FILE", help="As for `orc run`.")
 @click.option("--agent", metavar="NAME[:MODEL]", help="As for `orc run`.")
 @click.option("--agent-command", metavar="CMD", help="As for `orc run`.")
 @click.option("--rehearse", metavar="SCRIPT", help="As for `orc run`.")
 @click.option("--role", "roles", multiple=True, metavar="ROLE=NAME[:MODEL]", help="As for `orc run`.")
+@click.option("--allow-unmetered", is_flag=True, help="As for `orc run`.")
 def command(path: str, repo: str | None, as_json: bool, **given: Any) -> int:
     """Make a run of a state file without a journal.
 
     The file may come from another tool or be sloppy: what cannot be used is left out, and said. The run stands still until
     `orc resume`; the file itself is kept as `<file>.imported`.
     """
-    from agent_orchestrator.api.importing import take_over
+    from agent_orchestrator.api.importing import ImportOptions, take_over
 
     with open_orchestrator(repo) as orchestrator:
-        spec = _spec(orchestrator, given) if given["workflow"] is not None else None
-        taken = take_over(orchestrator, Path(path).expanduser(), spec)
+        taken = take_over(orchestrator, Path(path).expanduser(), ImportOptions(**given))
     _report(taken, as_json=as_json)
     return 0
-
-
-def _spec(orchestrator: Orchestrator, given: dict[str, Any]) -> WorkflowSpec:
-    from agent_orchestrator.config import load_agents
-    from agent_orchestrator.control.workflow import WorkflowOptions, prepare
-
-    settings = orchestrator.settings
-    return prepare(WorkflowOptions(**given), settings.home, settings.environ, load_agents(settings)).spec
 
 
 def _report(taken: TakenOver, *, as_json: bool) -> None:

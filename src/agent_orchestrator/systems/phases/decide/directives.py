@@ -130,6 +130,8 @@ def _check(state: PhasesState, directive: Instruct, task: str) -> list[PhasesEve
 def _rewound(state: PhasesState, directive: Instruct, to: str) -> list[PhasesEvent]:
     known = {f"checkpoint-{number:03d}": number for number in state.snapshots}
     name = to.removesuffix(".json")
+    if name not in known and any(one.state_snapshot.removesuffix(".json") == name for one in state.checkpoints):
+        return _refused(directive, f"{name} was not made here: it was taken over, and only its commit is known")
     if name not in known:
         return _refused(directive, f"there is no {to!r}; there are: {', '.join(known) or 'no checkpoints yet'}")
     if state.doing.active:

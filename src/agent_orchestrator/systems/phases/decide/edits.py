@@ -78,7 +78,7 @@ def _lists(state: PhasesState, read: ReadState) -> list[PhasesEvent] | str:
     unknown = [task for task in done if task not in state.plan]
     if unknown:
         return f"completed_tasks: there is no task {unknown[0]!r}"
-    changes = _changes(state, {task: entry.name for task, entry in wanted.items()})
+    changes = plan_changes(state, {task: entry.name for task, entry in wanted.items()})
     if isinstance(changes, str):
         return changes
     new = tuple(msgspec.to_builtins(entry) for task, entry in done.items() if task not in state.completed)
@@ -89,7 +89,7 @@ def _lists(state: PhasesState, read: ReadState) -> list[PhasesEvent] | str:
     return [ListsEdited(changes=changes, done=new, undone=undone, skipped=gone)]
 
 
-def _changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange, ...] | str:
+def plan_changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange, ...] | str:
     """New tasks, new names and another order, as changes of the plan."""
     changes: list[PlanChange] = []
     for task, name in wanted.items():

@@ -33,6 +33,7 @@ from agent_orchestrator.systems.phases.events.runs import (
     Finding,
     FindingSettled,
     FindingsListed,
+    Imported,
     ListsEdited,
     MilestoneRecorded,
     PhaseCompleted,
@@ -83,6 +84,7 @@ __all__ = [
     "FindingsListed",
     "HumanAsked",
     "HumanJudged",
+    "Imported",
     "Intervened",
     "IterationFinished",
     "LaunchInterrupted",
@@ -159,5 +161,6 @@ PhasesEvent = (
     | Rewound
     | Archived
     | EditRefused
+    | Imported
     | Concluded
 )

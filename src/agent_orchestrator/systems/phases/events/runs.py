@@ -124,6 +124,25 @@ class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
     problems: tuple[str, ...]
 
 
+class Imported(Event, frozen=True, kw_only=True, tag="imported"):
+    """What a state file without a journal said of the run, as far as it could be used; lists as the file has them."""
+
+    stage: str
+    started_us: int | None = None
+    ended_us: int | None = None
+    start: str = ""
+    """The commit that it goes on from."""
+    completed: tuple[dict[str, Any], ...] = ()
+    supervisor: dict[str, Any]
+    learnings: tuple[dict[str, Any], ...] = ()
+    milestones: tuple[dict[str, Any], ...] = ()
+    checkpoints: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    unmetered: bool = False
+    elapsed_s: float = 0.0
+
+
 class Concluded(Event, frozen=True, kw_only=True, tag="concluded"):
     """Nothing more will be tried; `Ended` follows."""
 

@@ -8,15 +8,23 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import Ended, Resumed
-from agent_orchestrator.core.units import read_count
+from agent_orchestrator.core.units import US, read_count
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import with_bounds
-from agent_orchestrator.systems.phases.documents import folder_of
+from agent_orchestrator.systems.phases.documents import folder_of, number_of
 from agent_orchestrator.systems.phases.evolve.marks import drop_work
 from agent_orchestrator.systems.phases.evolve.supervision import apply_changes
 from agent_orchestrator.systems.phases.evolve.tasks import first_open_phase
 from agent_orchestrator.systems.phases.publishing import folder_url
-from agent_orchestrator.systems.phases.state import CompletedTask, PhasesState, Status
+from agent_orchestrator.systems.phases.spec import Lesson
+from agent_orchestrator.systems.phases.state import (
+    CheckpointEntry,
+    CompletedTask,
+    Milestone,
+    PhasesState,
+    Status,
+    Supervisor,
+)
 from agent_orchestrator.systems.phases.works import PLAN
 
 
@@ -93,7 +101,7 @@ def _concluded(state: PhasesState, event: e.Concluded, at_us: int) -> None:
 def _ended(state: PhasesState, event: Ended, at_us: int) -> None:
     for unit in list(state.works):
         drop_work(state, unit)
-    state.ended_us = at_us
+    state.ended_us = at_us if state.ended_us is None else state.ended_us
     state.lifecycle.evolve(event)
 
 
@@ -107,6 +115,27 @@ def _archived(state: PhasesState, event: e.Archived, at_us: int) -> None:
     state.pull_request = state.pull_request.replace(before, after, 1)
 
 
+def _imported(state: PhasesState, event: e.Imported, at_us: int) -> None:
+    done = [msgspec.convert(entry, CompletedTask) for entry in event.completed]
+    state.completed = {one.task: one for one in done}
+    state.supervisor = msgspec.convert(event.supervisor, Supervisor)
+    state.learnings = [msgspec.convert(one, Lesson) for one in event.learnings]
+    state.milestones = [msgspec.convert(one, Milestone) for one in event.milestones]
+    state.checkpoints = [msgspec.convert(one, CheckpointEntry) for one in event.checkpoints]
+    state.numbered = max((number_of(one.state_snapshot) for one in state.checkpoints), default=0)
+    state.warnings = list(event.warnings)
+    state.cost_usd, state.unmetered = event.cost_usd, event.unmetered
+    state.elapsed_us = state.doing.worked_us = int(event.elapsed_s * US)  # What was worked elsewhere counts under the limit.
+    state.started_us = event.started_us if event.started_us is not None else state.started_us
+    state.ended_us = event.ended_us
+    state.stage = Status(event.stage)
+    if state.stage is not Status.PLANNING:
+        drop_work(state, PLAN)
+        state.start = event.start or None
+        state.phase = len(state.spec.plan.phases)
+        state.phase = first_open_phase(state)
+
+
 RUN_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
     e.QuestionsRaised: _questions_raised,
     e.PlanApproved: _plan_approved,
@@ -116,6 +145,7 @@ RUN_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
     e.Rewound: _rewound,
     e.Concluded: _concluded,
     e.Archived: _archived,
+    e.Imported: _imported,
     Resumed: _resumed,
     Ended: _ended,
 }
