@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.acceptance.phases_rig import FOUR_PHASES, SMALL, PhasesRig
 from tests.acceptance.rig import Result, Rig
+from tests.acceptance.team_rig import TeamRig
 
 DATA = Path(__file__).parents[1] / "seeds" / "data"
 
@@ -229,3 +231,124 @@ def test_a_phases_file_needs_its_task_document(repo: Path) -> None:
     (rig.repo / ".claude/agent-state.json").write_text('{"orchestrator": {}}')
     refused = rig.orc("import", ".claude")
     assert (refused.code, "give it with --document" in refused.err) == (2, True), refused
+
+
+NAMES = ("pm_state", "group_status", "orchestrator_state", "dev_to_qa", "qa_to_techlead", "techlead_to_dev")
+
+
+def seed_team() -> dict[str, Any]:
+    return {name: json.loads((DATA / f"team_{name}_example.json").read_text()) for name in NAMES}
+
+
+def import_team(repo: Path, files: dict[str, Any], *more: str) -> tuple[TeamRig, Result]:
+    rig = TeamRig(repo)
+    (repo / "coordination" / "messages").mkdir(parents=True)
+    for name, document in files.items():
+        where = f"messages/{name}" if "_to_" in name else name
+        (repo / "coordination" / f"{where}.json").write_text(json.dumps(document))
+    return rig, rig.orc("import", "coordination", "--agent-command", str(rig.program), "--check", "true", *more)
+
+
+def test_the_seeds_team_becomes_a_paused_team_that_goes_on(repo: Path) -> None:
+    files = seed_team()
+    rig, taken = import_team(repo, files)
+    assert taken.code == 0, taken
+    for change in (
+        "changed: group C: was dev_working, but there is no branch feature/group-C-pwd-reset here; it is pending",
+        "changed: active_agents: tech_lead of C does not work here",
+    ):
+        assert change in taken.out
+    assert "Run v4_20250106_100000 is taken over (paused); go on with `orc resume v4_20250106_100000`." in taken.out
+    for name, document in files.items():
+        where = f"messages/{name}" if "_to_" in name else name
+        assert json.loads((repo / "coordination" / f"{where}.json.imported").read_text()) == document
+        if "_to_" in name:
+            assert rig.file(f"{where}.json") == document
+    ours = rig.file("group_status.json")
+    for name, told in files["group_status"].items():
+        assert {**ours[name], "last_update": told["last_update"]} == told
+    story = rig.file("orchestrator_state.json")
+    assert story["decisions_log"] == files["orchestrator_state"]["decisions_log"]
+    assert (story["total_spawns"], story["start_time"]) == (15, "2025-01-06T10:00:00Z")
+    done = rig.orc("resume", "v4_20250106_100000", "--no-wait")
+    assert done.code == 0, done
+    assert rig.turns() == ["C develop 1", "C qa 1", "C review 1", "pm final 2", "pm confirm 1"]
+    assert rig.file("pm_state.json")["completed_groups"] == ["A", "B", "C"]
+
+
+def test_work_of_a_team_that_is_on_branches_is_reviewed_or_gone_on_with(repo: Path) -> None:
+    files = seed_team()
+    files["group_status"]["C"] = {
+        "status": "changes_requested",
+        "iterations": {"developer": 2, "qa": None},
+        "start_time": "$START",
+        "branch_name": None,
+        "tech_lead_feedback": [{"decision": "changes_requested", "feedback": "Limit the rate", "timestamp": "$START"}],
+    }
+    for name in ("feature/group-B-user-reg", "feature/group-C-pwd-reset"):
+        subprocess.run(["git", "branch", name], cwd=repo, check=True)
+    commit = ["git", "-c", "user.name=d", "-c", "user.email=d@localhost", "commit", "-q", "--allow-empty", "-m", "Work on B"]
+    for command in (["switch", "-q", "feature/group-B-user-reg"], commit[1:], ["switch", "-q", "-"]):
+        subprocess.run(["git", *command], cwd=repo, check=True)
+    rig, taken = import_team(repo, files)
+    assert taken.code == 0, taken
+    for change in (
+        "group B: was complete, but feature/group-B-user-reg is not merged into main; it is waiting_review",
+        "group_status.C.start_time: '$START' is not a time",
+        "group_status.C.tech_lead_feedback[0].timestamp: '$START' is not a time",
+    ):
+        assert change in taken.out, taken
+    done = rig.orc("resume", "v4_20250106_100000", "--no-wait")
+    assert done.code == 0, done
+    assert {"B review 2", "C develop 3", "C qa 1", "C review 1"} <= set(rig.turns())
+    assert "Limit the rate" in rig.prompt("C", "develop", 3)
+    assert "Work on B" in rig.git("log", "--format=%s", "main")
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"orchestrator_state": {"session_id": "v4_20250106_100000"}}, "The plan of the team"),
+        ({"pm_state": {"task_groups": []}}, "it has no original_requirements"),
+        ({"pm_state": {"original_requirements": "a thing"}}, "it has no task_groups"),
+        ({"pm_state": {"original_requirements": "a thing", "task_groups": [{"id": "../x"}]}}, "groups[0].id"),
+        ({"pm_state": {"original_requirements": "a", "task_groups": [{"id": "A", "branch_name": "main"}]}}, "--into"),
+    ],
+)
+def test_a_team_that_cannot_be_taken_over_is_refused_and_left_alone(repo: Path, files: dict[str, Any], says: str) -> None:
+    rig, refused = import_team(repo, files)
+    assert (refused.code, says in refused.err) == (2, True), refused
+    assert not list((repo / "coordination").glob("**/*.imported"))
+    assert "v4_" not in rig.orc("list").out
+
+
+def test_a_sloppy_team_gets_a_session_and_loses_only_what_is_said(repo: Path) -> None:
+    files = {
+        "pm_state": {
+            "session_id": "mine",
+            "original_requirements": "a thing",
+            "all_tasks": [{"id": "T1", "group_id": "Z"}, {"id": "T2", "status": "done"}],
+            "task_groups": [{"id": "A", "depends_on": ["Z"], "complexity": "huge", "branch_name": None}],
+        },
+        "group_status": {"A": {"status": "busy"}, "Z": {}},
+        "dev_to_qa": {"messages": [{"id": "msg_1", "group_id": "Z"}, {"group_id": "A"}, None]},
+    }
+    rig, taken = import_team(repo, files)
+    assert taken.code == 0, taken
+    for change in (
+        "session_id: was 'mine', is v4_",
+        "task_groups: A depends on 'Z', which is no group; left out",
+        "task_groups.complexity: ",
+        "task_groups: the branch of A was None, is feature/group-A",
+        "all_tasks: T1 is left out, there is no group 'Z'",
+        "all_tasks.status: ",
+        "group_status.A.status: ",
+        "group_status.Z: left out, the plan has no such group",
+        "messages/dev_to_qa[0]: left out, the plan has no group 'Z'",
+        "messages/dev_to_qa[1]: ",
+        "messages/dev_to_qa[2]: is not an object; left out",
+    ):
+        assert change in taken.out, taken
+    assert rig.file("pm_state.json")["task_groups"][0]["status"] == "assigned"
+    again = rig.orc("import", "coordination", "--agent-command", str(rig.program))
+    assert again.code == 2, again

@@ -14,6 +14,7 @@ import msgspec
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Effect, Merge, RunAgent
 from agent_orchestrator.core.inputs import Answer, Change, CheckpointEnded, Collision, Commit, MergeEnded, MergeVerdict
 from agent_orchestrator.systems.team import TEAM, TeamSpec
+from agent_orchestrator.systems.team.importing import Branch, import_files
 from agent_orchestrator.systems.team.spec import split_requirements
 from tests.scenarios.played import Played
 
@@ -59,10 +60,15 @@ def plan(*groups: dict[str, Any], **more: Any) -> dict[str, Any]:
 class TeamWorld(Played):
     """One team and its journal."""
 
-    def __init__(self, requirements: str = REQUIREMENTS, **options: Any) -> None:
+    def __init__(self, requirements: str = REQUIREMENTS, files: dict[str, Any] | None = None, **options: Any) -> None:
         options.setdefault("agents", {"": AgentChoice(name="command")})
         made = {"requirements": requirements, "wanted": split_requirements(requirements), "into": "main", **options}
-        super().__init__(TEAM, msgspec.convert(msgspec.to_builtins(made), TeamSpec), TEAM_RUN)
+        spec = msgspec.convert(msgspec.to_builtins(made), TeamSpec)
+        facts: tuple[Any, ...] = ()
+        if files is not None:
+            found = {f"coordination/{name}.json": document for name, document in files.items()}
+            facts = import_files(found, "pm_state.json", spec, lambda branch: Branch.OPEN).facts
+        super().__init__(TEAM, spec, TEAM_RUN, also=facts)
 
     def says(self, unit: str, status: str, **fields: Any) -> list[Any]:
         """The unit's agent reports."""

@@ -95,6 +95,9 @@ class Stage:
             given = {key: int(value) if value.isdigit() else value for key, value in options.items()}
             self.world = World(body, **given)
             events = [event for event, _ in self.world.journal]
+        elif command == "import" and names == ["team"]:
+            self.world = TeamWorld(files=json.loads(body))
+            events = [event for event, _ in self.world.journal]
         elif command == "import" and names:
             document = (HERE / "documents" / f"{names[0]}.md").read_text("utf-8")
             self.world = PhasesWorld(document, json.loads(body))

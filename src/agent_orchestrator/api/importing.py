@@ -16,12 +16,16 @@ from agent_orchestrator.api.loops import import_loop
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.phases import import_phases
 from agent_orchestrator.api.starting import import_workflow
+from agent_orchestrator.api.teams import import_team
 from agent_orchestrator.config import load_agents
 from agent_orchestrator.control import phases as phases_options
+from agent_orchestrator.control import team as team_options
 from agent_orchestrator.control import workflow as workflow_options
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.errors import InvalidDocument, MissingPath, UsageError
 from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.team.documents import PM_STATE
+from agent_orchestrator.systems.team.importing import FILES
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +38,9 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     agent_command: str | None = None
     rehearse: str | None = None
     roles: tuple[str, ...] = ()
+    into: str | None = None
+    check: str | None = None
+    no_check: bool = False
     allow_unmetered: bool = False
 
     def only(self, kind: type[Any]) -> dict[str, Any]:
@@ -105,6 +112,24 @@ def _phases(
     return import_phases(orchestrator, prepared.spec, file, document, limits)
 
 
+def _team(
+    orchestrator: Orchestrator, file: Path, document: dict[str, Any], options: ImportOptions
+) -> tuple[StoredRun, tuple[str, ...]]:
+    plan = file.with_name("pm_state.json")
+    if not plan.is_file():
+        raise MissingPath(what="The plan of the team", path=plan)
+    folder = Path(PM_STATE).parent
+    found = {name: file.parent / Path(name).relative_to(folder) for name in FILES}
+    files = {name: _read(one) for name, one in found.items() if one.is_file()}
+    text = files[PM_STATE].get("original_requirements")
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidDocument(path=plan, what="state file", detail="it has no original_requirements")
+    settings = orchestrator.settings
+    given = team_options.TeamOptions(text=text, **options.only(team_options.TeamOptions))
+    spec = team_options.prepare(given, settings.home, load_agents(settings))
+    return import_team(orchestrator, spec, plan, files)
+
+
 Importer = Callable[[Orchestrator, Path, dict[str, Any], ImportOptions], tuple[StoredRun, tuple[str, ...]]]
 
 _FILES: dict[str, Importer] = {
@@ -112,5 +137,8 @@ _FILES: dict[str, Importer] = {
     "state.json": _loop,
     "current-loop.json": _loop,
     "agent-state.json": _phases,
+    "pm_state.json": _team,
+    "group_status.json": _team,
+    "orchestrator_state.json": _team,
 }
 """The names of state files, and who reads them."""

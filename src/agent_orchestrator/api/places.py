@@ -30,16 +30,21 @@ def claim(orchestrator: Orchestrator, system: str, run: str) -> None:
     """Makes the shared files of a system this run's; raises Refused while another one is unfinished."""
     if system != "team":
         return
+    refuse_unfinished(orchestrator, system, run)
+    folder = orchestrator.settings.home / TEAM_FOLDER
+    owner = owner_of(folder)
+    if owner is not None and owner != run:
+        _archive(folder, owner)
+
+
+def refuse_unfinished(orchestrator: Orchestrator, system: str, run: str) -> None:
+    """Raises Refused while another run of the system is unfinished."""
     for other in orchestrator.runs():
         if other.system == system and other.id != run and not other.summary.ended:
             way = f"go on with `orc resume {other.id}`, or end it with `orc abort {other.id}`"
             raise Refused(
                 why=f"Team {other.id} is unfinished ({other.summary.status}), and a repository has one at a time; {way}."
             )
-    folder = orchestrator.settings.home / TEAM_FOLDER
-    owner = owner_of(folder)
-    if owner is not None and owner != run:
-        _archive(folder, owner)
 
 
 def owner_of(folder: Path) -> str | None:

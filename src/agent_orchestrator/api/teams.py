@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import msgspec
 
 from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.places import claim
+from agent_orchestrator.api.places import TEAM_FOLDER, claim, refuse_unfinished
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.system import Context
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.ownership import Ownership
-from agent_orchestrator.errors import Refused
+from agent_orchestrator.errors import Refused, RunExists, UsageError
+from agent_orchestrator.git.branches import branches_of
+from agent_orchestrator.git.merging import is_ancestor
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.team import TEAM, TeamSpec
-from agent_orchestrator.systems.team.spec import session_id
+from agent_orchestrator.systems.team.importing import FILES, Branch, Taken, import_files
+from agent_orchestrator.systems.team.spec import SESSION_ID, session_id
 
 
 class StartedTeam(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,12 +44,60 @@ def start_team(
         context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env)
         owner = orchestrator.own(run)
         try:
-            name = " ".join(spec.requirements.split())[:80]
-            stored = orchestrator.create(TEAM, spec, name, context, limits=limits)
+            stored = orchestrator.create(TEAM, spec, _name(spec), context, limits=limits)
         except BaseException:
             owner.release()
             raise
     return StartedTeam(run=stored, owner=owner)
+
+
+def _name(spec: TeamSpec) -> str:
+    return " ".join(spec.requirements.split())[:80]
+
+
+def import_team(
+    orchestrator: Orchestrator, spec: TeamSpec, path: Path, files: Mapping[str, dict[str, Any]]
+) -> tuple[StoredRun, tuple[str, ...]]:
+    """A team made of the files of `coordination/`, by their names below it, and what was changed; raises RunExists."""
+    home, now_us = orchestrator.settings.home, orchestrator.clock.now_us()
+    taken = import_files(files, str(path), spec, lambda branch: _look(home, branch, spec.into))
+    with alone(orchestrator.settings.folder, "teams"):
+        run, notes = _session(orchestrator, taken, now_us)
+        refuse_unfinished(orchestrator, TEAM.name, run)
+        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
+        owner = orchestrator.own(run)
+        try:
+            made = orchestrator.create(TEAM, spec, _name(spec), context, also=taken.facts)
+            if path.resolve().parent == (home / TEAM_FOLDER).resolve():
+                for file in (home / name for name in FILES if (home / name).exists()):
+                    move_aside(file, "imported")
+            else:
+                claim(orchestrator, TEAM.name, run)
+            orchestrator.drive(made, Silent(), lambda driver: False)
+        finally:
+            owner.release()
+    return orchestrator.find(run), (*notes, *taken.notes)
+
+
+def _session(orchestrator: Orchestrator, taken: Taken, now_us: int) -> tuple[str, tuple[str, ...]]:
+    """The files' own session, as a run; another one when it is no id."""
+    given = taken.session
+    if given is None or not SESSION_ID.match(given):
+        made = _free(orchestrator, session_id(now_us))
+        return made, (f"session_id: was {given!r}, is {made}",)
+    if (known := orchestrator.store.run(given)) is not None:
+        raise RunExists(run=known.id, status=known.summary.status)
+    return given, ()
+
+
+def _look(home: Path, branch: str, into: str) -> Branch:
+    """Where a group's branch stands; raises UsageError for the one that groups are to be merged into."""
+    if branch == into:
+        way = f"switch to the branch that groups are merged into, or name it with --into; {into} is a group's own"
+        raise UsageError(detail=f"The team cannot be taken over: {way}.")
+    if branch not in branches_of(home):
+        return Branch.MISSING
+    return Branch.MERGED if is_ancestor(home, branch, into) else Branch.OPEN
 
 
 def _free(orchestrator: Orchestrator, wanted: str) -> str:

@@ -62,3 +62,19 @@ def read_time_us(given: object, where: str, notes: list[str]) -> int | None:
             pass
     notes.append(f"{where}: {given!r} is not a time; left out")
     return None
+
+
+def read_fields(given: object, where: str, kind: type[T], notes: list[str]) -> T:
+    """Those fields of an object that can be used, for a kind that needs none of them."""
+    if not isinstance(given, dict):
+        notes.append(f"{where}: is not an object; left out")
+        return kind()
+    kept = {}
+    for name, value in given.items():
+        try:
+            msgspec.convert({name: value}, kind)
+        except msgspec.ValidationError as error:
+            notes.append(f"{where}.{name}: {str(error).partition(' - at ')[0]}; left out")
+        else:
+            kept[name] = value
+    return msgspec.convert(kept, kind)

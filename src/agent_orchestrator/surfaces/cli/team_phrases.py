@@ -56,6 +56,7 @@ def _check_finished(event: team.CheckFinished) -> Phrase:
 
 TEAM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     team.TeamBegan: lambda event: Phrase("", f"a team, {say_count(event.requirements, 'requirement')}"),
+    team.Imported: lambda event: Phrase("", f"taken over with {say_count(len(event.groups), 'group')}"),
     team.Decided: lambda event: Phrase("", f"{event.decision}{_said(event.reasoning)}"),
     team.AgentStarted: _agent_started,
     team.AgentFinished: _agent_finished,

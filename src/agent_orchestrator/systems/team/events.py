@@ -328,6 +328,37 @@ class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
     problems: tuple[str, ...]
 
 
+class ImportedGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a group was when its files were taken over: the fields of group_status.json."""
+
+    status: str
+    developer: int = 0
+    qa: int = 0
+    tech_lead: int = 0
+    started_us: int | None = None
+    ended_us: int | None = None
+    files_modified: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    test_results: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    feedback: tuple[dict[str, Any], ...] = ()
+    blockers: tuple[dict[str, Any], ...] = ()
+    quality: dict[str, float] = msgspec.field(default_factory=dict)
+
+
+class Imported(Event, frozen=True, kw_only=True, tag="imported"):
+    """What files without a journal said of the plan's groups, as far as it could be used, and the history they had."""
+
+    groups: dict[str, ImportedGroup]
+    tasks: dict[str, str] = msgspec.field(default_factory=dict)
+    messages: dict[str, tuple[dict[str, Any], ...]] = msgspec.field(default_factory=dict)
+    decisions: tuple[dict[str, Any], ...] = ()
+    spawns: int = 0
+    iteration: int = 0
+    plan_iteration: int = 0
+    started_us: int | None = None
+    ended_us: int | None = None
+
+
 TeamEvent = (
     CommonEvent
     | TeamBegan
@@ -364,4 +395,5 @@ TeamEvent = (
     | OptionsChanged
     | StatusesEdited
     | EditRefused
+    | Imported
 )

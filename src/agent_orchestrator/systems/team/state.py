@@ -113,7 +113,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
     decision: str
     feedback: str
-    timestamp: str
+    timestamp: str | None = None
 
 
 class Group(Unit, kw_only=True):
@@ -179,7 +179,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
     decision: str
     reasoning: str
-    timestamp: str
+    timestamp: str | None = None
 
 
 class Launch(msgspec.Struct, omit_defaults=True):

@@ -17,6 +17,7 @@ EXAMPLE = """
 orc import .agents/runs/f8c1a491 --workflow workflow.yaml --wrapper wrapper.py
 orc import .aiwg/ralph/loops/ralph-fix-tests-a1b2c3d4
 orc import .claude/agent-state.json --document task.md --agent claude
+orc import coordination --agent claude --into main
 """
 
 GOES_ON = {"loop": "orc loop resume {run} --agent NAME"}
@@ -32,6 +33,9 @@ GOES_ON = {"loop": "orc loop resume {run} --agent NAME"}
 @click.option("--agent-command", metavar="CMD", help="As for `orc run`.")
 @click.option("--rehearse", metavar="SCRIPT", help="As for `orc run`.")
 @click.option("--role", "roles", multiple=True, metavar="ROLE=NAME[:MODEL]", help="As for `orc run`.")
+@click.option("--into", metavar="BRANCH", help="As for `orc team run`.")
+@click.option("--check", metavar="CMD", help="As for `orc team run`.")
+@click.option("--no-check", is_flag=True, help="As for `orc team run`.")
 @click.option("--allow-unmetered", is_flag=True, help="As for `orc run`.")
 def command(path: str, repo: str | None, as_json: bool, **given: Any) -> int:
     """Make a run of a state file without a journal.

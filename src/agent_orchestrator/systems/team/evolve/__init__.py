@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_orchestrator.systems.team.evolve.groups import GROUP_FACTS
+from agent_orchestrator.systems.team.evolve.imported import IMPORT_FACTS
 from agent_orchestrator.systems.team.evolve.runs import RUN_FACTS
 from agent_orchestrator.systems.team.evolve.work import WORK_FACTS
 from agent_orchestrator.systems.team.state import TeamState
@@ -22,5 +23,5 @@ def evolve(state: TeamState, event: Any, at_us: int) -> None:
         state.lifecycle.evolve(event)
 
 
-_APPLY = WORK_FACTS | GROUP_FACTS | RUN_FACTS
+_APPLY = WORK_FACTS | GROUP_FACTS | RUN_FACTS | IMPORT_FACTS
 """TeamBegan and EditRefused change nothing but the time of the last fact."""

@@ -22,7 +22,7 @@ from agent_orchestrator.systems.team.messages import ENDS
 from agent_orchestrator.systems.team.state import Blocker, Feedback, Group, Stage, Task, TeamState
 from agent_orchestrator.systems.team.status import stamp
 
-_EDITED = {
+STAGES = {
     "pending": Stage.PENDING,
     "dev_working": Stage.DEVELOP,
     "qa_failed": Stage.DEVELOP,
@@ -34,6 +34,7 @@ _EDITED = {
     "tech_review": Stage.REVIEW,
     "complete": Stage.COMPLETE,
 }
+"""Where a group goes on whose status came from outside."""
 
 
 def _plan_made(state: TeamState, event: e.PlanMade, at_us: int) -> None:
@@ -237,7 +238,7 @@ def _statuses_edited(state: TeamState, event: e.StatusesEdited, at_us: int) -> N
         group.because = {"qa_failed": "qa", "changes_requested": "review"}.get(status, "person")
         group.held_for.clear()
         state.queue.leave(state.spec.into, name)
-        move(state, group, _EDITED[status])
+        move(state, group, STAGES[status])
         group.started_us = None if status == "pending" else at_us if group.started_us is None else group.started_us
         group.ended_us = at_us if status == "complete" else None
         touch_group(state, group, at_us)

@@ -109,7 +109,7 @@ def _ended(state: TeamState, event: Ended, at_us: int) -> None:
     state.developing.clear()
     if event.stop is StopReason.COMPLETED:
         state.pm.stage = Stage.DONE
-    state.ended_us = at_us
+    state.ended_us = at_us if state.ended_us is None else state.ended_us
     touch(state, state.team_file, at_us)
     state.lifecycle.evolve(event)
 
