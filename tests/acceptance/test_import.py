@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.phases_rig import FOUR_PHASES, SMALL, PhasesRig
 from tests.acceptance.rig import Result, Rig
+from tests.acceptance.swarm_rig import SwarmRig
 from tests.acceptance.team_rig import TeamRig
 
 DATA = Path(__file__).parents[1] / "seeds" / "data"
@@ -109,128 +109,6 @@ def test_a_state_file_that_is_no_json_is_refused_and_left_alone(rig: Rig) -> Non
     refused = rig.orc("import", path, "--workflow", "workflow.yaml", "--wrapper", str(rig.side / "wrapper.py"))
     assert refused.code == 2, refused
     assert (rig.repo / path / "run_state.json").exists()
-
-
-def phases_rig(repo: Path, document: str = FOUR_PHASES) -> PhasesRig:
-    rig = PhasesRig(repo, document)
-    (repo / ".claude").mkdir()
-    return rig
-
-
-def import_phases(rig: PhasesRig, document: object, *more: str) -> Result:
-    (rig.repo / ".claude" / "agent-state.json").write_text(json.dumps(document))
-    agent = ("--agent-command", str(rig.agent), "--allow-unmetered")
-    return rig.orc("import", ".claude/agent-state.json", "--document", "task.md", *agent, *more)
-
-
-def run_of(taken: Result) -> str:
-    return taken.out.splitlines()[-1].split()[1]
-
-
-def test_the_seeds_phases_example_becomes_a_paused_run_that_goes_on(repo: Path) -> None:
-    rig, example = phases_rig(repo), json.loads((DATA / "agent_state_example.json").read_text())
-    taken = import_phases(rig, example)
-    assert taken.code == 0, taken
-    for change in (
-        "changed: orchestrator.task_doc: was '/Users/you/.claude/tasks/user-auth.md'",
-        "changed: phase: pending_tasks, milestones and checkpoints are counted from 0",
-        "changed: active_agents: task-executor of task 2.1 does not work here; task 2.1 begins anew",
-        "changed: pending_tasks: 4.1 is new, from the task document",
-        "changed: branch: work goes on on phases/user-auth",
-    ):
-        assert change in taken.out
-    assert json.loads((rig.repo / ".claude/agent-state.json.imported").read_text()) == example
-    state = rig.state()
-    for part in ("supervisor", "completed_tasks", "learnings"):
-        assert state[part] == example[part]
-    bounds = {**example["safety_bounds"], "warnings": ["Paused: imported"]}
-    assert state["safety_bounds"] == bounds
-    assert state["orchestrator"]["start_time"] == "2026-01-15T12:00:00Z"
-    assert state["checkpoints"] == [{**one, "phase": 0} for one in example["checkpoints"]]
-    assert [one["task"] for one in state["pending_tasks"]] == ["2.1", "2.2", "3.1", "4.1"]
-    run = run_of(taken)
-    assert rig.orc("resume", run, "--no-wait").code == 0
-    assert [one.split(".")[1:3] for one in rig.started("task-executor")] == [["2", "1"], ["2", "2"], ["3", "1"], ["4", "1"]]
-    ended = rig.state()
-    assert ended["orchestrator"]["status"] == "completed"
-    assert [one["state_snapshot"] for one in ended["checkpoints"]] == [f"checkpoint-{n:03d}.json" for n in range(1, 7)]
-    assert "$0.75" in rig.orc("usage", run).out
-    refused = rig.orc("rewind", run, "--to", "checkpoint-001")
-    assert (refused.code, "was not made here" in refused.err) == (2, True), refused
-
-
-def test_a_sloppy_phases_file_is_read_as_far_as_it_can_be(repo: Path) -> None:
-    rig = phases_rig(repo, SMALL)
-    sloppy = {
-        "orchestrator": {"status": "failed", "start_time": "$START", "end_time": None},
-        "supervisor": None,
-        "completed_tasks": [{"task": "1.1", "completed": "$START"}, {"task": "9.9", "name": "gone"}, "no entry"],
-        "pending_tasks": [{"task": "1.2"}, {"task": "1.1"}, {"task": "1.3", "name": "More"}, {"task": "soon"}],
-        "safety_bounds": {"max_cost": "a lot", "cost_so_far": "?", "elapsed_time": "long"},
-        "learnings": [{"lesson": "look first"}],
-        "checkpoints": [{"task": "1.1", "git_sha": "abc", "state_snapshot": "../../etc/passwd"}],
-    }
-    taken = import_phases(rig, sloppy)
-    assert taken.code == 0, taken
-    for change in (
-        "orchestrator.start_time: '$START' is not a time",
-        "orchestrator.status: was failed, is executing",
-        "completed_tasks: 9.9 is left out",
-        "completed_tasks[2]: is not an object; left out",
-        "completed_tasks[0].cost: was missing, is 'unknown'",
-        "pending_tasks: 1.1 is left out, it is completed",
-        "pending_tasks: 'soon' is left out",
-        "safety_bounds.max_cost: ",
-        "safety_bounds.cost_so_far: ",
-        "safety_bounds.elapsed_time: ",
-        "checkpoints: '../../etc/passwd' of task '1.1' is left out",
-    ):
-        assert change in taken.out, taken
-    state = rig.state()
-    assert [one["task"] for one in state["completed_tasks"]] == ["1.1"]
-    assert [(one["task"], one["name"]) for one in state["pending_tasks"]] == [("1.2", "Second"), ("1.3", "More")]
-    again = import_phases(rig, sloppy)
-    assert (again.code, "is unfinished in this repository" in again.err) == (2, True), again
-
-
-def test_what_was_spent_elsewhere_counts_under_the_limits(repo: Path) -> None:
-    rig, example = phases_rig(repo), json.loads((DATA / "agent_state_example.json").read_text())
-    example["safety_bounds"]["elapsed_time"] = "2h 0m 1s"
-    run = run_of(import_phases(rig, example))
-    assert rig.orc("resume", run, "--no-wait").code == 5
-    assert rig.started("task-executor") == []
-
-
-def test_a_completed_phases_run_is_taken_over_as_completed(repo: Path) -> None:
-    rig, example = phases_rig(repo), json.loads((DATA / "agent_state_example.json").read_text())
-    example["orchestrator"] |= {"status": "completed", "end_time": "2026-01-15T13:00:00Z"}
-    assert "is taken over (completed)." in import_phases(rig, example).out
-    assert rig.state()["orchestrator"]["end_time"] == "2026-01-15T13:00:00Z"
-
-
-@pytest.mark.parametrize(
-    ("document", "more", "says"),
-    [
-        ({"status": "executing", "current_step": 5, "total_steps": 10}, (), "Migration not automatic"),
-        ({"tasks": []}, (), "it has no orchestrator"),
-        ({"orchestrator": {}}, ("--agent", "nobody"), "exclude each other"),
-    ],
-)
-def test_a_phases_file_that_cannot_be_used_is_refused_and_left_alone(
-    repo: Path, document: object, more: tuple[str, ...], says: str
-) -> None:
-    rig = phases_rig(repo, SMALL)
-    refused = import_phases(rig, document, *more)
-    assert (refused.code, says in refused.err) == (2, True), refused
-    assert json.loads((rig.repo / ".claude/agent-state.json").read_text()) == document
-    assert rig.git("branch", "--show-current") == "main"
-
-
-def test_a_phases_file_needs_its_task_document(repo: Path) -> None:
-    rig = phases_rig(repo, SMALL)
-    (rig.repo / ".claude/agent-state.json").write_text('{"orchestrator": {}}')
-    refused = rig.orc("import", ".claude")
-    assert (refused.code, "give it with --document" in refused.err) == (2, True), refused
 
 
 NAMES = ("pm_state", "group_status", "orchestrator_state", "dev_to_qa", "qa_to_techlead", "techlead_to_dev")
@@ -352,3 +230,82 @@ def test_a_sloppy_team_gets_a_session_and_loses_only_what_is_said(repo: Path) ->
     assert rig.file("pm_state.json")["task_groups"][0]["status"] == "assigned"
     again = rig.orc("import", "coordination", "--agent-command", str(rig.program))
     assert again.code == 2, again
+
+
+MINIMAL = {"agent": "claude", "model": "sonnet", "started_at": "2026-02-12T17:08:00Z", "attempt": 1, "prompt": "fix it"}
+
+
+def write_records(repo: Path, kind: str, **records: dict[str, Any] | str) -> None:
+    folder = repo / "state" / kind
+    folder.mkdir(parents=True)
+    for name, record in records.items():
+        bead = name.replace("_", "-")
+        told = record if isinstance(record, str) else json.dumps({"bead": bead, "repo": str(repo), **record})
+        (folder / f"{bead}.json").write_text(told)
+
+
+def swarm_rig(repo: Path) -> SwarmRig:
+    write_records(
+        repo,
+        "runs",
+        bd_1=MINIMAL,
+        bd_2={**MINIMAL, "started_at": "'$START'", "attempt": 2, "max_retries": None},
+        bd_3=MINIMAL,
+        bd_4='{"bead": ',
+    )
+    write_records(
+        repo,
+        "results",
+        bd_1={"status": "done", "finished_at": "2026-02-12T17:10:00Z", "attempt": 1},
+        bd_2={"status": "failed", "finished_at": "2026-02-12T17:10:00Z", "attempt": 2, "reason": "tests are red"},
+        bd_5={"status": "done", "finished_at": "2026-02-12T17:10:00Z", "attempt": 1},
+    )
+    return SwarmRig(repo)
+
+
+def test_records_of_beads_become_dispatches_that_can_be_tried_again(repo: Path) -> None:
+    rig = swarm_rig(repo)
+    before = (repo / "state/runs/bd-2.json").read_text()
+    taken = rig.orc("import", "state", "--agent-command", str(rig.agent))
+    assert taken.code == 0, taken
+    for told in (
+        "changed: bd-1.status: from the result",
+        "changed: bd-1.schema_version: set to 1",
+        "changed: bd-2.max_retries: null left out",
+        "changed: bd-3.status: was None, and nobody works on it here; is failed",
+        "changed: bd-4: left out, ",
+        "changed: bd-5: left out, it has no run record",
+        "Run bd-1 is taken over (completed).",
+        "Run bd-2 is taken over (failed); go on with `orc swarm retry bd-2`.",
+        "Run bd-3 is taken over (failed)",
+    ):
+        assert told in taken.out, taken
+    assert (repo / "state/runs/bd-2.json.imported").read_text() == before
+    assert (repo / "state/runs/bd-4.json").read_text() == '{"bead": '
+    assert (repo / "state/results/bd-5.json").exists()
+    status = rig.ask("swarm", "status", "bd-2", "--json").json["beads"][0]
+    assert (status["standing"], status["attempt"], status["error"]) == ("failed", 2, "tests are red")
+    record = json.loads((repo / "state/runs/bd-2.json").read_text())
+    assert (record["started_at"], record.get("duration_seconds")) == ("'$START'", None)
+    (repo / "state/runs/bd-4.json").unlink()
+    assert rig.orc("swarm", "validate", "--runs").code == 0
+    assert rig.ask("swarm", "analyze", "--json").code == 0
+    assert rig.ask("swarm", "retry", "bd-2").code == 0
+    assert rig.launches("bd-2")[0].split()[2] == "3"
+    assert "tests are red" in (rig.side / "prompt.bd-2.3").read_text()
+    assert rig.orc("swarm", "retry", "bd-1").code == 2
+    assert json.loads((repo / "state/runs/attempts/bd-2.2.json").read_text())["attempt"] == 2
+
+
+def test_one_record_is_taken_over_once(repo: Path) -> None:
+    rig = swarm_rig(repo)
+    taken = rig.ask("import", "state/runs/bd-3.json", "--json")
+    assert (taken.code, taken.json["run_id"], taken.json["status"]) == (0, "bd-3", "failed"), taken
+    again = rig.orc("import", "state/runs/bd-3.json")
+    assert (again.code, "exists already" in again.err) == (2, True), again
+    broken = rig.orc("import", "state/runs/bd-4.json")
+    assert (broken.code, "bd-4.json" in broken.err) == (2, True), broken
+    alone = rig.orc("import", "state/results/bd-5.json")
+    assert (alone.code, "it has no run record" in alone.err) == (2, True), alone
+    elsewhere = rig.orc("import", "state", "--repo", str(rig.side))
+    assert (elsewhere.code, "give --repo" in elsewhere.err) == (2, True), elsewhere

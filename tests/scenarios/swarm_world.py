@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.events import Ended
 from agent_orchestrator.core.inputs import TimerFired
 from agent_orchestrator.systems.swarm import SWARM, SwarmSpec
+from agent_orchestrator.systems.swarm.events import Imported
 from tests.scenarios.played import Played
 
 SWARM_RUN = "8c1f0a2b"
@@ -17,16 +19,23 @@ SWARM_RUN = "8c1f0a2b"
 class SwarmWorld(Played):
     """One swarm run and its journal."""
 
-    def __init__(self, *beads: dict[str, Any], run: str = SWARM_RUN, **options: Any) -> None:
+    def __init__(self, *beads: dict[str, Any], run: str = SWARM_RUN, also: tuple[Any, ...] = (), **options: Any) -> None:
         agent = msgspec.to_builtins(AgentChoice(name="claude", model="sonnet", adapter="command"))
         whole = [{"prompt": f"do {bead['id']}", "agent": agent, "repo": "/repo", **bead} for bead in beads]
-        super().__init__(SWARM, msgspec.convert({"beads": whole, **options}, SwarmSpec), run)
+        super().__init__(SWARM, msgspec.convert({"beads": whole, **options}, SwarmSpec), run, also=also)
 
     @classmethod
     def dispatched(cls, bead: str = "bd-1", **options: Any) -> SwarmWorld:
         """A dispatch of one bead."""
         more = {name: options.pop(name) for name in list(options) if name not in SwarmSpec.__struct_fields__}
         return cls({"id": bead, **more}, run=bead, dispatch=True, **options)
+
+    @classmethod
+    def imported(cls, facts: list[Any]) -> SwarmWorld:
+        """A bead taken over from its records."""
+        first, ended = msgspec.convert(facts, tuple[Imported, Ended])
+        bead = {"id": first.run.bead, "attempts_before": first.run.attempt - 1}
+        return cls(bead, run=first.run.bead, dispatch=True, also=(first, ended))
 
     def timer(self, bead: str) -> list[Any]:
         """The bead's wait is over."""

@@ -98,6 +98,9 @@ class Stage:
         elif command == "import" and names == ["team"]:
             self.world = TeamWorld(files=json.loads(body))
             events = [event for event, _ in self.world.journal]
+        elif command == "import" and names == ["bead"]:
+            self.world = SwarmWorld.imported(json.loads(body))
+            events = [event for event, _ in self.world.journal]
         elif command == "import" and names:
             document = (HERE / "documents" / f"{names[0]}.md").read_text("utf-8")
             self.world = PhasesWorld(document, json.loads(body))

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.api.beads import Performer, find_beads, import_beads
 from agent_orchestrator.api.loops import import_loop
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.phases import import_phases
@@ -49,18 +50,23 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TakenOver(msgspec.Struct, frozen=True, kw_only=True):
-    """The run that a file became, and what was changed on the way."""
+    """The runs that files became, one but for the records of beads, and what was changed on the way."""
 
-    run: StoredRun
+    runs: tuple[StoredRun, ...]
     notes: tuple[str, ...]
 
 
 def take_over(orchestrator: Orchestrator, path: Path, options: ImportOptions) -> TakenOver:
-    """Makes a run of a state file, or of the folder it lies in."""
+    """Makes a run of a state file, or of the folder it lies in; of records of beads, one each."""
+    found = find_beads(path)
+    if found is not None:
+        by = Performer(agent_command=options.agent_command, rehearse=options.rehearse)
+        made, changed = import_beads(orchestrator, *found, by)
+        return TakenOver(runs=tuple(made), notes=changed)
     file = _state_file(path)
     document = _read(file)
     run, notes = _FILES[file.name](orchestrator, file, document, options)
-    return TakenOver(run=run, notes=notes)
+    return TakenOver(runs=(run,), notes=notes)
 
 
 def _state_file(path: Path) -> Path:

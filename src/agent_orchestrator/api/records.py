@@ -107,7 +107,7 @@ def outcomes_of_state(state: SwarmState) -> Iterator[Outcome]:
             model=spec.agent.model or NO_MODEL,
             template=spec.template or CUSTOM,
             started_s=held.started_us // US,
-            duration_s=result.duration_seconds if result is not None else None,
+            duration_s=result.duration_s if result is not None else None,
             failure_reason=held.run.failure_reason if isinstance(held.run.failure_reason, str) else None,
             cost_usd=held.cost_usd,
         )

@@ -49,6 +49,7 @@ def _closed(event: swarm.ClosingFinished) -> Phrase:
 
 
 SWARM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+    swarm.Imported: lambda event: Phrase(event.run.bead, f"taken over: attempt {event.run.attempt} {event.run.status}"),
     swarm.SwarmBegan: lambda event: Phrase("", f"{say_count(event.beads, 'bead')}, at most {event.max_agents} at once"),
     swarm.BeadQueued: lambda event: Phrase(event.bead, f"waits for the working tree, {event.behind} is in it"),
     swarm.AttemptStarted: lambda event: Phrase(event.bead, f"started (attempt {event.attempt})"),

@@ -85,7 +85,7 @@ def _outcome(state: SwarmState) -> dict[str, Any]:
         "model": held.run.model,
         "template": spec.template,
         "started_s": held.started_us // US,
-        "duration_s": held.result.duration_seconds if held.result is not None else None,
+        "duration_s": held.result.duration_s if held.result is not None else None,
         "failure_reason": held.run.failure_reason if isinstance(held.run.failure_reason, str) else None,
         "cost_usd": held.cost_usd,
     }

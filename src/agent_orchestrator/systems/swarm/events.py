@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from agent_orchestrator.core.events import CommonEvent, Event
 from agent_orchestrator.core.failure import Failure
-from agent_orchestrator.systems.swarm.records import Verdict
+from agent_orchestrator.systems.swarm.records import ResultRecord, RunRecord, Verdict
 
 
 class SwarmBegan(Event, frozen=True, kw_only=True, tag="swarm_began"):
@@ -212,6 +212,15 @@ class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
     path: str
 
 
+class Imported(Event, frozen=True, kw_only=True, tag="imported"):
+    """An attempt that was made elsewhere, as its records had it, in the full format."""
+
+    started_us: int
+    """0 where the record does not say."""
+    run: RunRecord
+    result: ResultRecord
+
+
 SwarmEvent = (
     CommonEvent
     | SwarmBegan
@@ -238,4 +247,5 @@ SwarmEvent = (
     | BeadsReleased
     | OptionsChanged
     | EditRefused
+    | Imported
 )

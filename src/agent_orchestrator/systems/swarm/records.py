@@ -65,13 +65,18 @@ class ResultRecord(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     started_at: str
     finished_at: str
-    duration_seconds: int
+    duration_seconds: int | UnsetType = UNSET
     attempt: int
     max_retries: int
     will_retry: bool
     exit_code: int | None
     session_name: str
     output_summary: str
+
+    @property
+    def duration_s(self) -> int | None:
+        """How long it took; None for an imported one that does not say."""
+        return self.duration_seconds if isinstance(self.duration_seconds, int) else None
 
 
 class Kept(msgspec.Struct, frozen=True):

@@ -18,10 +18,11 @@ orc import .agents/runs/f8c1a491 --workflow workflow.yaml --wrapper wrapper.py
 orc import .aiwg/ralph/loops/ralph-fix-tests-a1b2c3d4
 orc import .claude/agent-state.json --document task.md --agent claude
 orc import coordination --agent claude --into main
+orc import state
 """
 
-GOES_ON = {"loop": "orc loop resume {run} --agent NAME"}
-"""How a run goes on that needs more than `orc resume`: a loop's state file does not say who worked."""
+GOES_ON = {"loop": "orc loop resume {run} --agent NAME", "swarm": "orc swarm retry {run}"}
+"""How a run goes on other than by `orc resume`: a loop's state file does not say who worked, a bead's records are of the past."""
 
 
 @make_command("import", EXAMPLE)
@@ -56,11 +57,13 @@ def _report(taken: TakenOver, *, as_json: bool) -> None:
     from agent_orchestrator.surfaces.cli.screen import print_json
 
     if as_json:
-        print_json(run_facts(taken.run) | {"changed": list(taken.notes)})
+        found = [run_facts(run) for run in taken.runs]
+        print_json((found[0] if len(found) == 1 else {"runs": found}) | {"changed": list(taken.notes)})
         return
     for note in taken.notes:
         click.echo(f"changed: {note}")
-    run = taken.run
-    way = GOES_ON.get(run.system, "orc resume {run}").format(run=run.id)
-    following = f"; go on with `{way}`" if not run.summary.ended else ""
-    click.echo(f"Run {run.id} is taken over ({run.summary.status}){following}.")
+    for run in taken.runs:
+        way = GOES_ON.get(run.system, "orc resume {run}").format(run=run.id)
+        goes_on = not run.summary.ended or (run.system == "swarm" and run.summary.failed)
+        following = f"; go on with `{way}`" if goes_on else ""
+        click.echo(f"Run {run.id} is taken over ({run.summary.status}){following}.")

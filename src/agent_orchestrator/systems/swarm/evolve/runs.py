@@ -9,8 +9,8 @@ import msgspec
 
 from agent_orchestrator.core.events import Ended, StopReason
 from agent_orchestrator.systems.swarm import events as e
-from agent_orchestrator.systems.swarm.evolve.marks import end_attempt, give_up, leave
-from agent_orchestrator.systems.swarm.records import ABORTED, Status, Verdict
+from agent_orchestrator.systems.swarm.evolve.marks import end_attempt, give_up, leave, tell
+from agent_orchestrator.systems.swarm.records import ABORTED, Kept, Status, Verdict
 from agent_orchestrator.systems.swarm.state import SwarmState
 
 
@@ -62,10 +62,26 @@ def _ended(state: SwarmState, event: Ended, at_us: int) -> None:
     state.lifecycle.evolve(event)
 
 
+def _imported(state: SwarmState, event: e.Imported, at_us: int) -> None:
+    bead, run, result = event.run.bead, event.run, event.result
+    held = state.beads[bead]
+    held.attempt, held.limit, held.started_us = run.attempt, max(run.attempt, run.max_retries), event.started_us
+    held.run, held.result, held.kept = run, result, (Kept(run, result),)
+    held.exit_code, held.output = result.exit_code, result.output_summary
+    if result.status is Status.DONE:
+        state.dag.finish(bead)
+        return
+    held.error = result.reason
+    tell(held, {"attempt": run.attempt, "error": result.reason, "output": result.output_summary})
+    state.dag.take(bead)
+    give_up(state, bead, run.failure_reason if isinstance(run.failure_reason, str) else result.status.value)
+
+
 RUN_FACTS: dict[type, Callable[[SwarmState, Any, int], None]] = {
     e.BeadDropped: _bead_dropped,
     e.BeadsReset: _beads_reset,
     e.BeadsReleased: _beads_released,
     e.OptionsChanged: _options_changed,
+    e.Imported: _imported,
     Ended: _ended,
 }
