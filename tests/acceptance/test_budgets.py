@@ -175,6 +175,16 @@ def test_an_agent_that_does_not_say_what_it_costs_is_refused_under_a_budget(rig:
     assert rig.run("--budget-usd", "5", "--allow-unmetered").code == 0
 
 
+def test_a_stored_run_is_not_given_a_budget_that_its_agent_would_escape(rig: Rig) -> None:
+    rig.workflow("name: w\nsteps: [{id: s, agent: coder, prompt: prompt.md}]\n")
+    assert rig.orc("run", "--workflow", "workflow.yaml", "--agent-command", "false", "--run-id", "r1").code == 1
+    refused = rig.orc("resume", "r1", "--budget-usd", "5")
+    assert refused.code == 2
+    assert "command does not say what it costs, and unknown is not zero" in refused.err
+    assert "budget" not in rig.orc("status", "r1").out
+    assert "may spend $5.00" in rig.orc("resume", "r1", "--budget-usd", "5", "--allow-unmetered").out
+
+
 @pytest.mark.parametrize(
     ("flag", "value", "said"),
     [

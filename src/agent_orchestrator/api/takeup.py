@@ -14,6 +14,7 @@ import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.places import claim
+from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
@@ -61,8 +62,17 @@ def take_up(
             if isinstance(event, DirectiveRefused):
                 _print_ended(orchestrator, run, folded)
                 raise Refused(why=f"Run {run.id} cannot go on: {event.why}.")
+            folded.apply([event], now_us)
         inputs.append(resume)
+    if limits is not None:
+        refuse_unkept(folded, limits)
     return TakeUp(inputs=tuple(inputs), notes=tuple(notes))
+
+
+def refuse_unkept(folded: Folded, limits: Limits) -> None:
+    """Raises a UsageError when a stored run is given a budget that its agents, who do not say what they consume, would escape."""
+    if limits.costs or limits.counts:
+        refuse_unmetered(folded.state.doing.limits.laid_under(limits), folded.state.spec.choices)
 
 
 def _print_ended(orchestrator: Orchestrator, run: StoredRun, folded: Folded) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.takeup import refuse_unkept
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import Answer, Directive, Posted, SetLimits
@@ -52,7 +53,10 @@ def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Posted)
 
 def tell_limits(orchestrator: Orchestrator, run: StoredRun, limits: Limits) -> Sent | None:
     """Tells whoever drives the run what it may spend from now on; None when nothing is given."""
-    return send_and_wait(orchestrator, run, SetLimits(id=new_id(), limits=limits)) if limits.any else None
+    if not limits.any:
+        return None
+    refuse_unkept(orchestrator.fold(run), limits)
+    return send_and_wait(orchestrator, run, SetLimits(id=new_id(), limits=limits))
 
 
 def _raise_if_refused(orchestrator: Orchestrator, run: StoredRun, directive: str, after: int) -> None:

@@ -84,6 +84,11 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     idle_timeout_s: float | None = None
     carried: Carried | None = None
 
+    @property
+    def choices(self) -> tuple[AgentChoice, ...]:
+        """Everybody who may work."""
+        return tuple(choice for choice in (self.agent, self.confirm_with) if choice is not None)
+
 
 def slug_of(task: str) -> str:
     """The first words of a task as part of an id."""

@@ -135,6 +135,11 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     earlier: tuple[Lesson, ...] = ()
     """What earlier runs learned."""
 
+    @property
+    def choices(self) -> tuple[AgentChoice, ...]:
+        """Everybody who may work."""
+        return tuple(self.agents.values())
+
     def choice_for(self, role: str) -> AgentChoice:
         """Who performs a role."""
         return self.agents.get(role) or self.agents[""]

@@ -69,6 +69,11 @@ class SwarmSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     idle_timeout_s: float | None = None
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
 
+    @property
+    def choices(self) -> tuple[AgentChoice, ...]:
+        """Everybody who may work."""
+        return tuple(bead.agent for bead in self.beads)
+
 
 def hash_prompt(prompt: str) -> str:
     """The SHA-256 of an instruction, for comparing runs of the same one."""

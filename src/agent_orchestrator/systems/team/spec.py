@@ -68,6 +68,11 @@ class TeamSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent_timeout_s: float | None = None
     idle_timeout_s: float | None = None
 
+    @property
+    def choices(self) -> tuple[AgentChoice, ...]:
+        """Everybody who may work."""
+        return (*self.agents.values(), *self.escalate.values())
+
 
 def split_requirements(text: str) -> tuple[Wanted, ...]:
     """The items of a list, each a requirement of its own; a text without a list is one. `(check: CMD)` may end each."""

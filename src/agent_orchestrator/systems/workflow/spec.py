@@ -79,6 +79,11 @@ class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """How often one iteration of the step may be tried."""
         return step.max_attempts if step.max_attempts is not None else self.max_attempts
 
+    @property
+    def choices(self) -> tuple[AgentChoice, ...]:
+        """Everybody who may work."""
+        return tuple(self.choice_for(step) for step in self.steps)
+
     def choice_for(self, step: StepSpec) -> AgentChoice:
         """Which agent performs the step: `shell` is always the shell; else the role's choice, else the default."""
         if step.agent == "shell":

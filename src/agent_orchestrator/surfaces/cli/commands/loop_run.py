@@ -35,7 +35,7 @@ def start(given: dict[str, Any]) -> int:
     with open_orchestrator(given["repo"]) as orchestrator:
         spec = prepare(read_options(given), orchestrator.settings.home, load_agents(orchestrator.settings))
         limits = starting_limits(orchestrator, given)
-        refuse_unmetered(limits, [choice for choice in (spec.agent, spec.confirm_with) if choice is not None])
+        refuse_unmetered(limits, spec.choices)
         loop = checked_loop_id(given["loop_id"]) if given["loop_id"] is not None else None
         started = start_loop(
             orchestrator,

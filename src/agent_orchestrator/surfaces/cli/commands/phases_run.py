@@ -42,7 +42,7 @@ def command(**given: Any) -> int:
         spec = prepared.spec
         document = limits_of(spec.plan.bounds)
         limits = starting_limits(orchestrator, {**given, "budget_usd": None, "max_time": None}).laid_under(document)
-        refuse_unmetered(limits, spec.agents.values())
+        refuse_unmetered(limits, spec.choices)
         pass_env = tuple(given["pass_env"])
         started = start_phases(orchestrator, spec, limits=limits, run_id=given["run_id"], pass_env=pass_env)
         for text in (*prepared.warnings, *started.notes):

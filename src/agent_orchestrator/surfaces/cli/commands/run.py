@@ -73,7 +73,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         prepared = prepare(options, settings.home, settings.environ, load_agents(settings))
         _warn(prepared)
         limits = starting_limits(orchestrator, given)
-        refuse_unmetered(effective(limits, prepared.spec), [prepared.spec.choice_for(step) for step in prepared.spec.steps])
+        refuse_unmetered(effective(limits, prepared.spec), prepared.spec.choices)
         if given["plan"]:
             return _plan(orchestrator, prepared, as_json=given["as_json"])
         if given["start_at_step"] is not None:

@@ -67,7 +67,7 @@ def _tell_driver(orchestrator: Orchestrator, run: StoredRun, beads: list[str], l
 def _retry_here(
     orchestrator: Orchestrator, run: StoredRun, beads: list[str], limits: Limits, manner: Manner, *, detach: bool
 ) -> int:
-    from agent_orchestrator.api.takeup import take_up
+    from agent_orchestrator.api.takeup import refuse_unkept, take_up
     from agent_orchestrator.core.inputs import Resume, SetLimits
     from agent_orchestrator.surfaces.cli.directing import new_id
     from agent_orchestrator.surfaces.cli.driving import drive
@@ -76,6 +76,7 @@ def _retry_here(
     changes = {"retry": beads}
     if detach:
         if limits.any:
+            refuse_unkept(orchestrator.fold(run), limits)
             orchestrator.send(run, SetLimits(id=new_id(), limits=limits))
         orchestrator.send(run, Resume(id=new_id(), changes=changes))
         return drive_behind(orchestrator, run, manner)

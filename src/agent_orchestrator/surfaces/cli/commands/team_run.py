@@ -64,7 +64,7 @@ def command(**given: Any) -> int:
     with open_orchestrator(given["repo"]) as orchestrator:
         spec = prepare(_options(given), orchestrator.settings.home, load_agents(orchestrator.settings))
         limits = starting_limits(orchestrator, given)
-        refuse_unmetered(limits, [*spec.agents.values(), *spec.escalate.values()])
+        refuse_unmetered(limits, spec.choices)
         _warn(spec)
         started = start_team(orchestrator, spec, pass_env=tuple(given["pass_env"]), limits=limits)
         manner = Manner(**{name: given[name] for name in ("quiet", "as_json", "no_wait", "on_wait", "on_end")})
