@@ -90,6 +90,12 @@ def test_an_unmetered_agent_is_refused_under_a_cost_limit(rig: PhasesRig) -> Non
     assert rig.git("branch", "--show-current") == "main"
 
 
+def test_a_message_that_is_a_sentence_ends_once_in_the_question_about_it(rig: PhasesRig) -> None:
+    waits = rig.orc("phases", "run", "task.md", "--agent-command", "./missing", "--allow-unmetered", "--yes", "--no-wait")
+    assert waits.code == 4, waits
+    assert "./missing cannot be started: there is no such file. Approve to try again" in waits.out
+
+
 def test_milestones_and_the_pull_request_go_through_gh_where_there_is_a_remote(rig: PhasesRig, tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()

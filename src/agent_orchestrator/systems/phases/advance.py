@@ -202,15 +202,19 @@ def _failed(state: PhasesState, work: Work) -> list[PhasesEvent]:
         state,
         work,
         "task",
-        f"Task {work.unit} failed: {work.trouble}. Approve to try again, reject to skip it, or abort the run.",
+        f"Task {work.unit} failed: {_bare(work.trouble)}. Approve to try again, reject to skip it, or abort the run.",
     )
 
 
 def _stuck(state: PhasesState, work: Work) -> list[PhasesEvent]:
     what = work.purpose.replace("_", " ")
-    return _asked(
-        state, work, "agent", f"The agent ({what}) failed: {work.trouble}. Approve to try again, reject to go on without it."
-    )
+    why = _bare(work.trouble)
+    return _asked(state, work, "agent", f"The agent ({what}) failed: {why}. Approve to try again, reject to go on without it.")
+
+
+def _bare(trouble: str) -> str:
+    """What went wrong, to be part of a sentence: some messages are whole ones."""
+    return trouble.rstrip(".")
 
 
 def _unmet(state: PhasesState, work: Work) -> list[PhasesEvent]:

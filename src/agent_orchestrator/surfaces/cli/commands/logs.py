@@ -71,7 +71,8 @@ def print_logs(
         what = f"step {step!r}" if step is not None else "it"
         raise Refused(why=f"Run {found.id} has no output of {what} yet.")
     if not printer.wrote and not err:
-        warn(f"nothing was written to the output; the error output: orc logs {found.id} {step or ''} --err")
+        where = found.id if step is None else f"{found.id} {step}"
+        warn(f"nothing was written to the output; the error output: orc logs {where} --err")
     return 0
 
 
