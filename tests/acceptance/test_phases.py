@@ -211,6 +211,13 @@ def test_without_git_it_exits_with_3(tmp_path: Path, repo: Path) -> None:
     assert "Phases need git for their checkpoints" in done.err
 
 
+def test_an_agent_that_is_not_there_is_refused_before_a_branch_is_made(rig: PhasesRig) -> None:
+    rig.write(SMALL)
+    refused = rig.orc("phases", "run", "task.md", "--yes", "--agent-command", "./missing")
+    assert (refused.code, rig.orc("list", "--json").json["runs"]) == (3, [])
+    assert "there is no such file in" in refused.err
+
+
 def test_uncommitted_changes_are_refused_but_the_document_itself_is_not(rig: PhasesRig) -> None:
     (rig.repo / "mine").write_text("not yet")
     refused = rig.phases("--yes")

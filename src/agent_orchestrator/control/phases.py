@@ -13,9 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import read_agent, read_pairs, split_command
+from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
@@ -103,7 +102,7 @@ def prepare(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSe
     spec = PhasesSpec(
         document=str(file),
         plan=plan,
-        agents=_agents(options, configured or {}),
+        agents=_agents(options, configured or {}, home),
         branch=f"phases/{slug_of(plan.name) or 'task'}",
         yes=options.yes,
         plan_with=options.plan_with is not None,
@@ -131,7 +130,7 @@ def _with_options(plan: Plan, options: PhasesOptions) -> Plan:
     return msgspec.structs.replace(plan, outer_ralph=False) if options.no_outer_ralph else plan
 
 
-def _agents(options: PhasesOptions, configured: Mapping[str, AgentSettings]) -> dict[str, AgentChoice]:
+def _agents(options: PhasesOptions, configured: Mapping[str, AgentSettings], home: Path) -> dict[str, AgentChoice]:
     ways = [name for name in ("agent", "agent_command", "rehearse") if getattr(options, name) is not None]
     if len(ways) > 1:
         first, second = (f"--{name.replace('_', '-')}" for name in ways[:2])
@@ -151,7 +150,7 @@ def _agents(options: PhasesOptions, configured: Mapping[str, AgentSettings]) -> 
         chosen[PLANNER] = _planner(options.plan_with)
     if "" not in chosen:
         raise UsageError(detail="Nobody would work: give --agent, --agent-command or --rehearse.")
-    return {role: _checked(choice, configured) for role, choice in chosen.items()}
+    return {role: _checked(choice, configured, home) for role, choice in chosen.items()}
 
 
 def _planner(text: str) -> AgentChoice:
@@ -161,9 +160,9 @@ def _planner(text: str) -> AgentChoice:
     return read_agent(text)
 
 
-def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings]) -> AgentChoice:
+def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice:
     resolved = resolve_agent(choice, configured)
-    find_agent(resolved.performer).preflight(resolved)
+    check_agent(resolved, home)
     return resolved
 
 
