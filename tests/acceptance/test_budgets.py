@@ -271,6 +271,8 @@ def test_a_rate_limit_parks_the_run_and_all_others_on_the_account(limited: Rig) 
     calls_made = len(launched(limited))
     second = run_of(limited, "--no-wait", "--run-id", "r2", "--env", "LIMITED_S=3600")
     assert second.code == 6, second
+    bead = limited.orc("swarm", "dispatch", "bd-1", ".", "claude", "fix it", "--no-wait", "--force")
+    assert bead.code == 6, bead
     assert len(launched(limited)) == calls_made, "a run that is parked makes no call"
     step = limited.state("r2")["steps"]["s0"]
     assert (step["status"], step["attempts"]) == ("PENDING", 1)

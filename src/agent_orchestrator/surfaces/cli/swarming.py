@@ -70,6 +70,7 @@ def bead_options(function: Function) -> Function:
 def driving_options(function: Function) -> Function:
     """How a run is shown and left."""
     options = (
+        click.option("--no-wait", is_flag=True, help="Exit with 6 when everything is parked on a rate limit."),
         click.option("--detach", is_flag=True, help="Run in the background; the id is printed."),
         click.option("--on-end", metavar="CMD", help="A shell command started when the run ends."),
         click.option("--quiet", is_flag=True, help="Only the id and the result."),
@@ -129,7 +130,7 @@ def read_manner(given: dict[str, Any]) -> Manner:
     """How to show and leave."""
     from agent_orchestrator.surfaces.cli.driving import Manner
 
-    return Manner(quiet=given["quiet"], as_json=given["as_json"], on_end=given["on_end"])
+    return Manner(**{name: given[name] for name in ("quiet", "as_json", "no_wait", "on_end")})
 
 
 def drive_started(orchestrator: Orchestrator, started: Started, manner: Manner, *, detach: bool) -> int:
