@@ -91,9 +91,12 @@ def test_an_unmetered_agent_is_refused_under_a_cost_limit(rig: PhasesRig) -> Non
 
 
 def test_a_message_that_is_a_sentence_ends_once_in_the_question_about_it(rig: PhasesRig) -> None:
-    waits = rig.orc("phases", "run", "task.md", "--agent-command", "./missing", "--allow-unmetered", "--yes", "--no-wait")
+    once = rig.side / "once.sh"
+    once.write_text('#!/bin/sh\nrm -- "$0"\nexit 1\n')
+    once.chmod(0o755)
+    waits = rig.orc("phases", "run", "task.md", "--agent-command", str(once), "--allow-unmetered", "--yes", "--no-wait")
     assert waits.code == 4, waits
-    assert "./missing cannot be started: there is no such file. Approve to try again" in waits.out
+    assert "once.sh cannot be started: there is no such file. Approve to try again" in waits.out
 
 
 def test_milestones_and_the_pull_request_go_through_gh_where_there_is_a_remote(rig: PhasesRig, tmp_path: Path) -> None:
