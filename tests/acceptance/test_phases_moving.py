@@ -207,6 +207,9 @@ def test_the_commands_for_all_runs_show_a_run_of_phases(rig: PhasesRig) -> None:
     assert rig.phases("--yes", "--run-id", "shown").code == 0
     assert "1.1" in rig.ask("status", "shown").out
     assert rig.ask("show", "shown", "--json").json["state"]["orchestrator"]["status"] == "completed"
+    task = rig.ask("show", "shown", "1.1")
+    assert (task.code, "step 1.1" in task.out, "i1.a1" in task.out) == (0, True, True), task
+    assert rig.ask("show", "shown", "1.1", "--json").json["state"]["status"] == "COMPLETED"
     assert rig.ask("history", "shown").out.count("checkpoint-00") == 2
     assert rig.ask("watch", "shown").code == 0
     status = rig.ask("phases", "status").out

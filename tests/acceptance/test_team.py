@@ -221,6 +221,7 @@ def test_status_and_messages_tell_people_and_scripts(rig: TeamRig) -> None:
     watched = rig.ask("team", "watch")
     assert (watched.code, "complete" in watched.out) == (0, True)
     assert rig.ask("show", run).code == 0
+    assert "step A" in rig.ask("show", run, "A").out
     assert "spawn_pm_for_planning" in rig.ask("history", run).out
 
 
@@ -307,7 +308,7 @@ def test_a_team_needs_a_repository_with_a_commit(tmp_path: Path) -> None:
     rig = TeamRig.__new__(TeamRig)
     rig.repo, rig.side = tmp_path, tmp_path
     refused = rig.ask("team", "run", "x", "--agent-command", "true", "--repo", str(tmp_path))
-    assert (refused.code, "needs a git repository" in refused.err) == (2, True)
+    assert (refused.code, "needs a git repository" in refused.err) == (3, True)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from agent_orchestrator.control.loop import detect_tests
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
-from agent_orchestrator.errors import InvalidValue, MissingPath, UsageError
+from agent_orchestrator.errors import InvalidValue, MissingPath, Unavailable, UsageError
 from agent_orchestrator.git.branches import branches_of, can_merge, current_branch
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.systems.team.spec import QaMode, TeamSpec, split_requirements
@@ -106,10 +106,10 @@ def _read(file: Path) -> str:
 def _target(given: str | None, home: Path) -> str:
     """The branch that groups merge into: the one given, else the one that is checked out."""
     if top_level(home) is None:
-        raise UsageError(detail=f"A team needs a git repository, and {home} is none; run `git init` and commit first.")
+        raise Unavailable(detail=f"A team needs a git repository, and {home} is none; run `git init` and commit first.")
     known = branches_of(home)
     if not known:
-        raise UsageError(detail=f"A team needs a commit to start from, and {home} has none; commit first.")
+        raise Unavailable(detail=f"A team needs a commit to start from, and {home} has none; commit first.")
     why = can_merge(home)
     if why is not None:
         raise UsageError(detail=f"A team cannot work here: {why}.")

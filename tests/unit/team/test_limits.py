@@ -106,3 +106,5 @@ def test_an_abort_is_an_error_with_its_reason_in_the_story() -> None:
     state = world.file("orchestrator_state.json")
     assert (state["status"], state["decisions_log"][-1]["reasoning"]) == ("error", "wrong repository")
     assert "end_time" in state
+    world.tell(Resume(id=world.directive()))
+    assert world.state.lifecycle.ended, "an abort is for good"

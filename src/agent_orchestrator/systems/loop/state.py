@@ -17,6 +17,7 @@ from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.inputs import Change
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
+from agent_orchestrator.core.shown import Launch, UnitNeeds, UnitView
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.spec import LoopSpec, Tried
@@ -74,27 +75,6 @@ class Iteration(msgspec.Struct, kw_only=True):
     blocked: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     """What stood first in its prompt: told again when its launch was interrupted."""
-
-
-class Launch(msgspec.Struct, omit_defaults=True):
-    """One program that ran."""
-
-    effect: str
-    started_us: int
-    ended_us: int | None = None
-    exit_code: int | None = None
-    failure: str | None = None
-
-
-class StepView(msgspec.Struct, frozen=True):
-    """The loop as commands for all systems show a unit."""
-
-    status: Status
-    attempts: int
-    iteration_count: int
-    started_at: str | None
-    ended_at: str | None
-    last_error: str | None
 
 
 class LoopState:
@@ -241,16 +221,9 @@ class LoopState:
         from_us, until_us = self.started_us, self.ended_us
         error = self.error[0] if self.error else (self.lifecycle.detail or None)
         times = [None if at_us is None else iso(at_us) for at_us in (from_us, until_us)]
-        return {UNIT: StepView(self.status, 1, self.iteration, times[0], times[1], error)}
+        return {UNIT: UnitView(self.status, 1, self.iteration, times[0], times[1], error)}
 
     @property
     def specs(self) -> dict[str, Any]:
         """The one unit's specification, as far as commands for all systems look at it."""
-        return {UNIT: _UNIT_SPEC}
-
-
-class _UnitSpec(msgspec.Struct, frozen=True):
-    needs: tuple[str, ...] = ()
-
-
-_UNIT_SPEC = _UnitSpec()
+        return {UNIT: UnitNeeds()}

@@ -11,6 +11,7 @@ from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
+from agent_orchestrator.core.shown import Launch, UnitNeeds, UnitView
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.phases.events import Intervened
@@ -103,17 +104,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: tuple[CheckpointEntry, ...]
 
 
-class Launch(msgspec.Struct, omit_defaults=True):
-    """One program that ran."""
-
-    effect: str
-    started_us: int
-    ended_us: int | None = None
-    exit_code: int | None = None
-    failure: str | None = None
-    session: str | None = None
-
-
 class Standing(StrEnum):
     """How a unit stands, in the words of the commands that show all systems."""
 
@@ -122,17 +112,6 @@ class Standing(StrEnum):
     WAITING = "WAITING_ON_HUMAN"
     COMPLETED = "COMPLETED"
     SKIPPED = "SKIPPED"
-
-
-class StepView(msgspec.Struct, frozen=True):
-    """A unit as commands for all systems show it."""
-
-    status: Standing
-    attempts: int
-    iteration_count: int
-    started_at: str | None
-    ended_at: str | None
-    last_error: str | None
 
 
 class PhasesState:
@@ -238,21 +217,21 @@ class PhasesState:
         """Tasks and other units, as commands for all systems show them."""
         return {unit: self._view(unit) for unit in dict.fromkeys([*self.plan, *self.history, *self.works])}
 
-    def _view(self, unit: str) -> StepView:
+    def _view(self, unit: str) -> UnitView:
         work, history = self.works.get(unit), self.history.get(unit, [])
         started = iso(history[0].started_us) if history else None
         done = self.completed.get(unit)
         if work is not None:
             status = Standing.WAITING if work.asking and work.due is None else Standing.RUNNING
-            return StepView(status, work.attempt, work.iteration, started, None, work.trouble or None)
+            return UnitView(status, work.attempt, work.iteration, started, None, work.trouble or None)
         ended = iso(history[-1].ended_us) if history and history[-1].ended_us is not None else None
         if done is not None:
-            return StepView(Standing.COMPLETED, 1, done.iterations, started, ended, None)
+            return UnitView(Standing.COMPLETED, 1, done.iterations, started, ended, None)
         if unit in self.skipped:
-            return StepView(Standing.SKIPPED, 1, 0, started, ended, self.skipped[unit])
+            return UnitView(Standing.SKIPPED, 1, 0, started, ended, self.skipped[unit])
         if unit in self.plan:
-            return StepView(Standing.PENDING, 0, 0, started, ended, self.failures.get(unit))
-        return StepView(Standing.COMPLETED, 1, 0, started, ended, None)
+            return UnitView(Standing.PENDING, 0, 0, started, ended, self.failures.get(unit))
+        return UnitView(Standing.COMPLETED, 1, 0, started, ended, None)
 
     @property
     def specs(self) -> dict[str, Any]:
@@ -260,11 +239,7 @@ class PhasesState:
         return {unit: self.plan.get(unit, _NEEDS_NOTHING) for unit in self.steps}
 
 
-class _UnitSpec(msgspec.Struct, frozen=True):
-    needs: tuple[str, ...] = ()
-
-
-_NEEDS_NOTHING = _UnitSpec()
+_NEEDS_NOTHING = UnitNeeds()
 
 
 def order_of(task: str) -> tuple[int, ...]:

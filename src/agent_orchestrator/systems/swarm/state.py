@@ -17,6 +17,7 @@ from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import RunCheck, Wait
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
+from agent_orchestrator.core.shown import Evidence, Launch, UnitView
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.swarm.records import ABORTED, Kept, ResultRecord, RunRecord, Status
@@ -25,31 +26,6 @@ from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
 EVIDENCE_MAX = 20
 WARNINGS_MAX = 20
 """What is kept of a bead in memory, newest last; the journal has all."""
-
-
-class Launch(msgspec.Struct, omit_defaults=True, gc=False):
-    """One program that ran for a bead."""
-
-    effect: str
-    started_us: int
-    ended_us: int | None = None
-    exit_code: int | None = None
-    failure: str | None = None
-    session: str | None = None
-
-
-class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one verification showed."""
-
-    effect: str
-    command: str
-    exit_code: int | None
-    failure: str | None
-    started_us: int
-    duration_s: float
-    tail: str
-    tree: str | None
-    void: bool
 
 
 class Bead(msgspec.Struct, kw_only=True):
@@ -110,17 +86,6 @@ class Standing(StrEnum):
     FAILED = "failed"
     TIMEOUT = "timeout"
     STOPPED = "stopped"
-
-
-class BeadView(msgspec.Struct, frozen=True):
-    """A bead as commands for all systems show a unit."""
-
-    status: Standing
-    attempts: int
-    iteration_count: int
-    started_at: str | None
-    ended_at: str | None
-    last_error: str | None
 
 
 class SwarmState:
@@ -209,11 +174,11 @@ class SwarmState:
         return Standing.QUEUED if bead in self.due or self.holder(bead) is not None else Standing.WAITING
 
     @property
-    def steps(self) -> dict[str, BeadView]:
+    def steps(self) -> dict[str, UnitView]:
         """The beads as commands for all systems show units."""
         return {bead: self._view(bead, held) for bead, held in self.beads.items()}
 
-    def _view(self, bead: str, held: Bead) -> BeadView:
+    def _view(self, bead: str, held: Bead) -> UnitView:
         started = iso(held.started_us) if held.run is not None else None
         ended = held.result.finished_at if held.result is not None else None
-        return BeadView(self.standing(bead), held.attempt, 0, started, ended, held.error or None)
+        return UnitView(self.standing(bead), held.attempt, 0, started, ended, held.error or None)

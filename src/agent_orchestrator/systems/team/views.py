@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-import msgspec
-
+from agent_orchestrator.core.shown import UnitNeeds, UnitView
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState
 from agent_orchestrator.systems.team.status import status_of, waiting_for
@@ -38,23 +37,6 @@ _PM_STATUS = {
 }
 
 
-class StepView(msgspec.Struct, frozen=True):
-    """One unit."""
-
-    status: UnitStatus
-    attempts: int
-    iteration_count: int
-    started_at: str | None
-    ended_at: str | None
-    last_error: str | None
-
-
-class UnitNeeds(msgspec.Struct, frozen=True):
-    """What a unit waits for."""
-
-    needs: tuple[str, ...] = ()
-
-
 class ShownTeam(TeamState):
     """A team that can be shown."""
 
@@ -68,15 +50,15 @@ class ShownTeam(TeamState):
         """What each of them needs."""
         return {PM: UnitNeeds(), **{name: UnitNeeds(group.depends_on) for name, group in self.groups.items()}}
 
-    def _view(self, name: str) -> StepView:
+    def _view(self, name: str) -> UnitView:
         unit = self.unit(name)
         attempt = unit.turn.attempt if unit.turn is not None else 1
         why = unit.question or unit.error or waiting_for(self, name) or None
         if not isinstance(unit, Group):
             status = _PM_STATUS.get(unit.stage, UnitStatus.FINAL_CHECK)
-            return StepView(status, attempt, self.plans + self.finals, iso(self.started_us), _iso(self.ended_us), why)
+            return UnitView(status, attempt, self.plans + self.finals, iso(self.started_us), _iso(self.ended_us), why)
         status = UnitStatus(status_of(self, unit))
-        return StepView(status, attempt, unit.developer, _iso(unit.started_us), _iso(unit.ended_us), why)
+        return UnitView(status, attempt, unit.developer, _iso(unit.started_us), _iso(unit.ended_us), why)
 
 
 def _iso(at_us: int | None) -> str | None:

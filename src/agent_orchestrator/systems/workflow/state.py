@@ -14,6 +14,7 @@ from agent_orchestrator.core.dag import Dag
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
+from agent_orchestrator.core.shown import Evidence, Launch
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
 from agent_orchestrator.systems.workflow.when import Condition, Operand, holds, parse_when
@@ -53,31 +54,6 @@ class StepRuntime(msgspec.Struct, kw_only=True, gc=False):
     logs: list[str] = []
     manual_input_path: str | None = None
     blocked_by_loop: str | None = None
-
-
-class Launch(msgspec.Struct, omit_defaults=True, gc=False):
-    """One program that ran for a step."""
-
-    effect: str
-    started_us: int
-    ended_us: int | None = None
-    exit_code: int | None = None
-    failure: str | None = None
-    session: str | None = None
-
-
-class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one check showed."""
-
-    effect: str
-    command: str
-    exit_code: int | None
-    failure: str | None
-    started_us: int
-    duration_s: float
-    tail: str
-    tree: str | None
-    void: bool
 
 
 class Work(msgspec.Struct, kw_only=True, gc=False):

@@ -44,11 +44,12 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
         usage = [msgspec.to_builtins(row) for row in orchestrator.store.usage(found.id)]
         if step is not None and step not in details["steps"]:
             raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(details["steps"])[:20]))
-        if "steps" not in document:
+        if found.system == "loop":
             step = None  # Its one unit is the run itself.
         facts = run_facts(found, orchestrator.owner(found))
         if step is not None:
-            document, details = document["steps"][step], details["steps"][step]
+            of_unit = document["steps"][step] if "steps" in document else msgspec.to_builtins(folded.state.steps[step])
+            document, details = of_unit, details["steps"][step]
             usage = [row for row in usage if row["unit"] == step]
             facts["step"] = step
         if as_json:
@@ -73,24 +74,24 @@ def _print_step(screen: Screen, step: str, document: dict[str, Any], details: di
 
     screen.line(f"step {screen.paint(step, 'bold')}  {screen.paint_status(document['status'], document['status'])}")
     for name in ("attempts", "iteration_count", "started_at", "ended_at", "last_error", "blocked_by_loop", "report_path"):
-        if document[name] is not None:
+        if document.get(name) is not None:
             screen.line(f"  {name.replace('_', ' '):<16}{plain(document[name])}")
     if document["status"] == "WAITING_ON_HUMAN":
         screen.line(f"  {'answer file':<16}{plain(document['manual_input_path'])}")
     for name in ("artifacts", "logs"):
-        for number, text in enumerate(document[name]):
+        for number, text in enumerate(document.get(name, ())):
             screen.line(f"  {name if not number else '':<16}{plain(text)}")
-    for number, (name, value) in enumerate(document["metrics"].items()):
+    for number, (name, value) in enumerate(document.get("metrics", {}).items()):
         screen.line(f"  {'metrics' if not number else '':<16}{plain(name)} = {plain(value)}")
-    if details["summary"]:
+    if details.get("summary"):
         screen.line(f"  {'summary':<16}{plain(details['summary'])}")
     _print_launches(screen, details)
-    for evidence in details["evidence"][-EVIDENCE_SHOWN:]:
+    for evidence in details.get("evidence", ())[-EVIDENCE_SHOWN:]:
         verdict = "void" if evidence["void"] else f"exit code {evidence['exit_code']}"
         screen.line(f"  {'check':<16}{plain(evidence['command'])}: {verdict} after {evidence['duration_s']:.1f}s")
         for line in evidence["tail"].splitlines()[-TAIL_LINES:]:
             screen.line(f"      | {plain(line)}")
-    for text in details["warnings"]:
+    for text in details.get("warnings", ()):
         screen.line(f"  {'warning':<16}{plain(text)}")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from agent_orchestrator.core.shown import Launch
 from agent_orchestrator.systems.phases.events import AgentFinished, CheckFinished
 from agent_orchestrator.systems.phases.spec import Criterion
-from agent_orchestrator.systems.phases.state import LAUNCHES_KEPT, WARNINGS_KEPT, Launch, PhasesState
+from agent_orchestrator.systems.phases.state import LAUNCHES_KEPT, WARNINGS_KEPT, PhasesState
 from agent_orchestrator.systems.phases.works import Work
 
 

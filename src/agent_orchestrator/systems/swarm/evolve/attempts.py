@@ -7,6 +7,7 @@ from typing import Any
 
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.shown import Evidence
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.swarm import events as e
 from agent_orchestrator.systems.swarm.effects import close_bead, run_agent, run_verification
@@ -23,7 +24,7 @@ from agent_orchestrator.systems.swarm.evolve.marks import (
     tell,
 )
 from agent_orchestrator.systems.swarm.records import Status, start_record
-from agent_orchestrator.systems.swarm.state import EVIDENCE_MAX, WARNINGS_MAX, Evidence, SwarmState
+from agent_orchestrator.systems.swarm.state import EVIDENCE_MAX, WARNINGS_MAX, SwarmState
 
 
 def _bead_queued(state: SwarmState, event: e.BeadQueued, at_us: int) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
+from agent_orchestrator.core.shown import Launch
 from agent_orchestrator.systems.swarm.events import AgentFinished, ClosingFinished, VerificationFinished
 from agent_orchestrator.systems.swarm.records import Kept, Verdict, end_record
-from agent_orchestrator.systems.swarm.state import Bead, Launch, SwarmState
+from agent_orchestrator.systems.swarm.state import Bead, SwarmState
 
 
 def leave(state: SwarmState, bead: str) -> None:

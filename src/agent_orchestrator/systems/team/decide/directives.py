@@ -26,6 +26,8 @@ def resumed(state: TeamState, directive: Resume) -> list[TeamEvent]:
     life = state.lifecycle
     if life.phase is Phase.ABORTING:
         return _refused(directive, "the run is being aborted")
+    if life.ended and life.stop is StopReason.ABORTED:
+        return _refused(directive, "it was aborted; its branches are kept, and a new team can go on from them")
     if life.ended and life.stop is StopReason.COMPLETED:
         return _refused(directive, "it is completed; there is nothing to go on with")
     try:

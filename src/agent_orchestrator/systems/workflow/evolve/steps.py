@@ -8,6 +8,7 @@ from typing import Any
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.events import HoldEnded, UnitHeld
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.shown import Evidence, Launch
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.workflow import events as e
 from agent_orchestrator.systems.workflow.effects import (
@@ -27,8 +28,6 @@ from agent_orchestrator.systems.workflow.state import (
     SKIPPED,
     WAITING_ON_HUMAN,
     WARNINGS_MAX,
-    Evidence,
-    Launch,
     WorkflowState,
 )
 
