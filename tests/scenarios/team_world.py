@@ -33,7 +33,8 @@ def seed_schema(name: str) -> Any:
 
 def document_faults(path: str, document: Any) -> list[str]:
     """How a document breaks the seed's own schema."""
-    return [f"{path}{error.instance_path}: {error.message}" for error in seed_schema(Path(path).stem).iter_errors(document)]
+    name = path.rpartition("/")[2].removesuffix(".json")
+    return [f"{path}{error.instance_path}: {error.message}" for error in seed_schema(name).iter_errors(document)]
 
 
 def group(name: str, /, *after: str, files: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:

@@ -37,6 +37,10 @@ Person = Callable[[Any, random.Random], Directive | None]
 """Looks at the run's state and says something to it, or nothing."""
 
 
+def _anything(state: Any) -> None:
+    """Every state will do."""
+
+
 class _Process:
     """One simulated orchestrator process."""
 
@@ -99,23 +103,27 @@ class Simulation:
         faults: Faults | None = None,
         limits: Limits | None = None,
         git: Callable[[Faults], SimulatedGit] | None = None,
+        check: Callable[[Any], None] = _anything,
     ) -> None:
         self._random = random.Random(seed)
         self.faults = faults or Faults(seed)
         self.git = git(self.faults) if git is not None else None
         self.machine = Machine(seed, folder / "launches", self.faults, cast)
         self.system, self._person = system, person
+        self._check = check
+        """Looks at the state after each row of the journal: every moment that a reader or a new process could find."""
         self._processes: list[_Process] = []
         self._rude = faults is None
         self._seen = -1
         self.budgets = 0
         """How often the run was given a higher budget."""
-        self._folded: Folded | None = None
         self._settled = False
         home = folder / "repo"
         home.mkdir(parents=True)
         context = Context(run=RUN, home=str(home), workdir=str(home), created_us=self.machine.clock.now_us())
         self.run = self._create(spec, context, limits)
+        self._folded = Folded(system, system.fresh(spec, context), 0, context.created_us)
+        """The run as its journal has it, row by row as they come."""
 
     def _create(self, spec: Any, context: Context, limits: Limits | None) -> StoredRun:
         events = list(self.system.begin(spec, context))
@@ -139,11 +147,9 @@ class Simulation:
         store = self.machine.store
         if self._seen != store.commits:
             self._seen = store.commits
-            folded = self._folded or fold(store, self.system, self.run)
-            for seq, at_us, body in store.rows(RUN, folded.seq):
-                folded.add(seq, at_us, decode_events(self.system, body))
-            self._folded = folded
-        assert self._folded is not None
+            for seq, at_us, body in store.rows(RUN, self._folded.seq):
+                self._folded.add(seq, at_us, decode_events(self.system, body))
+                self._check(self._folded.state)
         return self._folded.state
 
     def play(self, chaos_turns: int = 3_000) -> Any:
@@ -158,7 +164,6 @@ class Simulation:
                     break
             else:
                 raise AssertionError(f"the run does not end: {self.system.summary(self.state())}")
-            self._seen, self._folded = -1, None  # Once more from the beginning: what counts is the journal.
             self._check_end()
             return self.state()
         finally:
@@ -252,7 +257,7 @@ class Simulation:
 
     def _check_end(self) -> None:
         state, clock = self.state(), self.machine.clock
-        again = self.state()
+        again = fold(self.machine.store, self.system, self.run).state
         for mine, other in zip(
             self.system.documents(state, clock.now_us()), self.system.documents(again, clock.now_us()), strict=True
         ):

@@ -15,15 +15,8 @@ import msgspec
 from agent_orchestrator.core.budget import Hold, Why
 from agent_orchestrator.core.effects import (
     ACTIVE,
-    AskHuman,
-    AwaitGates,
-    Checkpoint,
     Effect,
-    Merge,
-    ReadFile,
     RunAgent,
-    RunCheck,
-    Wait,
 )
 from agent_orchestrator.core.events import (
     Aborted,
@@ -37,41 +30,32 @@ from agent_orchestrator.core.events import (
     TakenUp,
     UnitHeld,
 )
-from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import (
     Abort,
-    AgentEnded,
     Answer,
-    CheckEnded,
-    CheckpointEnded,
     Directive,
     Edited,
-    FileRead,
-    GatesOpened,
-    HumanAnswered,
     Input,
     Instruct,
-    MergeEnded,
-    MergeVerdict,
     Outcome,
     Pause,
     Resume,
-    TimerFired,
 )
 from agent_orchestrator.core.lifecycle import Phase
-from agent_orchestrator.core.report import Report, check_report
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.journal import Folded, decode_events
 from agent_orchestrator.testing.clock import START_US
+from agent_orchestrator.testing.outcomes import Reports, invent
 
 SILENT_WITHIN = 20_000
 """An `advance` that still has something to say after this many answers never falls silent."""
 
-Reports = Callable[[RunAgent, random.Random], dict[str, Any]]
-"""What an agent of this effect writes when it does well, laid over its status."""
 CheckDocument = Callable[[str, Any], None]
 """Raises AssertionError when a print-out (path, plain data) breaks the system's published schema."""
+CheckState = Callable[[Any], None]
+"""Raises AssertionError when a state, looked at after a tick, breaks a promise of its own system."""
 
 
 def check_system(
@@ -91,6 +75,25 @@ def check_system(
             _Play(system, spec, random.Random(seed), reports, check_document).play(ticks)
 
 
+def play_system(
+    system: System,
+    spec: Any,
+    seed: int,
+    *,
+    ticks: int,
+    reports: Reports,
+    check_state: CheckState,
+) -> Any:
+    """Plays one specification under one seed until the run has ended; answers with its last state.
+
+    For thousands of seeds: what a system promises of itself is checked after every tick, and that nothing hangs; what
+    costs many times as much (that deciding is pure, that the journal folds to the same run) is left to `check_system`.
+    """
+    playing = _Play(system, spec, random.Random(seed), reports, None, check_state)
+    playing.play(ticks)
+    return playing.state
+
+
 class _Play:
     """One run, its journal, and what must hold after every tick."""
 
@@ -101,9 +104,11 @@ class _Play:
         chance: random.Random,
         reports: Reports | None,
         check_document: CheckDocument | None,
+        check_state: CheckState | None = None,
     ) -> None:
         self.system, self.spec, self.chance = system, spec, chance
-        self._reports, self._check_document = reports, check_document
+        self._reports, self._check_document, self._check_state = reports, check_document, check_state
+        self._thorough = check_state is None
         self.now_us, self._directives = START_US, 0
         self.context = Context(run="checked", home="/repo", workdir="/repo", created_us=START_US)
         self.journal: list[tuple[Event, int]] = []
@@ -119,9 +124,12 @@ class _Play:
     def play(self, ticks: int) -> None:
         """Anything happens for a while; then everything goes well and the run has to end."""
         for _ in range(ticks):
+            if self.state.lifecycle.ended and self.chance.random() < 0.1:
+                break  # Meddled with for a while after its end; that is enough.
             doing = list(self.state.doing)
             if doing and self.chance.random() < 0.75:
-                self.tell(self._outcome(self.chance.choice(doing), kindly=False))
+                # Results may arrive together: they are decided one after the other, before anything new begins.
+                self.tell(*(self._outcome(one, kindly=False) for one in self.chance.sample(doing, self._together(doing))))
             elif self.chance.random() < 0.2:
                 self.hold_or_release()
             elif self.over and self.chance.random() < 0.2:
@@ -135,27 +143,34 @@ class _Play:
             self.tell(self._outcome(self.chance.choice(doing), kindly=True) if doing else self._directive(Resume))
         self._check_ended()
 
-    def tell(self, what: Input) -> list[Event]:
-        """One tick, as the engine does it; answers with its events."""
+    def _together(self, doing: list[Effect]) -> int:
+        return min(len(doing), self.chance.choice((1, 1, 1, 2, 3)))
+
+    def tell(self, *whats: Input) -> None:
+        """One tick, as the engine does it."""
         self.now_us += int(self.chance.uniform(0, 90) * US)
-        begun = len(self.journal)
-        if isinstance(what, Outcome) and self.state.doing.is_held(what.effect):
-            self._add([HoldEnded(unit=what.effect.split("/")[1], effect=what.effect)])
-        before = self._picture()
         programs, was_running = self._programs(), self.state.lifecycle.running
-        events = list(self.system.decide(self.state, what, self.now_us))
-        assert events == list(self.system.decide(self.state, what, self.now_us)), f"deciding {what} twice differs"
-        assert self._picture() == before, f"`decide` changed the state ({what})"
-        self._check_lifecycle(what, events)
-        self._add(events)
-        if isinstance(what, Outcome):
-            assert not self.state.doing.wants(what.effect), f"{what.effect} is over and still wanted"
-            self.over.append(what)
+        for what in whats:
+            if not isinstance(what, Outcome):
+                self._decide(what)
+            elif self.state.doing.wants(what.effect):
+                self._take(what)
         self._advance()
         self._check()
         if not was_running and not self.state.lifecycle.running:
             assert self._programs() <= programs, "a run that does not run started something"
-        return [event for event, _ in self.journal[begun:]]
+
+    def _take(self, outcome: Outcome) -> None:
+        if self.state.doing.is_held(outcome.effect):
+            self._add([HoldEnded(unit=outcome.effect.split("/")[1], effect=outcome.effect)])
+        self._decide(outcome)
+        assert not self.state.doing.wants(outcome.effect), f"{outcome.effect} is over and still wanted"
+        self.over.append(outcome)
+
+    def _decide(self, what: Input) -> None:
+        events = self._asked(f"deciding {what}", lambda: self.system.decide(self.state, what, self.now_us))
+        self._check_lifecycle(what, events)
+        self._add(events)
 
     def hold_or_release(self) -> None:
         """The engine holds an agent back, or lets one start: no business of a system's, but its documents show it."""
@@ -175,18 +190,26 @@ class _Play:
         for event in events:
             Folded(self.system, self.state, 0, self.now_us).apply([event], self.now_us)
             self.journal.append((event, self.now_us))
-            self._check_documents()
+            if self._thorough:
+                self._check_documents()
 
     def _advance(self) -> None:
         for _ in range(SILENT_WITHIN):
-            before = self._picture()
-            events = list(self.system.advance(self.state, self.now_us))
-            assert events == list(self.system.advance(self.state, self.now_us)), "advancing twice differs"
-            assert self._picture() == before, "`advance` changed the state"
+            events = self._asked("advancing", lambda: self.system.advance(self.state, self.now_us))
             if not events:
                 return
             self._add(events)
-        raise AssertionError("`advance` never falls silent")
+        raise AssertionError("advancing never falls silent")
+
+    def _asked(self, what: str, ask: Callable[[], Sequence[Event]]) -> list[Event]:
+        """What the system says; asked again it says the same, and neither changes anything."""
+        if not self._thorough:
+            return list(ask())
+        before = self._picture()
+        events = list(ask())
+        assert events == list(ask()), f"{what} twice differs"
+        assert self._picture() == before, f"{what} changed the state"
+        return events
 
     # What must hold after every tick
 
@@ -205,7 +228,10 @@ class _Play:
         late = {outcome.effect for outcome in self.over}
         assert not [effect.id for effect in doing if effect.id in late], "an effect that was over is wanted again"
         assert self.state.doing.active == sum(isinstance(effect, ACTIVE) for effect in doing)
-        self._check_replay()
+        if self._check_state is not None:
+            self._check_state(self.state)
+        if self._thorough:
+            self._check_replay()
 
     def _programs(self) -> set[str]:
         return {effect.id for effect in self.state.doing if isinstance(effect, ACTIVE)}
@@ -305,61 +331,6 @@ class _Play:
         return Edited(path=document.path, document=plain)
 
     def _outcome(self, effect: Effect, *, kindly: bool) -> Outcome:
-        bad = not kindly and self.chance.random() < 0.35
-        match effect:
-            case RunAgent():
-                return self._agent_ended(effect, bad=bad)
-            case RunCheck():
-                return self._check_ended_outcome(effect, bad=bad)
-            case AskHuman():
-                return HumanAnswered(effect=effect.id, approved=not bad, comments="said so")
-            case Wait():
-                return TimerFired(effect=effect.id)
-            case AwaitGates():
-                return GatesOpened(effect=effect.id)
-            case ReadFile():
-                failure = Failure(kind=FailureKind.SPEC, message="it cannot be read") if bad else None
-                return FileRead(effect=effect.id, text="" if bad else '["one", "two"]', failure=failure)
-            case Checkpoint():
-                if bad:
-                    return CheckpointEnded(effect=effect.id, unavailable="git is not installed")
-                made = "b" * 40 if effect.branch_message is not None else None
-                saved = CheckpointEnded(effect=effect.id, commit="c" * 40, tree="t" * 40, head="h" * 40, files_changed=1)
-                return msgspec.structs.replace(saved, branch_commit=made)
-            case Merge():
-                return self._merge_ended(effect, bad=bad)
-
-    def _merge_ended(self, effect: Merge, *, bad: bool) -> MergeEnded:
-        if self.state.lifecycle.halting and self.chance.random() < 0.7:
-            return MergeEnded(effect=effect.id, verdict=MergeVerdict.INTERRUPTED, detail="stopped")
-        if bad:
-            verdict = self.chance.choice([one for one in MergeVerdict if one is not MergeVerdict.LANDED])
-            return MergeEnded(effect=effect.id, verdict=verdict, detail="it did not land", conflicts=("a.py",))
-        return MergeEnded(effect=effect.id, verdict=MergeVerdict.LANDED, commit="m" * 40)
-
-    def _agent_ended(self, effect: RunAgent, *, bad: bool) -> AgentEnded:
-        started_us = self.now_us
-        if self.state.lifecycle.halting and self.chance.random() < 0.7:
-            failure = Failure(kind=FailureKind.STOPPED, message="stopped")
-        elif bad:
-            failure = Failure(
-                kind=self.chance.choice([kind for kind in FailureKind if kind != "stopped"]), message="it went wrong"
-            )
-        else:
-            extra = self._reports(effect, self.chance) if self._reports is not None else {}
-            word = next(iter(effect.report.words))
-            report = check_report({"status": word, **effect.report.ids, **extra}, effect.report)
-            assert isinstance(report, Report), report
-            return AgentEnded(effect=effect.id, started_us=started_us, ended_us=started_us + US, exit_code=0, report=report)
-        return AgentEnded(effect=effect.id, started_us=started_us, ended_us=started_us + US, exit_code=None, failure=failure)
-
-    def _check_ended_outcome(self, effect: RunCheck, *, bad: bool) -> CheckEnded:
-        failure, halting = None, self.state.lifecycle.halting
-        if halting or (bad and self.chance.random() < 0.5):
-            kinds = [FailureKind.STOPPED] if halting else [FailureKind.LOST, FailureKind.TIMEOUT, FailureKind.LAUNCH]
-            failure = Failure(kind=self.chance.choice(kinds), message="it went wrong")
-        after = self.chance.choice(["tree", "another"]) if bad else "tree"
-        return CheckEnded(
-            effect=effect.id, started_us=self.now_us, ended_us=self.now_us + US, exit_code=int(bad), failure=failure,
-            tail="output", tree_before="tree", tree_after=after,
-        )  # fmt: skip
+        return invent(
+            effect, self.chance, self.now_us, kindly=kindly, halting=self.state.lifecycle.halting, reports=self._reports
+        )
