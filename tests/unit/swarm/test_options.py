@@ -24,7 +24,7 @@ def prepared(home: Path, bead: str = "bd-1", prompt: str = "do it", **options: A
         ({"prompt": "  "}, "The prompt is empty"),
         ({"repo": "nowhere"}, "does not exist"),
         ({"template": "nonsense"}, "There is no template 'nonsense'; there are: bug-fix, docs, feature, refactor, script"),
-        ({"template": "../../etc/passwd"}, "does not exist"),
+        ({"template": "no/such/template.md"}, "does not exist"),
         ({"variables": ("who=ada",)}, "needs a template"),
         ({"variables": ("who",)}, "NAME=VALUE"),
         ({"timeout": "soon"}, "--timeout is 'soon'"),
