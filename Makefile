@@ -6,6 +6,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+TIMES ?= 20
 VENV := .venv
 PY := $(VENV)/bin/python
 # Named after the clone's path: in a copied or moved clone the .venv still points at the old place and is made anew.
@@ -17,13 +18,16 @@ CLIENTS_FOLDER := .cache/clients
 # Programs that a target needs; the apt package has the same name.
 PROGRAMS := git jq tmux
 
-.PHONY: help setup system-packages clients test lint format bench demo clean
+.PHONY: help setup system-packages clients test soak lint format bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: setup system-packages clients lint ## check style, types, layers, then run the whole test suite
 	$(PY) -m pytest -n auto --dist loadgroup --durations=10 $(PYTEST_ARGS)
+
+soak: setup ## play many more seeds of the simulations: make soak TIMES=20
+	SEEDS_TIMES=$(TIMES) $(PY) -m pytest -n auto tests/simulation -k 'whatever' $(PYTEST_ARGS)
 
 lint: setup ## check style, types and layers only
 	$(PY) -m ruff check .

@@ -19,6 +19,7 @@ from agent_orchestrator.systems.workflow.spec import StepSpec, with_prompts
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import RUN, Simulation
 from agent_orchestrator.testing.world import Machine, Part
+from tests.simulation.seeds import seeds
 
 PROMPT = str(Path(__file__).with_name("prompt.md"))
 SEEDS_PER_TEST = 10
@@ -67,7 +68,7 @@ def spent(simulation: Simulation) -> float:
 
 @pytest.mark.parametrize("block", range(10))
 def test_whatever_goes_wrong_each_call_is_counted_once(block: int, tmp_path: Path) -> None:
-    for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
+    for seed in seeds(block, SEEDS_PER_TEST):
         limits = Limits(run=Amounts(cost_usd=0.5))
         made = spec(METERED, random.Random(seed))
         simulation = Simulation(
@@ -86,7 +87,7 @@ def test_whatever_goes_wrong_each_call_is_counted_once(block: int, tmp_path: Pat
 
 @pytest.mark.parametrize("block", range(10))
 def test_without_a_moment_in_which_nobody_watches_no_budget_is_passed_by_more_than_a_call(block: int, tmp_path: Path) -> None:
-    for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
+    for seed in seeds(block, SEEDS_PER_TEST):
         calm = Faults()
         made = spec(METERED, random.Random(seed))
         limits = Limits(run=Amounts(cost_usd=0.5))
@@ -155,7 +156,7 @@ class Account(Machine):
 
 @pytest.mark.parametrize("block", range(10))
 def test_nobody_starts_on_an_account_that_is_known_to_be_refused(block: int, tmp_path: Path) -> None:
-    for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
+    for seed in seeds(block, SEEDS_PER_TEST):
         simulation = Watched(seed, tmp_path / str(seed), spec(CLAUDE, random.Random(seed)), refusing, Faults(seed))
         simulation.machine.__class__ = Account
         try:

@@ -14,6 +14,7 @@ from agent_orchestrator.systems.loop import LOOP, LoopSpec
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import Part
+from tests.simulation.seeds import seeds
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
 PASSES_IN = 3
@@ -129,7 +130,7 @@ def test_a_crash_at_any_boundary_loses_nothing_and_counts_each_iteration_once(bo
 
 @pytest.mark.parametrize("block", range(12))
 def test_whatever_goes_wrong_the_loop_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
-    for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
+    for seed in seeds(block, SEEDS_PER_TEST):
         simulation = Simulation(
             seed, folder=tmp_path / str(seed), system=LOOP, spec=random_spec(seed), cast=unreliable, person=restless
         )

@@ -18,6 +18,7 @@ from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import Part
+from tests.simulation.seeds import seeds
 
 DOCUMENTS = Path(__file__).parents[1] / "scenarios" / "documents"
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
@@ -148,7 +149,7 @@ def test_a_crash_at_any_boundary_loses_nothing_and_counts_each_iteration_once(bo
 
 @pytest.mark.parametrize("block", range(10))
 def test_whatever_goes_wrong_the_run_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
-    for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
+    for seed in seeds(block, SEEDS_PER_TEST):
         chance = random.Random(seed)
         simulation = Simulation(
             seed,

@@ -15,6 +15,7 @@ from agent_orchestrator.systems.workflow.spec import StepSpec, with_prompts
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import Part
+from tests.simulation.seeds import seeds
 
 COMMAND = {"": AgentChoice(name="command", options={"argv": ["agent"]})}
 PROMPT = str(Path(__file__).with_name("prompt.md"))
@@ -173,7 +174,7 @@ def test_two_crashes_are_no_worse_than_one(first: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", range(40))
 def test_whatever_goes_wrong_the_run_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
-    for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
+    for seed in seeds(block, SEEDS_PER_TEST):
         simulation = Simulation(
             seed,
             folder=tmp_path / str(seed),

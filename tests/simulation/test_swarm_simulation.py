@@ -15,6 +15,7 @@ from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec, SwarmSt
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import Part
+from tests.simulation.seeds import seeds
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
 SEEDS_PER_TEST = 25
@@ -146,7 +147,7 @@ def check_seed(seed: int, folder: Path) -> None:
 
 @pytest.mark.parametrize("block", range(12))
 def test_whatever_goes_wrong_the_run_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
-    for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
+    for seed in seeds(block, SEEDS_PER_TEST):
         check_seed(seed, tmp_path / str(seed))
 
 

@@ -22,6 +22,7 @@ from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.systems import play_system
 from agent_orchestrator.testing.world import Part
 from tests.scenarios.team_world import document_faults, group, plan
+from tests.simulation.seeds import seeds
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
 SEEDS_PER_TEST = 3
@@ -196,7 +197,7 @@ def test_a_crash_at_any_boundary_loses_nothing_and_repeats_nothing(block: int, t
 
 @pytest.mark.parametrize("block", range(8))
 def test_whatever_goes_wrong_the_team_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
-    for seed in range(block * SEEDS_PER_TEST, (block + 1) * SEEDS_PER_TEST):
+    for seed in seeds(block, SEEDS_PER_TEST):
         assert play_seed(seed, tmp_path / str(seed)) in ("completed", "failed", "limit_reached", "aborted")
 
 
@@ -228,9 +229,9 @@ ALONE_PER_TEST = 100
 
 @pytest.mark.parametrize("block", range(20))
 def test_whatever_the_roles_say_in_whatever_order_the_team_ends_or_says_what_it_waits_for(block: int) -> None:
-    ends = Counter(play_alone(seed) for seed in range(block * ALONE_PER_TEST, (block + 1) * ALONE_PER_TEST))
+    ends = Counter(play_alone(seed) for seed in seeds(block, ALONE_PER_TEST))
     assert set(ends) <= {"completed", "failed", "limit_reached", "aborted"}
-    assert ends["completed"] > ALONE_PER_TEST / 10, ends
+    assert ends["completed"] > ends.total() / 10, ends
 
 
 def play_alone(seed: int) -> str:
