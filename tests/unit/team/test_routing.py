@@ -26,6 +26,17 @@ def test_a_plan_starts_at_most_four_developers_and_levels_are_no_barriers() -> N
     assert world.role("F") == "developer", "F only needs A: C and D of the phase before are still at work"
 
 
+def test_everybody_is_told_how_the_work_is_divided_and_what_has_to_pass() -> None:
+    world = TeamWorld(check="make test", max_parallel=1)
+    assert "at most 1 developer at once" in world.prompt(PM)
+    world.planned(group("A"), group("B"))
+    assert "leave the rest to B (Feature B)" in world.prompt("A")
+    assert "`make test` has to pass on the merged tree" in world.prompt("A")
+    alone = working(group("A"))
+    assert "leave the rest" not in alone.prompt("A")
+    assert "on the merged tree" not in alone.prompt("A"), "there is no check"
+
+
 def test_questions_go_to_a_person_and_the_answer_into_the_next_prompt() -> None:
     world = TeamWorld()
     world.says(PM, "NEEDS_CLARIFICATION", questions=["Which hash?", "How long do tokens live?"])

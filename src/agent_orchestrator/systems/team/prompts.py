@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.spec import QaMode
 from agent_orchestrator.systems.team.state import Group, TeamState, Turn, Unit
 from agent_orchestrator.systems.team.status import progress_of, status_of
@@ -54,10 +55,17 @@ def _plan(state: TeamState, unit: Unit) -> list[str]:
         parts.append(_section("Planned already", _fenced(_json(_groups(state)), "json")))
         parts.append(_section("Asked for since", "\n".join(f"- {one.text}" for one in new)))
         parts.append("Plan groups for what was asked for since, if the planned ones do not cover it. Use new ids.\n")
+    developers = say_count(state.spec.max_parallel, "developer")
+    parts.append(_section("How groups are worked on", _WORKED_ON.format(developers=developers)))
     taken = state.spec.taken_branches
     if taken:
         parts.append(_section("Branches that exist already (choose others)", ", ".join(taken[:50])))
     return parts
+
+
+_WORKED_ON = """\
+Each group has a developer, a worktree and a branch of its own; at most {developers} at once. A group begins when those it
+depends on are merged. Groups that affect the same files follow one another: divide the work by files where you can."""
 
 
 def _final(state: TeamState, unit: Unit) -> list[str]:
@@ -82,6 +90,11 @@ def _develop(state: TeamState, unit: Unit) -> list[str]:
     words = [
         f"Your branch is {unit.branch_name}; it will be merged into {into}. What you leave uncommitted is committed for you.",
     ]
+    others = [f"{group.unit} ({group.name})" for group in state.groups.values() if group is not unit]
+    if others:
+        words.append(f"The requirements are the whole team's: do your group's tasks, and leave the rest to {', '.join(others)}.")
+    if state.spec.check:
+        words.append(f"`{state.spec.check}` has to pass on the merged tree before it lands: run it before you report.")
     if unit.because in ("conflict", "collision"):
         words.append(f"Bring {into} into your branch (`git merge {into}`), resolve the conflicts, and commit.")
     if unit.because == "partial":
