@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.core.events import Aborted
+from agent_orchestrator.engine.journal import encode_events
 from agent_orchestrator.engine.process.folder import read_pid
+from agent_orchestrator.store.port import Append
 from tests.acceptance.rig import HUMAN, Rig, is_alive, wait_until
 
 LOOPING = HUMAN.replace("human_in_the_loop: true", "human_in_the_loop: true, loop_back_to: coding")
@@ -120,6 +126,28 @@ def test_abort_stops_everything_also_when_nobody_drives(rig: Rig) -> None:
     for command in (["abort", run], ["pause", run], ["resume", run], ["approve", run]):
         refused = rig.orc(*command)
         assert (refused.code, run in refused.err) == (2, True), refused
+
+
+@pytest.mark.parametrize("command", ["resume", "abort"])
+def test_an_abort_that_was_cut_short_is_ended_by_resume_and_by_abort(rig: Rig, command: str) -> None:
+    rig.play({"planning": {"until": "never"}})
+    running = rig.start_run()
+    run = running.wait_for("planning  started").split()[1]
+    wait_until(lambda: rig.launches("planning"))
+    pid = _agent_pid(rig, run)
+    running.process.kill()
+    running.process.wait()
+    with Orchestrator(str(rig.repo)) as orchestrator:
+        found = orchestrator.find(run)
+        last = orchestrator.fold(found)
+        aborted = encode_events([Aborted(reason="wrong branch")])
+        assert orchestrator.store.append([Append(run=run, expected_seq=last.seq, at_us=last.at_us, body=aborted)]) == [None]
+    assert is_alive(pid)
+    changed = rig.orc("resume", run, "--max-parallel", "2")
+    assert (changed.code, "being aborted" in changed.err) == (2, True), changed
+    ended = rig.orc(command, run, "--json")
+    assert (ended.code, ended.json["status"]) == (1 if command == "resume" else 0, "aborted"), ended
+    assert not is_alive(pid)
 
 
 def test_abort_of_a_driven_run_ends_its_driver_with_1(rig: Rig) -> None:

@@ -19,6 +19,7 @@ from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import Edited, Given, Resume, SetLimits
+from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
@@ -56,7 +57,8 @@ def take_up(
             folded.apply(folded.decide(edited, now_us), now_us)
     if limits is not None and limits.any:
         inputs.append(SetLimits(id=uuid.uuid4().hex, limits=limits))
-    if changes or not folded.state.lifecycle.running:
+    life = folded.state.lifecycle
+    if changes or not (life.running or life.phase is Phase.ABORTING):  # an abort that was cut short only has to be ended
         resume = Resume(id=uuid.uuid4().hex, changes=changes or {})
         for event in folded.decide(resume, now_us):
             if isinstance(event, DirectiveRefused):

@@ -11,7 +11,8 @@ from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.takeup import refuse_unkept
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import Answer, Directive, Posted, SetLimits
+from agent_orchestrator.core.inputs import Abort, Answer, Directive, Posted, SetLimits
+from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.store.port import StoredRun
@@ -85,11 +86,17 @@ def report_sent(orchestrator: Orchestrator, run: StoredRun, sent: Sent, text: st
     return 0
 
 
+def say(orchestrator: Orchestrator, run: StoredRun, directive: Directive) -> None:
+    """Puts a directive into the inbox of a run that nobody drives. An abort that was cut short is ended, not asked for again."""
+    if not isinstance(directive, Abort) or orchestrator.fold(run).state.lifecycle.phase is not Phase.ABORTING:
+        orchestrator.send(run, directive)
+
+
 def stop_here(orchestrator: Orchestrator, run: StoredRun, directive: Directive, *, as_json: bool) -> int:
     """Takes up a run that nobody drives, just long enough for the directive to be carried out."""
     from agent_orchestrator.surfaces.cli.driving import Manner, drive
 
-    orchestrator.send(run, directive)
+    say(orchestrator, run, directive)
     drive(orchestrator, run, orchestrator.own(run.id), Manner(as_json=as_json, rest=True))
     return 0
 

@@ -7,7 +7,7 @@ from agent_orchestrator.core.inputs import Abort, Directive
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.directing import new_id, send_and_wait
+from agent_orchestrator.surfaces.cli.directing import new_id, say, send_and_wait
 from agent_orchestrator.surfaces.cli.follow import Follower, pause
 
 
@@ -29,7 +29,7 @@ def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive) -> 
         return True
     owner = orchestrator.own(run.id)
     try:
-        orchestrator.send(run, directive)
+        say(orchestrator, run, directive)
         orchestrator.drive(run, Silent(), lambda driver: False)
     finally:
         owner.release()
