@@ -26,9 +26,11 @@ PASSED_ON = frozenset(
         *("SSH_AUTH_SOCK", "VIRTUAL_ENV", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"),
         *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+        "ORC_LAUNCH",
     )
 )
-"""What a program needs to find its tools and its home. Keys and tokens are passed only when asked for."""
+"""What a program needs to find its tools and its home, and the mark of the launch that we ourselves run in, by which its stop
+reaches our agents. Keys and tokens are passed only when asked for."""
 
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
 SECRET_LENGTH_MIN = 8

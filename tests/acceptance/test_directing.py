@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -11,7 +12,7 @@ from agent_orchestrator.core.events import Aborted
 from agent_orchestrator.engine.journal import encode_events
 from agent_orchestrator.engine.process.folder import read_pid
 from agent_orchestrator.store.port import Append
-from tests.acceptance.rig import HUMAN, Rig, is_alive, wait_until
+from tests.acceptance.rig import HUMAN, ORC, Rig, is_alive, wait_until
 
 LOOPING = HUMAN.replace("human_in_the_loop: true", "human_in_the_loop: true, loop_back_to: coding")
 
@@ -159,6 +160,19 @@ def test_abort_of_a_driven_run_ends_its_driver_with_1(rig: Rig) -> None:
     done = running.end()
     assert done.code == 1, done
     assert "was aborted" in done.out
+
+
+def test_abort_reaches_the_agents_of_an_orc_that_an_agent_started(rig: Rig) -> None:
+    rig.play({"planning": {"until": "never"}})
+    inner = [*ORC, "run", "--run-id", "inner", "--workflow", "workflow.yaml", "--wrapper", str(rig.side / "wrapper.py")]
+    given = ("--run-id", "outer", "--workflow", "workflow.yaml", "--pass-env", "PYTHONPATH")
+    running = rig.start("run", *given, "--agent-command", shlex.join(inner))
+    wait_until(lambda: rig.launches("planning"))
+    pid = _agent_pid(rig, "inner")
+    assert is_alive(pid)
+    assert rig.orc("abort", "outer").code == 0
+    assert running.end().code == 1
+    assert not is_alive(pid)
 
 
 def test_resume_tries_failed_steps_again_and_takes_new_limits(rig: Rig) -> None:
