@@ -1,15 +1,26 @@
-"""Recognises file systems on which locks and shared memory cannot be trusted."""
+"""The folder of a store: made for its owner alone, refused where locks and shared memory cannot be trusted."""
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from agent_orchestrator.errors import UnsupportedFilesystem
 
 UNTRUSTED = frozenset({"nfs", "nfs4", "9p", "virtiofs", "drvfs", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs"})
 
-
 MOUNTS = Path("/proc/self/mounts")
+
+
+def make_folder(folder: Path, *, holds: Path) -> None:
+    """Makes the folder that is to hold a store: prompts and whatever agents write will lie there, for nobody else to read.
+
+    Where the store stands already its folder's mode is left as a person may have set it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if not holds.exists():
+        with contextlib.suppress(PermissionError):  # somebody else's, who lets us in
+            folder.chmod(0o700)
 
 
 def filesystem_of(folder: Path, mounts: Path = MOUNTS) -> str:

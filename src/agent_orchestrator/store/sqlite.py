@@ -24,7 +24,7 @@ from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists, StoreNewer, StoreVanished, Unavailable
 from agent_orchestrator.store.failures import translated
-from agent_orchestrator.store.filesystem import refuse_network_filesystem
+from agent_orchestrator.store.filesystem import make_folder, refuse_network_filesystem
 from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Row, StoredRun, StoredUsage, fits
 from agent_orchestrator.store.queries import migrations, queries
 
@@ -56,7 +56,7 @@ class SqliteStore:
         """The last sequence number this process wrote, by run; the unique index tells when another process wrote more."""
         with translated(self.path):
             if create:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder, holds=self.path)
             refuse_network_filesystem(folder)
             flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
             self._db = apsw.Connection(str(self.path), flags=flags)

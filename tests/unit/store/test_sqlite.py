@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import shutil
+import stat
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -43,6 +44,16 @@ def test_what_was_appended_is_there_after_the_process_is_gone(tmp_path: Path) ->
     store.append([part(1, b"[2]")])
     again = SqliteStore(tmp_path)
     assert [body for _, _, body in again.rows("one")] == [b"[1]", b"[2]"]
+
+
+def test_a_new_store_is_for_its_owner_alone_and_a_mode_set_later_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "orc"
+    folder.mkdir(mode=0o755)
+    SqliteStore(folder).close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o750)
+    SqliteStore(folder).close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750
 
 
 def test_the_journal_is_synced_on_every_commit(tmp_path: Path) -> None:
