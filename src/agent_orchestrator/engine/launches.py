@@ -6,6 +6,7 @@ program whose repeat could do harm is a launch: agents and checks. Questions to 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -62,6 +63,10 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
 
 class Shortage(Exception):
     """The machine is short of something (processes, descriptors, disk): try again later, it is not an attempt."""
+
+
+SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
+"""What goes by itself; any other error of the system would only happen again, and waiting for it would never end."""
 
 
 class CannotStart(Exception):

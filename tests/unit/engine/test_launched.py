@@ -122,6 +122,27 @@ def test_a_program_that_can_never_start_fails_at_once(tmp_path: Path) -> None:
     assert rig.machine.starts == []
 
 
+def test_an_error_that_waiting_does_not_mend_fails_the_launch(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    Short.refusals = [NotADirectoryError(20, "Not a directory", "artifacts")]
+    rig.launches = lambda: Short(rig.machine)
+    run = rig.toys(agent("a"))
+    rig.drive(run)
+    assert outcome(rig, run).failure.kind is FailureKind.LAUNCH
+    assert "Not a directory: 'artifacts'" in outcome(rig, run).failure.message
+    assert rig.notes.notices == []
+
+
+def test_output_that_its_agent_made_unreadable_fails_the_attempt(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    (rig.machine.directory(named("a")) / "err").mkdir(parents=True)
+    run = rig.toys(agent("a"))
+    rig.drive(run)
+    assert outcome(rig, run).failure.kind is FailureKind.REPORT_INVALID
+    assert "Is a directory" in outcome(rig, run).failure.message
+    assert rig.notes.notices == []
+
+
 def test_a_stop_while_the_machine_is_short_ends_the_wait(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     Short.refusals = [Shortage("no processes left")] * 100

@@ -16,7 +16,7 @@ from agent_orchestrator.core.effects import Merge, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.core.retry import shortage_pause_s
-from agent_orchestrator.engine.launches import CannotStart, Order, Shortage, Standing, Watch
+from agent_orchestrator.engine.launches import SHORTAGES, CannotStart, Order, Shortage, Standing, Watch
 from agent_orchestrator.engine.perform.work import Finished
 from agent_orchestrator.errors import OrcError
 
@@ -96,7 +96,7 @@ class Launched:
     def _go_on(self, problem: OrcError | OSError | None) -> None:
         if problem is None or self._unwanted or self._abandoned:
             self.engine.sliced.add(self._spawn)
-        elif isinstance(problem, OSError):
+        elif isinstance(problem, OSError) and problem.errno in SHORTAGES:
             self._later(str(problem), self._prepare)
         else:
             self.engine.launches.void(self._effect.id)
@@ -122,8 +122,13 @@ class Launched:
             self.engine.launches.start(self.order())
         except CannotStart as error:
             self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(error)))
-        except (Shortage, OSError) as error:
+        except Shortage as error:
             self._later(str(error), self._spawn)
+        except OSError as error:
+            if error.errno in SHORTAGES:
+                self._later(str(error), self._spawn)
+            else:
+                self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=f"It cannot be started: {error}"))
         except OrcError as error:
             self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(error)))
         else:
@@ -143,9 +148,9 @@ class Launched:
         def judged() -> Outcome | OSError:
             try:
                 return self.judge(ending)
-            except OSError as error:
-                return error
             except Exception as error:
+                if isinstance(error, OSError) and error.errno in SHORTAGES:
+                    return error
                 failure = Failure(kind=FailureKind.REPORT_INVALID, message=f"The end could not be judged: {error!r}")
                 return self.unjudged(ending, failure)
 
@@ -162,7 +167,11 @@ class Launched:
         pause_s = shortage_pause_s(self._shortages)
         self._shortages += 1
         self.engine.notify(self.driver, f"{self._effect.unit} has to wait: {why}. Trying again in {pause_s:g} s.")
-        self._timer = self.engine.loop.call_later(pause_s, self.engine.sliced.add, action)
+        self._timer = self.engine.loop.call_later(pause_s, self._again, action)
+
+    def _again(self, action: Callable[[], None]) -> None:
+        self._timer = None  # It is on its way: a stop that comes now must not send it a second time.
+        self.engine.sliced.add(action)
 
     def deliver(self, outcome: Outcome) -> None:
         """Hands the outcome over, unless this process is leaving."""

@@ -17,7 +17,7 @@ from agent_orchestrator.agents.judging import tail_of
 from agent_orchestrator.core.effects import Merge
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
-from agent_orchestrator.engine.launches import Order, Watch
+from agent_orchestrator.engine.launches import SHORTAGES, Order, Watch
 from agent_orchestrator.engine.perform.launched import Launched
 from agent_orchestrator.engine.perform.work import Finished
 from agent_orchestrator.errors import OrcError
@@ -93,7 +93,7 @@ class MergeWork(Launched):
         except OrcError as error:
             return self._unavailable(str(error))
         except OSError as error:
-            return error
+            return error if error.errno in SHORTAGES else self._unavailable(str(error))
         return None
 
     def _planned(self, found: MergeEnded | OSError | None) -> None:

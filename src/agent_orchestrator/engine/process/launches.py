@@ -17,14 +17,12 @@ from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.ids import launch_folder, launched_in
 from agent_orchestrator.engine.clock import Clock
-from agent_orchestrator.engine.launches import CannotStart, Order, Shortage, Standing, Watch
+from agent_orchestrator.engine.launches import SHORTAGES, CannotStart, Order, Shortage, Standing, Watch
 from agent_orchestrator.engine.process import folder as folders
 from agent_orchestrator.engine.process.identity import HAS_PIDFD
 from agent_orchestrator.engine.process.monitor import Monitor
 from agent_orchestrator.engine.process.shim import prepare_engine, spawn
 from agent_orchestrator.engine.process.watched import Shim, Watched
-
-_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
 
 
 class ProcessLaunches:
@@ -147,7 +145,7 @@ def refusal(error: OSError | ValueError, program: str) -> Shortage | CannotStart
     """What a failed start means: try again later, or never."""
     if isinstance(error, ValueError):  # a NUL byte, or a name that cannot stand in an environment
         return CannotStart(f"{program} cannot be started: {error}.")
-    if error.errno in _SHORTAGES:
+    if error.errno in SHORTAGES:
         return Shortage(f"The machine is short of something: {error.strerror}.")
     if error.errno == errno.E2BIG:
         return CannotStart(f"{program} cannot be started: its arguments or environment are too long; pass long values by file.")
