@@ -5,6 +5,7 @@ Redaction may be repeated at any time: what it leaves behind contains nothing th
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -35,11 +36,17 @@ _SHAPES: tuple[tuple[bytes, bytes], ...] = (
 """A literal that each shape contains, which is looked for first because that is a hundred times faster, and the shape."""
 
 
+def _spellings(value: str) -> set[bytes]:
+    """The value as it stands, and as it stands inside JSON: agents write streams of it, and reports."""
+    spelt = (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+    return {one.encode("utf-8", "surrogateescape") for one in spelt}
+
+
 class Redactor:
     """Replaces the given values and all credential shapes by `[redacted]`."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        known = {value.encode("utf-8", "surrogateescape") for value in values if len(value) >= SECRET_LENGTH_MIN}
+        known = {spelt for value in values if len(value) >= SECRET_LENGTH_MIN for spelt in _spellings(value)}
         # The longest first: a value may be the beginning of another.
         literals = sorted((value for value in known if len(value) < _OVERLAP_BYTES), key=lambda value: (-len(value), value))
         self._hints = [*literals, *(hint for hint, _ in _SHAPES)]

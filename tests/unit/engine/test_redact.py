@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -40,6 +41,13 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
 def test_known_values_go_the_longest_first_and_short_ones_are_not_secrets() -> None:
     redactor = Redactor(["hunter22", "hunter22-and-more", "abc", "a.c+d(e)f"])
     assert redactor.redact_text("hunter22-and-more hunter22 abc a.c+d(e)f axc") == "[redacted] [redacted] abc [redacted] axc"
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_value_is_known_inside_json_too(ascii_only: bool) -> None:
+    secret = '{"user": "zoë", "pass\\word": "hunter2"}\n'
+    line = json.dumps({"said": f"it is {secret}."}, ensure_ascii=ascii_only)
+    assert Redactor([secret]).redact_text(line) == '{"said": "it is [redacted]."}'
 
 
 def test_redacting_again_changes_nothing() -> None:
