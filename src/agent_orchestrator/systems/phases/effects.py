@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent_orchestrator.core.effects import AskHuman, Checkpoint, Merge, RunAgent, RunCheck, Tree
 from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
 from agent_orchestrator.core.report import ReportRule
+from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.phases.prompts import (
     compose_check,
     compose_planning,
@@ -18,6 +19,7 @@ from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import CheckWork, MilestoneWork, ReviewWork, TaskWork, Work, task_of
 
 TOOL_TIMEOUT_S = 300.0
+TIMEOUT_LEFT_MIN_S = 1.0
 _FOUND = {"CLEAN": "CLEAN", "FIXED": "FIXED", "FOUND": "FOUND"}
 _SUPERVISES: dict[str, tuple[str, ...]] = {
     "conflicts": ("array",),
@@ -57,9 +59,14 @@ def run_agent(state: PhasesState, work: Work, effect: str) -> RunAgent:
         tree=_tree(work),
         artifacts_dir=f".agents/runs/{run}/artifacts",
         session=work.session,
-        timeout_s=spec.timeout_s,
+        timeout_s=_timeout_s(spec.timeout_s, work),
         idle_timeout_s=spec.idle_timeout_s,
     )
+
+
+def _timeout_s(limit_s: float | None, work: Work) -> float | None:
+    """What is left of the attempt's time: one that was stopped or refused goes on in another launch."""
+    return None if limit_s is None else max(TIMEOUT_LEFT_MIN_S, limit_s - work.tried_us / US)
 
 
 def _prompt(state: PhasesState, work: Work) -> str:

@@ -47,6 +47,8 @@ class Work(msgspec.Struct, kw_only=True):
     agent_since_us: int | None = None
     """When the agent at work was spawned; kept while it waits for another launch."""
     session: str | None = None
+    tried_us: int = 0
+    """How long earlier launches of this attempt ran."""
     asking: str = ""
     reruns: int = 0
     trouble: str = ""

@@ -27,7 +27,7 @@ def _agent_started(state: PhasesState, event: e.AgentStarted, at_us: int) -> Non
     fresh = (event.purpose, event.iteration) != (work.purpose, work.iteration) or work.agent_since_us is None
     begin(state, work, event.purpose)
     if fresh:
-        work.agent_since_us, work.session = at_us, None
+        work.agent_since_us, work.session, work.tried_us = at_us, None, 0
         if isinstance(work, TaskWork) and event.purpose == "execute":
             work.met, work.said, work.errors, work.status = {}, {}, [], ""
             work.fixed, work.verdict, work.at = False, None, 0
@@ -51,6 +51,8 @@ def _agent_finished(state: PhasesState, event: e.AgentFinished, at_us: int) -> N
         if event.cost_usd is not None:
             work.cost_usd = (work.cost_usd or 0.0) + event.cost_usd
     work.session = event.session
+    goes_on = event.failure is not None and event.failure.goes_on
+    work.tried_us = work.tried_us + event.ended_us - event.started_us if goes_on else 0
     if event.failure is None:
         work.agent_since_us, work.session = None, None
         if event.purpose == "repair":
