@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_orchestrator.core.ids import checked_text
 from agent_orchestrator.errors import MissingPath, UsageError
 from agent_orchestrator.git.locate import store_folder, top_level
 
@@ -79,6 +80,7 @@ def load_settings(repo: str | None = None, environ: Mapping[str, str] | None = N
         if not home.is_dir():
             raise UsageError(detail=f"The repository {home} is not a directory; give the folder that holds the project.")
         home = home.resolve()
+    checked_text(str(home), "The repository")
     return Settings(home=home, folder=store_folder(home), environ=dict(os.environ if environ is None else environ))
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from agent_orchestrator.config import load_settings
+from agent_orchestrator.errors import InvalidValue
 from tests.acceptance.rig import HUMAN, ORC, Result, Rig, is_alive, wait_until
 
 STEP = "  - {id: %s, agent: coder, prompt: prompt.md%s}\n"
@@ -51,6 +53,7 @@ def check_refused(result: Result, code: int, *names: str) -> None:
         (["--run-id", ""], ["--run-id", "''"]),
         (["--var", "novalue"], ["--var", "novalue"]),
         (["--env", "=x"], ["--env", "=x"]),
+        (["--env", "K=\udcff"], ["K=\\udcff", "UTF-8"]),
         (["--agent", "claude"], ["--wrapper", "--agent"]),
         (["--unknown"], ["--unknown", "orc run --help"]),
         (["--start-at-step", "coding"], ["line", "no earlier run"]),
@@ -62,6 +65,13 @@ def test_a_wrong_flag_or_file_is_refused_before_anything_is_created(rig: Rig, ar
     check_refused(rig.ask_run(*arguments), 2, *names)
     assert rig.launches() == []
     assert not list((rig.repo / ".agents").glob("runs/*"))
+
+
+def test_a_repository_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "r\udcffpo"
+    folder.mkdir()
+    with pytest.raises(InvalidValue, match="it must be UTF-8"):
+        load_settings(str(folder))
 
 
 @pytest.mark.parametrize(

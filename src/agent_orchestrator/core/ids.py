@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from agent_orchestrator.errors import InvalidId
+from agent_orchestrator.errors import InvalidId, InvalidValue
 
 ID_LENGTH_MAX = 100
 
@@ -19,6 +19,16 @@ def checked_id(value: object, what: str) -> str:
     """Returns the id unchanged, or raises InvalidId: nothing else may reach the disk as a name."""
     if not isinstance(value, str) or len(value) > ID_LENGTH_MAX or not _GIVEN.match(value):
         raise InvalidId(what=what, value=value)
+    return value
+
+
+def checked_text(value: str, what: str) -> str:
+    """Returns a text from the command line or the file system unchanged, or raises InvalidValue: bytes cannot be journaled."""
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise InvalidValue(what=what, value=value, expected="it must be UTF-8, in which everything is journaled") from None
     return value
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import click
 
+from agent_orchestrator.core.ids import checked_text
 from agent_orchestrator.errors import InvalidSpec, OrcError
 from agent_orchestrator.surfaces.cli.exits import COMPLETED, EXIT_CODES, FAILED, INTERRUPTED, USAGE
 from agent_orchestrator.surfaces.cli.groups import LazyGroup
@@ -94,6 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     wants_json = "--json" in arguments
     try:
+        for given in arguments:
+            checked_text(given, "An argument")
         code = orc.main(arguments, prog_name="orc", standalone_mode=False, obj=arguments)
     except OrcError as error:
         problems = error.problems if isinstance(error, InvalidSpec) else []
