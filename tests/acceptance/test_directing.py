@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.core.events import Aborted
+from agent_orchestrator.core.events import Aborted, Event, Paused
 from agent_orchestrator.engine.journal import encode_events
 from agent_orchestrator.engine.process.folder import read_pid
 from agent_orchestrator.store.port import Append
@@ -129,8 +129,8 @@ def test_abort_stops_everything_also_when_nobody_drives(rig: Rig) -> None:
         assert (refused.code, run in refused.err) == (2, True), refused
 
 
-@pytest.mark.parametrize("command", ["resume", "abort"])
-def test_an_abort_that_was_cut_short_is_ended_by_resume_and_by_abort(rig: Rig, command: str) -> None:
+def _cut_short(rig: Rig, fact: Event) -> tuple[str, int]:
+    """A run whose driver was killed when this was a fact, and before it had stopped the agent."""
     rig.play({"planning": {"until": "never"}})
     running = rig.start_run()
     run = running.wait_for("planning  started").split()[1]
@@ -139,16 +139,30 @@ def test_an_abort_that_was_cut_short_is_ended_by_resume_and_by_abort(rig: Rig, c
     running.process.kill()
     running.process.wait()
     with Orchestrator(str(rig.repo)) as orchestrator:
-        found = orchestrator.find(run)
-        last = orchestrator.fold(found)
-        aborted = encode_events([Aborted(reason="wrong branch")])
-        assert orchestrator.store.append([Append(run=run, expected_seq=last.seq, at_us=last.at_us, body=aborted)]) == [None]
+        last = orchestrator.fold(orchestrator.find(run))
+        part = Append(run=run, expected_seq=last.seq, at_us=last.at_us, body=encode_events([fact]))
+        assert orchestrator.store.append([part]) == [None]
     assert is_alive(pid)
+    return run, pid
+
+
+@pytest.mark.parametrize("command", ["resume", "abort"])
+def test_an_abort_that_was_cut_short_is_ended_by_resume_and_by_abort(rig: Rig, command: str) -> None:
+    run, pid = _cut_short(rig, Aborted(reason="wrong branch"))
     changed = rig.orc("resume", run, "--max-parallel", "2")
     assert (changed.code, "being aborted" in changed.err) == (2, True), changed
     ended = rig.orc(command, run, "--json")
     assert (ended.code, ended.json["status"]) == (1 if command == "resume" else 0, "aborted"), ended
     assert not is_alive(pid)
+
+
+def test_a_stop_that_was_cut_short_is_carried_out_by_another_pause(rig: Rig) -> None:
+    run, pid = _cut_short(rig, Paused(reason="lunch", now=True))
+    paused = rig.orc("pause", run, "--now", "--json")
+    assert (paused.code, paused.json["status"], paused.json["detail"]) == (0, "paused", "lunch"), paused
+    assert not is_alive(pid)
+    again = rig.orc("pause", run, "--now")
+    assert (again.code, "paused already" in again.err) == (2, True), again
 
 
 def test_abort_of_a_driven_run_ends_its_driver_with_1(rig: Rig) -> None:

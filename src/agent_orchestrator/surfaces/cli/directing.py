@@ -11,7 +11,7 @@ from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.takeup import refuse_unkept
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import Abort, Answer, Directive, Posted, SetLimits
+from agent_orchestrator.core.inputs import Abort, Answer, Directive, Pause, Posted, SetLimits
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.errors import Refused
@@ -87,8 +87,11 @@ def report_sent(orchestrator: Orchestrator, run: StoredRun, sent: Sent, text: st
 
 
 def say(orchestrator: Orchestrator, run: StoredRun, directive: Directive) -> None:
-    """Puts a directive into the inbox of a run that nobody drives. An abort that was cut short is ended, not asked for again."""
-    if not isinstance(directive, Abort) or orchestrator.fold(run).state.lifecycle.phase is not Phase.ABORTING:
+    """Puts a directive into the inbox of a run that nobody drives; a stop that was cut short is not asked for a second time."""
+    state = orchestrator.fold(run).state
+    life, stops = state.lifecycle, isinstance(directive, Pause) and directive.now
+    aborting = life.phase is Phase.ABORTING and isinstance(directive, Abort)
+    if not aborting and not (stops and life.phase is Phase.PAUSED and life.halting and state.doing.at_work):
         orchestrator.send(run, directive)
 
 
