@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.effects import Effect
 from agent_orchestrator.core.events import BudgetWarned, Event, HoldEnded, LimitsSet, TakenUp, UnitHeld
+from agent_orchestrator.core.ids import split_effect_id
 from agent_orchestrator.core.inputs import Input, SetLimits
 from agent_orchestrator.core.summary import Summary, parked
 from agent_orchestrator.core.system import System
@@ -121,6 +123,17 @@ def fold(store: Store, system: System, run: StoredRun) -> Folded:
     finally:
         if collecting:
             gc.enable()
+
+
+def effects_of(store: Store, system: System, run: StoredRun, ids: Sequence[str]) -> dict[str, Effect]:
+    """Effects that were wanted at some time and are not any more, by id; found by replaying the journal, so seldom asked for."""
+    folded = Folded(system, system.fresh(msgspec.json.decode(store.spec(run.id), type=system.spec_type), run.context), 0, 0)
+    found: dict[str, Effect] = {}
+    for seq, at_us, body in store.rows(run.id):
+        folded.add(seq, at_us, decode_events(system, body))
+        doing: Doing = folded.state.doing
+        found |= {effect.id: effect for one in ids if (effect := doing.of(split_effect_id(one)[1])) and effect.id == one}
+    return found
 
 
 def _fold(store: Store, system: System, run: StoredRun) -> Folded:

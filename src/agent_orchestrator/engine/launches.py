@@ -88,6 +88,12 @@ class Launches(Protocol):
     def living(self, run: str) -> list[str]:
         """Launches of a run that are alive, in order: after a crash some may be alive that nobody wants any more."""
 
+    def unsettled(self, run: str) -> list[str]:
+        """Those that are alive, and those that were stopped and whose end is not settled yet, in order."""
+
+    def settle(self, effect: str) -> None:
+        """The end of a launch is durable, whatever it was."""
+
     def void(self, effect: str) -> None:
         """Makes sure that a launch which never started never will, whoever still means to start it."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent
+from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Outcome
+from agent_orchestrator.engine.journal import effects_of
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.engine.perform import Work, begin
 from agent_orchestrator.engine.perform.agent import AgentWork
@@ -46,17 +47,24 @@ class Slots:
         self._inherited = {effect.id for effect in doing if effect.unit not in self._works and not doing.is_held(effect.id)}
 
     def leftovers(self) -> list[str]:
-        """Launches alive that nobody wants: a crash came between the fact that dropped them and their end."""
+        """Launches that nobody wants and whose end is no fact: a crash came between what dropped them and that."""
         driver = self._driver
-        return [effect for effect in driver.engine.launches.living(driver.run.id) if not driver.state.doing.wants(effect)]
+        return [effect for effect in driver.engine.launches.unsettled(driver.run.id) if not driver.state.doing.wants(effect)]
 
     def _end_leftovers(self) -> None:
         """Stops what is left of earlier processes, and what this one's first facts dropped before it was adopted.
 
-        Each keeps its unit occupied until it is gone.
+        Each keeps its unit occupied until it is gone. Its outcome comes late; what it consumed counts, and secrets are taken
+        out of its output, as of any other.
         """
-        for effect in self.leftovers():
-            self._hold(LeftoverWork(self._driver, effect, self._finisher(effect)))
+        driver, left = self._driver, self.leftovers()
+        known = effects_of(driver.engine.store, driver.system, driver.run, left) if left else {}
+        for name in left:
+            effect = known.get(name)
+            if isinstance(effect, RunAgent | RunCheck):
+                self._hold(begin(driver, effect, self._finisher(name), inherited=True, same_boot=False), halt=True)
+            else:
+                self._hold(LeftoverWork(driver, name, self._finisher(name)))
 
     @property
     def busy(self) -> int:
@@ -156,6 +164,7 @@ class Slots:
             del self._works[unit]
             self._busy -= isinstance(work.effect, PROGRAMS)
             self._freed[unit] = None
+            self._driver.engine.launches.settle(effect)
 
     def abandon(self) -> None:
         """Lets go of everything in flight without stopping it: timers end, programs live on."""

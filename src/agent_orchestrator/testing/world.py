@@ -46,6 +46,8 @@ class Process(msgspec.Struct):
     ended_us: int = 0
     ends_s: float = 0.0
     said: int = 0
+    stopped: bool = False
+    """It was stopped, and its end is not settled."""
 
 
 class Machine:
@@ -165,6 +167,15 @@ class SimulatedLaunches:
         """Launches of a run that are alive."""
         return sorted(effect for effect, process in self._machine.processes.items() if process.alive)
 
+    def unsettled(self, run: str) -> list[str]:
+        """Those that are alive, and those that were stopped and whose end is not settled."""
+        return sorted(effect for effect, process in self._machine.processes.items() if process.alive or process.stopped)
+
+    def settle(self, effect: str) -> None:
+        """Its end is durable."""
+        if effect in self._machine.processes:
+            self._machine.processes[effect].stopped = False
+
     def void(self, effect: str) -> None:
         """From now on the launch can never start."""
         if effect not in self._machine.processes:
@@ -202,6 +213,7 @@ class SimulatedLaunches:
         if process is None or not process.alive or effect in self._causes:
             return
         self._causes[effect] = cause
+        process.stopped = True
         if process.part.ignores_term_s:
             until_s = self._machine.clock.monotonic_s() + process.part.ignores_term_s
             process.part = Part(process.part.takes_s, 137, says=process.part.says)

@@ -86,6 +86,7 @@ class Rig:
         self.toy = ToySystem()
         self.system: System = system or self.toy
         self.tree_of: Callable[[Path, Path], str | None] = lambda workdir, scratch: "tree"
+        self.redactor = Redactor(())
         self.launches: Callable[[], SimulatedLaunches] = lambda: SimulatedLaunches(self.machine)
 
     def create(self, spec: Any, run: str = "one") -> StoredRun:
@@ -166,7 +167,7 @@ class Rig:
             clock=self.clock,
             boot=str(self.machine.boot),
             child_env=lambda names: {},
-            redactor=Redactor(()),
+            redactor=self.redactor,
             tree_of=lambda workdir, scratch: self.tree_of(workdir, scratch),
             threads=False,
         )

@@ -6,17 +6,22 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import CameLate, Paused, TakenUp
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, Resume
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.launches import Order, Watch
+from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.store.port import Append, StoredRun
 from agent_orchestrator.testing.world import Part, SimulatedLaunches
 from tests.unit.engine.rig import Rig, agent, jump, named, until
 from tests.unit.engine.toy import Did, Wanted
 
+SECRET = "hunter2-hunter2"
 TAKEN = TakenUp(boot="1", host="here", pid=1, version="")
 
 
@@ -155,6 +160,29 @@ def test_what_lives_though_nobody_wants_it_is_stopped_and_its_unit_waits_until_i
     assert not rig.machine.processes[leftover].alive
     assert rig.of_kind(run, CameLate) == [CameLate(effect=leftover, failure=FailureKind.STOPPED)]
     assert rig.machine.processes[named("a")].started_us >= rig.machine.processes[leftover].ended_us
+
+
+@pytest.mark.parametrize("lives", [True, False], ids=["alive", "ended meanwhile"])
+def test_what_a_leftover_consumed_counts_and_its_output_keeps_no_secret(tmp_path: Path, lives: bool) -> None:
+    said = ((0.2, '{"cost": 0.25}'), (0.4, f'{{"token": "{SECRET}"}}'))
+    rig = Rig(tmp_path, lambda effect: Part(500.0, says=said))
+    rig.redactor = Redactor([SECRET])
+    argv = {"argv": ["agent"], "output": "json-lines", "usage": {"cost_usd": "cost"}}
+    run = rig.toys(agent("a", agent=AgentChoice(name="command", options=argv)))
+    rig.drive(run, leave_soon)
+    process = rig.machine.processes[named("a")]
+    rig.machine.pass_time()
+    rig.journal(run, Did(outcome=AgentEnded(effect=named("a"), started_us=1, ended_us=2)))
+    if not lives:
+        process.stopped = True
+        rig.machine.end(process, 143)
+    assert rig.drive(run).status == "completed"
+    assert not process.alive
+    assert [event.effect for event in rig.of_kind(run, CameLate)] == [named("a")]
+    assert [row.usage.cost_usd for row in rig.store.usage("one")] == [0.25]
+    assert SECRET not in (rig.machine.directory(named("a")) / "out").read_text()
+    rig.drive(run)
+    assert len(rig.of_kind(run, CameLate)) == 1, "it is settled"
 
 
 def test_a_leftover_of_an_ended_run_is_stopped_too(tmp_path: Path) -> None:

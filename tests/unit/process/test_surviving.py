@@ -284,6 +284,24 @@ def test_the_living_launches_of_a_run_are_found_by_their_locks(tmp_path: Path) -
     asyncio.run(play())
 
 
+def test_a_launch_that_was_stopped_is_unsettled_for_every_process_until_its_end_is_settled(tmp_path: Path) -> None:
+    async def play() -> None:
+        stopper, later = make_launches(tmp_path), make_launches(tmp_path)
+        for launch in (1, 2):
+            stopper.start(sh(tmp_path, WAIT, effect=name(launch)))
+        futures = [ending_of(stopper, name(1)), ending_of(stopper, name(2))]
+        assert later.unsettled("run1") == [name(1), name(2)], "both live"
+        stopper.stop(name(1), STOPPED)
+        (tmp_path / "go").touch()
+        for future in futures:
+            await over(future)
+        assert later.unsettled("run1") == [name(1)], "the other ended by itself"
+        later.settle(name(1))
+        assert make_launches(tmp_path).unsettled("run1") == []
+
+    asyncio.run(play())
+
+
 def test_a_voided_launch_never_starts_and_a_started_one_is_not_voided(tmp_path: Path) -> None:
     async def play() -> None:
         launches = make_launches(tmp_path)

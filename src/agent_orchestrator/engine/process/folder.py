@@ -15,6 +15,8 @@ from typing import NamedTuple
 import msgspec
 
 LOCK, VOID, OUT, ERR = "lock", "void", "out", "err"
+STOPPED = "stopped"
+"""Left before a program is stopped, until its end is settled: nobody may want it any more, but what it consumed counts."""
 HUNG = "hung"
 """Left before a program is stopped that had written its result and did not exit."""
 

@@ -6,6 +6,7 @@ Order of a start: lock, mark, spawn. Starting what was started before starts not
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import secrets
@@ -34,6 +35,8 @@ class ProcessLaunches:
     def __init__(self, root: Path, clock: Clock, boot: str, *, pidfds: bool = HAS_PIDFD) -> None:
         self._root, self._clock, self._boot, self._pidfds = root.absolute(), clock, boot, pidfds
         self._started: dict[str, Shim] = {}
+        self._stopped: set[str] = set()
+        """Launches with the mark of a stop, as far as this process has seen."""
         self._monitor: Monitor | None = None
         prepare_engine()
 
@@ -79,6 +82,23 @@ class ProcessLaunches:
         launches = sorted((self._root / run).glob("*~*"))
         return [launched_in(run, folder.name) for folder in launches if folders.is_locked(folder)]
 
+    def unsettled(self, run: str) -> list[str]:
+        """Launches of a run whose lock is held, or that were stopped and are not settled, in order."""
+        found = []
+        for folder in sorted((self._root / run).glob("*~*")):
+            effect = launched_in(run, folder.name)
+            if (folder / folders.STOPPED).exists():
+                self._stopped.add(effect)
+            if effect in self._stopped or folders.is_locked(folder):
+                found.append(effect)
+        return found
+
+    def settle(self, effect: str) -> None:
+        """Takes the mark of a stop away."""
+        if effect in self._stopped:
+            self._stopped.discard(effect)
+            (self.directory(effect) / folders.STOPPED).unlink(missing_ok=True)
+
     def void(self, effect: str) -> None:
         """Marks a launch that never started, so that it never will; one that somebody holds is left to him."""
         lock = _lock_for_start(self.directory(effect))
@@ -103,6 +123,10 @@ class ProcessLaunches:
     def stop(self, effect: str, cause: Failure) -> None:
         """TERM, grace, KILL, sweep; nothing for a launch that is not watched or is being stopped already."""
         if self._monitor is not None:
+            if effect not in self._stopped:
+                self._stopped.add(effect)
+                with contextlib.suppress(OSError):  # On a full disk it has to be stopped all the same.
+                    (self.directory(effect) / folders.STOPPED).touch()
             self._monitor.stop(effect, cause)
 
     def close(self) -> None:
