@@ -142,6 +142,8 @@ class Driver:
             return self.summary()
         first = TakenUp(boot=self.engine.boot, host=self.engine.host, pid=self.engine.pid, version=self.engine.version)
         while not await self._tick([first]):
+            if self._leaving and self._error is not None:
+                raise self._error
             if self._leaving:
                 return self.summary()
         while not self._leaving and (self._ready() or self._going(stays)):

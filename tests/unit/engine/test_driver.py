@@ -54,6 +54,20 @@ def test_a_refused_append_throws_the_state_away_keeps_the_inputs_and_goes_on(tmp
     assert [notice for notice in rig.notes.notices if "is full" in notice], "it is said"
 
 
+def test_what_broke_while_the_first_tick_was_refused_reaches_the_caller(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a"))
+    rig.store.refuse(*[FULL] * 50)
+
+    async def break_it(engine: Engine) -> None:
+        await jump(engine, 3)
+        engine.fail(RuntimeError("it broke"))
+
+    with pytest.raises(RuntimeError, match="it broke"):
+        rig.drive(run, break_it)
+    assert rig.machine.starts == []
+
+
 def test_a_store_that_goes_on_refusing_is_asked_less_and_less_often(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(agent("a"))
