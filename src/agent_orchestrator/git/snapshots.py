@@ -75,16 +75,22 @@ def commit_on_branch(workdir: Path, tree: str, message: str, at_us: int, *, empt
     """Commits a tree on the current branch; None when nothing changed. Repeated, it finds its own commit."""
     head = head_of(workdir)
     if head is not None and git(workdir, "log", "-1", "--format=%B", head).strip() == message.strip():
+        _follow(workdir)
         return head
     if not empty and head is not None and git(workdir, "rev-parse", f"{head}^{{tree}}") == tree:
         return None
     merging = unfinished_merge(workdir).other
     commit = _commit(workdir, tree, head, message, at_us, merging)
     git(workdir, "update-ref", "-m", message.splitlines()[0], "HEAD", commit, head or "0" * 40)
-    git(workdir, "read-tree", "HEAD")
-    if merging is not None:
-        git(workdir, "merge", "--quit")
+    _follow(workdir)
     return commit
+
+
+def _follow(workdir: Path) -> None:
+    """Brings index and merge state after a commit that was made beside them: with the old index the next one would undo it."""
+    git(workdir, "read-tree", "HEAD")
+    if commit_of(workdir, "MERGE_HEAD") is not None:
+        git(workdir, "merge", "--quit")
 
 
 class Unfinished(msgspec.Struct, frozen=True):

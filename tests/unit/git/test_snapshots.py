@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from agent_orchestrator.core.effects import Checkpoint
+from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.checkpoint import take_checkpoint
 from agent_orchestrator.git.snapshots import commit_on_branch, delete_refs, is_clean, list_changes, restore, save
 
@@ -88,6 +91,18 @@ def test_a_commit_on_the_branch_is_made_once_and_only_when_something_changed(rep
     assert commit_on_branch(repo, saved.tree, "Write a\n\nLoop-Iteration: 1\n", AT_US) == made
     assert git(repo, "log", "--format=%s") == "Write a\nFirst"
     assert is_clean(repo)
+
+
+def test_a_commit_after_which_we_died_is_found_and_the_index_follows(repo: Path, tmp_path: Path) -> None:
+    (repo / "a").write_text("a\n")
+    saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    lock = repo / ".git" / "index.lock"
+    lock.touch()
+    with pytest.raises(GitFailed, match=r"index\.lock"):
+        commit_on_branch(repo, saved.tree, "Write a\n", AT_US)
+    lock.unlink()
+    assert commit_on_branch(repo, saved.tree, "Write a\n", AT_US) == git(repo, "rev-parse", "HEAD")
+    assert git(repo, "status", "--porcelain") == ""
 
 
 def test_restoring_brings_back_every_file_and_keeps_what_was_there(repo: Path, tmp_path: Path) -> None:
