@@ -5,6 +5,7 @@ Nothing is ever deleted that has uncommitted changes or commits nobody merged.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from agent_orchestrator.core.effects import Tree
@@ -16,6 +17,7 @@ from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.run import git
 
 WORKTREES = ".agents/worktrees"
+PROCESSES = Path("/proc")
 
 
 def branch_of(run: str) -> str:
@@ -39,10 +41,34 @@ def open_tree(home: Path, run: str, tree: Tree) -> None:
         if not (folder / ".git").exists():
             exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
             _add(repo, folder, tree.branch, tree.start)
-        elif not Path(git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index")).exists():
+        elif not _unlocked_index(folder).exists():
             git(folder, "reset", "--hard", "--quiet")  # a power cut came before the first file of it was there
         # Each time: a crash may have come between the worktree and the last of these files.
         include(repo, folder)
+
+
+def _unlocked_index(folder: Path) -> Path:
+    """A worktree's index, without the lock of a git that was killed with its agent: with it no other git could do anything.
+
+    A git that lives stands in the tree whose index it locks; while anybody does, the lock is left alone.
+    """
+    index = Path(git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index"))
+    lock = index.with_name("index.lock")
+    with contextlib.suppress(FileNotFoundError):
+        found = lock.stat().st_ino
+        if not _is_entered(folder.resolve()) and lock.stat().st_ino == found:
+            lock.unlink()
+    return index
+
+
+def _is_entered(folder: Path) -> bool:
+    """Whether any process stands in the folder or below it; where that cannot be seen, it may."""
+    processes = list(PROCESSES.glob("[0-9]*"))
+    for process in processes:
+        with contextlib.suppress(OSError):  # gone, or somebody else's
+            if (process / "cwd").readlink().is_relative_to(folder):
+                return True
+    return not processes
 
 
 def merge_folder(repo: Path, run: str, into: str) -> Path:
@@ -58,6 +84,7 @@ def checkout_detached(repo: Path, folder: Path, commit: str) -> None:
             git(repo, "worktree", "prune")
             git(repo, "worktree", "add", "--detach", str(folder), commit)
         else:
+            _unlocked_index(folder)
             git(folder, "checkout", "--quiet", "--force", "--detach", commit)
             git(folder, "clean", "--quiet", "-ffd")
         include(repo, folder)

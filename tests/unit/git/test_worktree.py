@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -102,6 +103,21 @@ def test_a_tree_on_a_branch_begins_where_it_is_asked_to_and_is_found_again(repo:
     assert (folder / "work.txt").exists()
     assert git(folder, "branch", "--show-current").strip() == "feature/a"
     assert git(repo, "status", "--porcelain") == ""
+
+
+def test_a_lock_that_a_killed_git_left_is_removed_once_nobody_stands_in_the_tree(repo: Path) -> None:
+    tree = Tree(branch="orc/a")
+    open_tree(repo, "a", tree)
+    folder = folder_of(repo, "a", tree)
+    (folder / "inner").mkdir()
+    lock = Path(git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index.lock"))
+    lock.touch()
+    with subprocess.Popen(["sleep", "60"], cwd=folder / "inner") as living:
+        open_tree(repo, "a", tree)
+        assert lock.exists()
+        living.kill()
+    open_tree(repo, "a", tree)
+    assert not lock.exists()
 
 
 def test_two_branches_never_share_a_folder(repo: Path) -> None:
