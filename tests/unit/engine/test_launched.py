@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent_orchestrator.core.effects import AgentChoice, RunCheck, Tree
+from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Merge, RunCheck, Tree
 from agent_orchestrator.core.failure import FailureKind
-from agent_orchestrator.core.inputs import Pause
+from agent_orchestrator.core.inputs import CheckpointEnded, MergeEnded, MergeVerdict, Pause
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.engine import Engine, World
 from agent_orchestrator.engine.launches import CannotStart, Order, Shortage
+from agent_orchestrator.engine.perform.merging import NoMerges
 from agent_orchestrator.engine.process import ProcessLaunches
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import GitFailed
@@ -222,6 +223,30 @@ def test_a_secret_in_what_an_agent_says_reaches_no_file_and_no_event(tmp_path: P
     written = [file.read_bytes() for place in (root, rig.home) for file in place.rglob("*") if file.is_file()]
     assert len(written) > 3
     assert not [text for text in (*stored, *written) if SECRET.encode() in text]
+
+
+class Colliding(NoMerges):
+    """Every merge is a conflict in a file that holds a secret."""
+
+    def plan(self, repo: Path, effect: Merge) -> MergeEnded:
+        return MergeEnded(effect=effect.id, verdict=MergeVerdict.CONFLICT, conflict_text=f"<<<<<<<\ntoken {SECRET}\n=======")
+
+
+def test_a_secret_in_a_diff_or_a_conflict_reaches_no_event(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.redactor = Redactor([SECRET])
+    world = rig.world
+
+    def save_tree(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
+        return CheckpointEnded(effect=effect.id, diff=f"+ token {SECRET}")
+
+    rig.world = lambda: msgspec.structs.replace(world(), save_tree=save_tree, merges=Colliding())  # type: ignore[method-assign]
+    checkpoint = Checkpoint(id=named("a", "save"), unit="a", ref="refs/orc/a", message="a", at_us=1)
+    run = rig.toys(checkpoint, Merge(id=named("b", "merge"), unit="b", branch="b", into="main", message="b", at_us=1))
+    rig.drive(run)
+    saved, merged = sorted((done.outcome for done in rig.of_kind(run, Did)), key=lambda one: one.effect)
+    assert saved.diff == "+ token [redacted]"
+    assert "token [redacted]" in merged.conflict_text
 
 
 def in_trees(rig: Rig, opened: list[str]) -> None:

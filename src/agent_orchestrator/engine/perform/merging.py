@@ -84,7 +84,7 @@ class MergeWork(Launched):
         try:
             plan = merges.plan(self._repo, effect)
             if isinstance(plan, MergeEnded):
-                return plan
+                return msgspec.structs.replace(plan, conflict_text=self.engine.redactor.redact_text(plan.conflict_text))
             if effect.check is None:
                 return merges.land(self._repo, effect, plan)
             self.directory.mkdir(parents=True, exist_ok=True)

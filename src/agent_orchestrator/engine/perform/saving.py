@@ -6,6 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agent_orchestrator.core.effects import Checkpoint, Tree
 from agent_orchestrator.core.inputs import CheckpointEnded
 from agent_orchestrator.engine.perform.work import Finished
@@ -33,7 +35,9 @@ class SavingWork:
         try:
             self.driver.open_tree(self.effect.tree)
             folder = self.driver.tree(self.effect.tree)
-            return engine.save_tree(folder, engine.launches.directory(self.effect.id), self.effect)
+            saved = engine.save_tree(folder, engine.launches.directory(self.effect.id), self.effect)
+            # What is in the tree is its owner's business; what is quoted from it in the journal and in prompts is ours.
+            return msgspec.structs.replace(saved, diff=engine.redactor.redact_text(saved.diff))
         except (OrcError, OSError) as error:
             return CheckpointEnded(effect=self.effect.id, unavailable=f"the tree could not be saved: {error}")
 
