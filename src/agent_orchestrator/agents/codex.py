@@ -14,20 +14,10 @@ import msgspec
 from agent_orchestrator.agents.adapter import Ending, Task, Verdict
 from agent_orchestrator.agents.classify import status_in
 from agent_orchestrator.agents.cli import CLI, CliAgent, outside
+from agent_orchestrator.agents.fields import count_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.output import plain, read_tail
-from agent_orchestrator.agents.stream import (
-    Consumed,
-    Ended,
-    Said,
-    SessionBegan,
-    StreamEvent,
-    ToolUsed,
-    Transcript,
-    count_at,
-    decode_line,
-    text_at,
-)
+from agent_orchestrator.agents.stream import Consumed, Ended, Said, SessionBegan, StreamEvent, ToolUsed, Transcript, decode_line
 from agent_orchestrator.agents.structured import report_schema
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Usage

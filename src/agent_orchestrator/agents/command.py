@@ -16,10 +16,11 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Ending, Plan, Reading, Task, Verdict
 from agent_orchestrator.agents.environment import build_environment
+from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.judging import judge
 from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import PROGRAM, AgentSettings, settings_of
-from agent_orchestrator.agents.stream import Consumed, SessionBegan, StreamEvent, at, count_at, money_at, read_transcript, text_at
+from agent_orchestrator.agents.stream import Consumed, SessionBegan, StreamEvent, read_transcript
 from agent_orchestrator.agents.structured import ask_for_report
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage

@@ -13,19 +13,9 @@ from typing import Any
 from agent_orchestrator.agents.adapter import Task
 from agent_orchestrator.agents.classify import status_in
 from agent_orchestrator.agents.cli import CLI, CliAgent, outside
+from agent_orchestrator.agents.fields import at, count_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import (
-    Consumed,
-    Denied,
-    Ended,
-    Said,
-    SessionBegan,
-    StreamEvent,
-    ToolUsed,
-    at,
-    count_at,
-    text_at,
-)
+from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Said, SessionBegan, StreamEvent, ToolUsed
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Usage
 

@@ -11,21 +11,9 @@ from typing import Any
 
 from agent_orchestrator.agents.adapter import Task
 from agent_orchestrator.agents.cli import CLI, CliAgent
+from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import (
-    Consumed,
-    Denied,
-    Ended,
-    Limited,
-    Said,
-    SessionBegan,
-    StreamEvent,
-    ToolUsed,
-    at,
-    count_at,
-    money_at,
-    text_at,
-)
+from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Said, SessionBegan, StreamEvent, ToolUsed
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
 

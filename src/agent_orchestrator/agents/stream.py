@@ -205,33 +205,6 @@ COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_to
 """The fields of a Usage that add up."""
 
 
-def at(document: object, *names: str) -> Any:
-    """The value at a path of keys, or None: what a CLI writes may change its shape at any time."""
-    for name in names:
-        if not isinstance(document, dict):
-            return None
-        document = document.get(name)
-    return document
-
-
-def text_at(document: object, *names: str) -> str:
-    """A text at a path, or nothing."""
-    value = at(document, *names)
-    return value if isinstance(value, str) else ""
-
-
-def count_at(document: object, *names: str) -> int | None:
-    """A count at a path, or None."""
-    value = at(document, *names)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def money_at(document: object, *names: str) -> float | None:
-    """An amount at a path, or None."""
-    value = at(document, *names)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12 else None
-
-
 def _lines(path: Path) -> Iterator[bytes | None]:
     """The lines of a file; None for one that is too long. A last line without an end counts: nobody will end it now."""
     try:

@@ -6,18 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from agent_orchestrator.agents.claude import AGENT
-from agent_orchestrator.agents.stream import (
-    LOOK_BYTES,
-    Consumed,
-    Ended,
-    ResultWatch,
-    Transcript,
-    count_at,
-    money_at,
-    read_transcript,
-    sum_usage,
-    text_at,
-)
+from agent_orchestrator.agents.fields import count_at, money_at, text_at
+from agent_orchestrator.agents.stream import LOOK_BYTES, Consumed, Ended, ResultWatch, Transcript, read_transcript, sum_usage
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
 
