@@ -35,6 +35,7 @@ BOTH = {
     "another report": Case([Answer(report(status="WONDERFUL"))], "report_invalid"),
     "reported failure": Case([Answer(report(status="FAILED", summary="it is too hard"))], "reported"),
 }
+AS_IT_COMES = 'args = ["-c", "model_providers.scripted.stream_max_retries=5"]'
 OWN = {
     ("claude", "too long"): Case([Refuse(400, "prompt is too long: 215000 tokens > 200000 maximum")], "prompt_too_long"),
     ("claude", "no credit"): Case([Refuse(400, "Your credit balance is too low to access the Anthropic API.")], "auth"),
@@ -42,6 +43,7 @@ OWN = {
     ("claude", "max turns"): Case([Shell("echo 1")], "agent_limit", ("max_turns = 2",)),
     ("claude", "budget"): Case([Shell("echo 1")], "agent_limit", ('args = ["--max-budget-usd", "0.005"]',)),
     ("codex", "too long"): Case([Refuse(400, "context_length_exceeded")], "prompt_too_long"),
+    ("codex", "asleep"): Case([Refuse(429, retry_after_s=3600)], "rate_limited", (AS_IT_COMES,)),
     ("codex", "denied"): Case([Write("no.txt", "no"), Answer(report())], "denied", ('permission_mode = "read-only"',)),
 }
 CASES = {**{(client, name): case for client in CLIENTS for name, case in BOTH.items()}, **OWN}
@@ -95,6 +97,18 @@ def test_a_limit_of_the_account_says_until_when(rig: Rig) -> None:
     step = rig.state(run)["steps"]["work"]
     assert (step["status"], step["attempts"]) == ("PENDING", 1)
     assert step["last_error"].endswith("(claude:CLAUDE_CODE_OAUTH_TOKEN, 5-hour window)")
+
+
+def test_a_client_that_would_sleep_out_its_rate_limit_is_parked_until_then(rig: Rig) -> None:
+    rig.lane("codex", [Write("hello.txt", "hi"), Refuse(429, retry_after_s=36_000)], AS_IT_COMES)
+    _, run = rig.run(agent="codex")
+    (failure,), launch = rig.failures(run), rig.launches(run)[0]
+    assert failure.retry_at_us is not None
+    assert 35_900e6 < failure.retry_at_us - launch["ended_us"] <= 36_000e6
+    step = rig.state(run)["steps"]["work"]
+    assert (step["status"], step["attempts"]) == ("PENDING", 1)
+    (usage,) = rig.usage(run)
+    assert usage.input_tokens, "what it did before is counted"
 
 
 def test_a_refused_tool_is_only_a_warning_where_that_is_wanted(rig: Rig) -> None:

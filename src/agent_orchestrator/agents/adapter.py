@@ -136,8 +136,16 @@ class Announcing(Protocol):
 class Metered(Protocol):
     """What an adapter has whose agent says what each call to its model took, while it works."""
 
-    def meter(self, task: Task, out: Path) -> Callable[[], Reading]:
+    def meter(self, task: Task, out: Path, err: Path) -> Callable[[], Reading]:
         """A look at the growing output, asked whenever it grew: what was consumed up to now."""
+
+
+@runtime_checkable
+class Sleeping(Protocol):
+    """What an adapter has whose agent sleeps out a refusal of its API, however long, and says so."""
+
+    def asleep(self, task: Task, err: Path) -> Callable[[], Failure | None]:
+        """A look at the growing error output, asked whenever it grew: why it is not to be waited for, if it sleeps."""
 
 
 @runtime_checkable

@@ -7,6 +7,7 @@ its CLI is started and what its lines mean.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,7 +22,7 @@ from agent_orchestrator.agents.judging import failed_exit, read_report_file, ver
 from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import BASICS, AgentSettings, settings_of
 from agent_orchestrator.agents.output import plain, read_ends, read_last_line
-from agent_orchestrator.agents.stream import Ended, ResultWatch, StreamEvent, Transcript, read_transcript
+from agent_orchestrator.agents.stream import Ended, ResultWatch, StreamEvent, Transcript, json_lines, read_transcript
 from agent_orchestrator.agents.structured import ask_for_report, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
@@ -58,6 +59,8 @@ class CliAgent:
     """It keeps sessions to go on with and says its tokens. Some say their `cost`; none lets its `temperature` be set."""
     idle_timeout_s: ClassVar[float | None] = None
     """How long it may be silent where nobody has said: for one that would sleep for hours without a word."""
+    chatter: ClassVar[re.Pattern[str] | None] = None
+    """How lines of its error output begin that say nothing to a person."""
     defaults: ClassVar[dict[str, str]] = {}
     """Environment variables that it gets unless they are set otherwise."""
 
@@ -72,6 +75,10 @@ class CliAgent:
     def unstarted(self, exit_code: int, err: str) -> FailureKind | None:
         """What an end without a terminal event means, where this CLI says it in its own way."""
         return None
+
+    def transcript(self, ending: Ending) -> Transcript:
+        """Everything that it said."""
+        return read_transcript(ending.out, self.read)
 
     def ended(self, seen: Transcript) -> Ended | None:
         """How it ended by its own account."""
@@ -97,9 +104,9 @@ class CliAgent:
         """Looks for the terminal event while it runs."""
         return ResultWatch(out, self.read)
 
-    def meter(self, task: Task, out: Path) -> StreamMeter:
+    def meter(self, task: Task, out: Path, err: Path) -> StreamMeter:
         """Reads what each call took; a total over a session comes only at the end and says nothing of a call."""
-        return StreamMeter(out, self.read, task.effect.agent, totals=not self.cumulative)
+        return StreamMeter(out, json_lines(self.read), task.effect.agent, totals=not self.cumulative)
 
     def report_file(self, task: Task) -> Path:
         """Beside the run's artifacts where there is no schema: launches lie under `.git`, where some CLIs never write."""
@@ -108,7 +115,7 @@ class CliAgent:
     def judge(self, task: Task, ending: Ending) -> Verdict:
         """The verdict, with the session and what was consumed, however it ended."""
         settings = settings_of(task.effect.agent, self.understood)
-        seen = read_transcript(ending.out, self.read)
+        seen = self.transcript(ending)
         verdict = self._verdict(task, ending, seen, settings)
         warnings = [*verdict.warnings]
         if seen.skipped:
@@ -139,7 +146,7 @@ class CliAgent:
                 return Verdict(failure=Failure(kind=FailureKind.BUDGET, message=_short(end.message)))
             return Verdict(failure=self._lost_session(task, end.message) or _refused(end, seen))
         if not ending.after_result and ending.exit_code != 0:
-            return Verdict(failure=failed_exit(ending.exit_code, read_last_line(ending.err)))
+            return Verdict(failure=failed_exit(ending.exit_code, read_last_line(ending.err, self.chatter)))
         if seen.denials and settings.denials == "fail":
             message = (
                 f'The agent was refused {_tools(seen)}: allow it in [agents.{task.effect.agent.name}], or set denials = "warn"'
@@ -163,7 +170,7 @@ class CliAgent:
 
     def _without_end(self, task: Task, ending: Ending, seen: Transcript) -> Failure:
         """No terminal event: killed, started wrongly, or broken; the error output says which."""
-        err, last = plain(read_ends(ending.err)), read_last_line(ending.err)
+        err, last = plain(read_ends(ending.err)), read_last_line(ending.err, self.chatter)
         code = ending.exit_code
         if code is None or code in (126, 127):
             return failed_exit(code, last)

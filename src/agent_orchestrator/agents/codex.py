@@ -7,26 +7,36 @@ total over the thread, input includes what came from the cache, and it never say
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Ending, Task, Verdict
+from agent_orchestrator.agents.adapter import Ending, Task
 from agent_orchestrator.agents.classify import status_in
 from agent_orchestrator.agents.cli import CLI, CliAgent, outside
+from agent_orchestrator.agents.codex_log import CHATTER, LOGGED, SleepWatch, read_log, usage_of
 from agent_orchestrator.agents.fields import count_at, text_at
+from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.output import plain, read_tail
-from agent_orchestrator.agents.stream import Consumed, Ended, Said, SessionBegan, StreamEvent, ToolUsed, Transcript, decode_line
+from agent_orchestrator.agents.stream import (
+    Consumed,
+    Ended,
+    Said,
+    SessionBegan,
+    StreamEvent,
+    ToolUsed,
+    Transcript,
+    decode_line,
+    read_lines,
+)
 from agent_orchestrator.agents.structured import report_schema
-from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import SLEEPER_IDLE_S
 
 SCHEMA = "schema.json"
 
 _TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search")
-_BLOCKED = "rejected by user approval settings"
+_LIMITED = 429
 
 
 class CodexAgent(CliAgent):
@@ -37,8 +47,10 @@ class CodexAgent(CliAgent):
     structured = True
     cumulative = True
     dead_session = "no rollout found for thread id"
-    # It obeys a retry-after of hours by sleeping and says nothing: from outside only its silence can be seen.
+    # Where its log does not say that it sleeps (another RUST_LOG, a 503), from outside only its silence can be seen.
     idle_timeout_s = SLEEPER_IDLE_S
+    chatter = CHATTER
+    defaults = {"RUST_LOG": LOGGED}  # noqa: RUF012 - a ClassVar of the parent
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """`resume` comes after all flags of `exec`, the prompt from standard input."""
@@ -70,21 +82,30 @@ class CodexAgent(CliAgent):
                 return (Ended(ok=False, message=_plainly(message), status=status_in(message)),)
         return ()
 
-    def judge(self, task: Task, ending: Ending) -> Verdict:
-        """As all others; a write that its sandbox refused is said on the error output only."""
-        verdict = super().judge(task, ending)
-        err = plain(read_tail(ending.err))
-        if verdict.failure is not None or _BLOCKED not in err:
-            return verdict
-        line = next(line for line in reversed(err.splitlines()) if _BLOCKED in line)
-        message = f"The sandbox refused a write: {line.partition('error=')[2] or line}"
-        if task.effect.agent.options.get("denials") == "warn":
-            return msgspec.structs.replace(verdict, warnings=(*verdict.warnings, message))
-        return msgspec.structs.replace(verdict, failure=Failure(kind=FailureKind.DENIED, message=message), report=None)
+    def meter(self, task: Task, out: Path, err: Path) -> StreamMeter:
+        """By its log: the stream has a total at the end."""
+        return StreamMeter(err, read_log, task.effect.agent, totals=False)
+
+    def asleep(self, task: Task, err: Path) -> SleepWatch:
+        """Looks for a retry-after that it would obey."""
+        return SleepWatch(err)
+
+    def transcript(self, ending: Ending) -> Transcript:
+        """With what only its log says; a rate limit stands until the next call that is answered."""
+        seen = super().transcript(ending)
+        for event in (event for line in read_lines(ending.err) if line is not None for event in read_log(line)):
+            seen.add(event)
+            if isinstance(event, Consumed):
+                seen.limit = None
+        if seen.end is not None and seen.end.status != _LIMITED:
+            seen.limit = None
+        return seen
 
     def ended(self, seen: Transcript) -> Ended | None:
-        """The report is the last thing the model said."""
+        """The report is the last thing the model said. One that was ended in its sleep was refused."""
         end = seen.end
+        if end is None and seen.limit is not None:
+            return Ended(ok=False, message="It was ended while it waited for its rate limit to pass.", status=_LIMITED)
         if end is None or not end.ok:
             return end
         return msgspec.structs.replace(end, message=seen.text, report=decode_line(seen.text.encode()))
@@ -99,15 +120,9 @@ def _item(document: dict[str, Any]) -> Iterator[StreamEvent]:
 
 
 def _completed(document: dict[str, Any]) -> Iterator[StreamEvent]:
-    cached, written = count_at(document, "usage", "cached_input_tokens"), count_at(document, "usage", "cache_write_input_tokens")
-    sent = count_at(document, "usage", "input_tokens")
-    usage = Usage(
-        input_tokens=max(0, sent - (cached or 0) - (written or 0)) if sent is not None else None,
-        output_tokens=count_at(document, "usage", "output_tokens"),
-        cache_read_tokens=cached,
-        cache_write_tokens=written,
-    )
-    yield Consumed(usage=usage, total=True)
+    named = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens")
+    sent, cached, written, output = (count_at(document, "usage", name) for name in named)
+    yield Consumed(usage=usage_of(sent, cached, written, output), total=True)
     yield Ended(ok=True)
 
 

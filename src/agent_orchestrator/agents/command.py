@@ -20,7 +20,7 @@ from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.judging import judge
 from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import PROGRAM, AgentSettings, settings_of
-from agent_orchestrator.agents.stream import Consumed, SessionBegan, StreamEvent, read_transcript
+from agent_orchestrator.agents.stream import Consumed, SessionBegan, StreamEvent, json_lines, read_transcript
 from agent_orchestrator.agents.structured import ask_for_report
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
@@ -66,12 +66,13 @@ class CommandAgent:
             argv = _filled(argv, prompt, choice.model, settings.prompt_mode)
         return Plan(argv=argv, env=env, stdin=prompt if settings.prompt_mode == "stdin" else None)
 
-    def meter(self, task: Task, out: Path) -> Callable[[], Reading]:
+    def meter(self, task: Task, out: Path, err: Path) -> Callable[[], Reading]:
         """Reads what its lines say that it consumed, where the settings tell how."""
         settings = settings_of(task.effect.agent, PROGRAM)
         if settings.output != "json-lines":
             return lambda: Reading(calls=0)
-        return StreamMeter(out, lambda document: _consumed(document, settings), task.effect.agent, totals=True)
+        reader = json_lines(lambda document: _consumed(document, settings))
+        return StreamMeter(out, reader, task.effect.agent, totals=True)
 
     def judge(self, task: Task, ending: Ending) -> Verdict:
         """By exit code and report; what it consumed is read where the settings say."""

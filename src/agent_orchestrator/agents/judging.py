@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -96,9 +97,9 @@ def read_report_file(path: Path) -> bytes | Failure | None:
         os.close(opened)
 
 
-def tail_of(ending: Ending) -> str:
-    """The end of what it wrote, both streams, at most TAIL_CHARS: the error output has the last word."""
-    err = read_tail(ending.err, TAIL_CHARS // 2)
+def tail_of(ending: Ending, chatter: re.Pattern[str] | None = None) -> str:
+    """The end of what it wrote, both streams, at most TAIL_CHARS: the error output has the last word, without its chatter."""
+    err = read_tail(ending.err, TAIL_CHARS // 2, chatter)
     out = read_tail(ending.out, TAIL_CHARS - len(err) - 1 if err else TAIL_CHARS)
     if not out or not err:
         return out or err

@@ -9,31 +9,24 @@ from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Reading
 from agent_orchestrator.agents.options import priced
-from agent_orchestrator.agents.stream import COUNTED, Consumed, Reader, Transcript, decode_line
+from agent_orchestrator.agents.stream import COUNTED, Consumed, LineReader, NewLines, Transcript
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
-from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
-
-METER_BYTES = 4 * 1024 * 1024
-"""What one look reads at most: an agent that floods is stopped by its output limit, not read to the end."""
 
 
 class StreamMeter:
     """What a stream says was consumed up to now."""
 
-    def __init__(self, path: Path, reader: Reader, choice: AgentChoice, *, totals: bool) -> None:
-        self._path, self._reader, self._choice = path, reader, choice
+    def __init__(self, path: Path, reader: LineReader, choice: AgentChoice, *, totals: bool) -> None:
+        self._lines, self._reader, self._choice = NewLines(path), reader, choice
         self._totals = totals
         """Whether a total is this launch's own; one that counts a whole session says nothing of a single call."""
-        self._offset = 0
-        self._rest = b""
         self._seen = Transcript()
 
     def __call__(self) -> Reading:
         """What was consumed by now."""
-        for line in self._new_lines():
-            document = decode_line(line)
-            for event in self._reader(document) if document is not None else ():
+        for line in self._lines():
+            for event in self._reader(line):
                 if isinstance(event, Consumed):
                     self._take(event)
         return self._reading()
@@ -43,18 +36,6 @@ class StreamMeter:
             self._seen.add(event)
         elif self._totals:
             self._seen.add(Consumed(usage=_rest_of(event.usage, self._seen.usage)))
-
-    def _new_lines(self) -> list[bytes]:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read(METER_BYTES)
-        except OSError:
-            return []
-        self._offset += len(data)
-        *whole, rest = (self._rest + data).split(b"\n")
-        self._rest = rest if len(rest) <= LINE_LIMIT_BYTES else b""
-        return whole
 
     def _reading(self) -> Reading:
         calls = [priced(call, self._choice) for call in self._seen.calls.values()]

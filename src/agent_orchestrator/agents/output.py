@@ -13,21 +13,28 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def read_tail(path: Path, chars: int = TAIL_CHARS) -> str:
-    """The last characters of a file; nothing where there is none."""
+def read_tail(path: Path, chars: int = TAIL_CHARS, but: re.Pattern[str] | None = None) -> str:
+    """The last characters of a file, without lines that begin with `but`; nothing where there is none."""
+    if but is not None:
+        raw, cut = _last_bytes(path, _LAST_LINE_BYTES)
+        lines = raw.decode("utf-8", "replace").splitlines(keepends=True)[1 if cut else 0 :]
+        return "".join(line for line in lines if not but.match(line))[-chars:]
     # A character has at most four bytes; one more than asked for shows whether the first is whole.
     raw, cut = _last_bytes(path, chars * 4 + 4)
     text = raw.decode("utf-8", "replace")
     return text[-chars:] if cut or len(text) > chars else text
 
 
-def read_last_line(path: Path) -> str:
-    """The last line with something to read in it, without colours and control characters, at most ERROR_LINE_CHARS."""
+def read_last_line(path: Path, but: re.Pattern[str] | None = None) -> str:
+    """The last line with something to read in it, without colours and control characters, at most ERROR_LINE_CHARS.
+
+    Lines that begin with `but` have nothing to read in them.
+    """
     raw, _ = _last_bytes(path, _LAST_LINE_BYTES)
     for line in reversed(raw.decode("utf-8", "replace").splitlines()):
         # What a carriage return overwrote (a progress bar) was cut off by splitlines; the rest is for a person's eyes.
         readable = plain(line).strip()
-        if readable:
+        if readable and (but is None or not but.match(readable)):
             return readable if len(readable) <= ERROR_LINE_CHARS else readable[: ERROR_LINE_CHARS - 1] + "…"
     return ""
 

@@ -20,6 +20,9 @@ from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
 LOOK_BYTES = 256 * 1024
 """What one look at a growing stream reads at most; a result stands in its last line."""
 
+NEW_BYTES = 4 * 1024 * 1024
+"""What one look at new lines reads at most: an agent that floods is stopped by its output limit, not read to the end."""
+
 _BLOCK_BYTES = 256 * 1024
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -81,6 +84,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 StreamEvent = SessionBegan | ToolUsed | Said | Consumed | Denied | Limited | Ended
 Reader = Callable[[dict[str, Any]], Iterable[StreamEvent]]
+LineReader = Callable[[bytes], Iterable[StreamEvent]]
 
 
 class Transcript:
@@ -111,6 +115,7 @@ class Transcript:
             case Consumed() if event.total:
                 self.total = event.usage
             case Consumed():
+                self.model = self.model or event.usage.model
                 call = event.call or str(len(self.calls))
                 known = self.calls.get(call)
                 self.calls[call] = event.usage if known is None else _pieced(known, event.usage)
@@ -139,14 +144,24 @@ def _pieced(one: Usage, other: Usage) -> Usage:
 
 def read_transcript(path: Path, reader: Reader) -> Transcript:
     """The transcript of a stream that has ended."""
-    seen = Transcript()
-    for line in _lines(path):
+    seen, read = Transcript(), json_lines(reader)
+    for line in read_lines(path):
         if line is None:
             seen.skipped += 1
-        elif (document := decode_line(line)) is not None:
-            for event in reader(document):
+        else:
+            for event in read(line):
                 seen.add(event)
     return seen
+
+
+def json_lines(reader: Reader) -> LineReader:
+    """What a line means whose JSON object means that."""
+
+    def read(line: bytes) -> Iterable[StreamEvent]:
+        document = decode_line(line)
+        return reader(document) if document is not None else ()
+
+    return read
 
 
 def decode_line(line: bytes) -> dict[str, Any] | None:
@@ -157,6 +172,28 @@ def decode_line(line: bytes) -> dict[str, Any] | None:
         return _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+class NewLines:
+    """The lines of a file that grows: whole ones only, each once, a bounded part at a look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._rest = b""
+
+    def __call__(self) -> list[bytes]:
+        """Those that have come since; what is still unread is read at the next look."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read(NEW_BYTES)
+        except OSError:
+            return []
+        self._offset += len(data)
+        *whole, rest = (self._rest + data).split(b"\n")
+        self._rest = rest if len(rest) <= LINE_LIMIT_BYTES else b""
+        return whole
 
 
 class ResultWatch:
@@ -205,7 +242,7 @@ COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_to
 """The fields of a Usage that add up."""
 
 
-def _lines(path: Path) -> Iterator[bytes | None]:
+def read_lines(path: Path) -> Iterator[bytes | None]:
     """The lines of a file; None for one that is too long. A last line without an end counts: nobody will end it now."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)

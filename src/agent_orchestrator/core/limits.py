@@ -78,5 +78,8 @@ DAY_RECHECK_S = 5.0
 SLEEPER_IDLE_S = 1_800.0
 """How long an agent that sleeps out long refusals without a word may be silent, unless a step says otherwise."""
 
+NAP_MAX_S = 60.0
+"""A rate limit that an agent says it will sleep out for longer than this is parked by us instead: others have to know."""
+
 METER_LOOK_S = 0.1
 """A launch under a budget is looked at this often while it writes: each call to its model has to be seen in time."""

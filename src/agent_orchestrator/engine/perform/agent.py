@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered, Reading
+from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered, Reading, Sleeping
 from agent_orchestrator.agents.judging import tail_of
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure
@@ -44,9 +44,11 @@ class AgentWork(Launched):
         # By a name, because checking a protocol at run time takes as long as creating a file.
         self._announcing = cast(Announcing, agent) if hasattr(agent, "finished") else None
         self._metered = cast(Metered, agent) if hasattr(agent, "meter") else None
+        self._sleeping = cast(Sleeping, agent) if hasattr(agent, "asleep") else None
         self._task = make_task(driver, effect, self.directory)
         self._cumulative = False
         self._meter: Callable[[], Reading] | None = None
+        self._asleep: Callable[[], Failure | None] | None = None
 
     def order(self) -> Order:
         """Writes prompt and feedback and asks the adapter how to start."""
@@ -72,7 +74,7 @@ class AgentWork(Launched):
             grace_s=self.engine.stop_grace_s,
             finished=self._announcing.finished(self._task, self.directory / "out") if self._announcing is not None else None,
             result_grace_s=self.engine.result_grace_s,
-            grew=self._look if self._metered is not None else None,
+            grew=self._look if self._metered is not None or self._sleeping is not None else None,
             look_s=self._look_s if self._metered is not None else None,
         )
 
@@ -81,12 +83,19 @@ class AgentWork(Launched):
         return METER_LOOK_S if self.driver.admission.meters(self.effect) else math.inf
 
     def _look(self) -> Failure | None:
+        """Why it has to be stopped, by what it has written up to now."""
+        if self._sleeping is not None and self._asleep is None:
+            self._asleep = self._sleeping.asleep(self._task, self.directory / "err")
+        sleeps = self._asleep() if self._asleep is not None else None
+        return sleeps or self._spends()
+
+    def _spends(self) -> Failure | None:
         """What it has consumed by now, where that is limited: limits may be set while it works."""
         admission = self.driver.admission
         if not admission.meters(self.effect) or self._metered is None:
             return None
         if self._meter is None:
-            self._meter = self._metered.meter(self._task, self.directory / "out")
+            self._meter = self._metered.meter(self._task, self.directory / "out", self.directory / "err")
         reading = self._meter()
         return admission.metered(self.effect, reading) if reading.calls else None
 
@@ -121,7 +130,7 @@ class AgentWork(Launched):
             report=verdict.report,
             usage=verdict.usage,
             session=verdict.session,
-            tail=redactor.redact_text(tail_of(ending)),
+            tail=redactor.redact_text(tail_of(ending, getattr(self._agent, "chatter", None))),
             warnings=(*ending.warnings, *verdict.warnings),
         )
 
