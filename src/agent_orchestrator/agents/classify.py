@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.units import read_duration_s
+from agent_orchestrator.errors import InvalidValue
 
 _BY_STATUS = {
     400: FailureKind.SPEC,
@@ -23,9 +25,12 @@ _BY_STATUS = {
 
 _TELLING = (
     (FailureKind.PROMPT_TOO_LONG, r"prompt is too long|prompt_too_long|context_length_exceeded|exceeds the context window"),
+    (FailureKind.AUTH, r"quota exceeded for metric: [^\s,]+, limit: 0\b"),
+    (FailureKind.RATE_LIMITED, r"quota exceeded for (quota )?metric|resource.?exhausted|daily quota|quota will reset after"),
     (FailureKind.AUTH, r"credit balance is too low|quota exceeded|insufficient_quota|billing"),
 )
-"""Words that say more than the status that comes with them: an empty account is a 400 with one vendor and a 429 with another."""
+"""Words that say more than the status that comes with them; the first that fit count. An empty account is a 400 with one
+vendor and a 429 with another, and a third speaks of plan and billing when it means the requests of this minute."""
 
 _BY_WORDS = (
     (FailureKind.AUTH, r"not logged in|please run /login|invalid api key|failed to authenticate|unauthenticated|unauthorized"),
@@ -35,6 +40,8 @@ _BY_WORDS = (
     (FailureKind.OVERLOADED, r"malformed|empty response|unterminated|unexpected end|in JSON at position|server.?error"),
     (FailureKind.SPEC, r"invalid_request_error|invalid_argument"),
 )
+
+_WAIT = re.compile(r"\b(?:retry|try again|reset) (?:in|after) ((?:\d+h)?(?:\d+m)?(?:\d+(?:\.\d+)?s)?)(?![\w.]*\d)", re.I)
 
 BAD_START = re.compile(
     r"unknown (option|argument)|unexpected argument|requires --|cannot be used with|not inside a trusted directory"
@@ -50,6 +57,15 @@ def status_in(message: str) -> int | None:
     """The HTTP status that an error message of a CLI names."""
     found = _STATUS.search(message)
     return int(next(group for group in found.groups() if group)) if found else None
+
+
+def wait_in(message: str) -> float | None:
+    """How many seconds to wait, where an error message of a CLI says so: `retry in 34.07s`, `reset after 8h44m7s`."""
+    found = _WAIT.search(message)
+    try:
+        return read_duration_s(found[1], "the wait") if found else None
+    except InvalidValue:  # 0s
+        return None
 
 
 def kind_of(status: int | None, message: str) -> FailureKind:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_orchestrator.core.units import from_iso
+
 
 def at(document: object, *names: str) -> Any:
     """The value at a path of keys, or None: what a CLI writes may change its shape at any time."""
@@ -30,3 +32,11 @@ def money_at(document: object, *names: str) -> float | None:
     """An amount at a path, or None."""
     value = at(document, *names)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12 else None
+
+
+def time_at(document: object, *names: str) -> int | None:
+    """An ISO 8601 time at a path, in microseconds since the epoch, or None."""
+    try:
+        return from_iso(text_at(document, *names))
+    except ValueError:
+        return None

@@ -10,17 +10,33 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agent_orchestrator.agents.adapter import Task
-from agent_orchestrator.agents.classify import status_in
+import msgspec
+
+from agent_orchestrator.agents.adapter import Ending, Task
+from agent_orchestrator.agents.classify import kind_of, status_in, wait_in
 from agent_orchestrator.agents.cli import CLI, CliAgent, outside
-from agent_orchestrator.agents.fields import at, count_at, text_at
+from agent_orchestrator.agents.fields import at, count_at, text_at, time_at
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Said, SessionBegan, StreamEvent, ToolUsed
+from agent_orchestrator.agents.stream import (
+    Consumed,
+    Denied,
+    Ended,
+    Limited,
+    Said,
+    SessionBegan,
+    StreamEvent,
+    ToolUsed,
+    Transcript,
+)
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.units import US
 
 _EXITS = {41: FailureKind.AUTH, 42: FailureKind.LAUNCH, 52: FailureKind.LAUNCH, 55: FailureKind.LAUNCH}
 """Authentication, bad input, bad configuration, a folder that is not trusted."""
+
+_STATUSES = {status % 256: status for status in (400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529)}
+"""HTTP statuses by the exit code that an API error leaves: the message has one only where the API answers as Google's does."""
 
 _REFUSED = re.compile("denied by policy|path not in workspace", re.I)
 
@@ -64,6 +80,14 @@ class GeminiAgent(CliAgent):
                 return _result(document)
         return ()
 
+    def transcript(self, ending: Ending) -> Transcript:
+        """An error whose message does not name its status has it in the exit code."""
+        seen = super().transcript(ending)
+        end, code = seen.end, ending.exit_code
+        if end is not None and not end.ok and not end.reason and end.status is None and code is not None:
+            seen.end = msgspec.structs.replace(end, status=_STATUSES.get(code))
+        return seen
+
     def unstarted(self, exit_code: int, err: str) -> FailureKind | None:
         """By its own exit codes."""
         return _EXITS.get(exit_code)
@@ -79,11 +103,14 @@ def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:
     )
     yield Consumed(usage=usage, total=True)
     message = text_at(document, "error", "message")
+    status, wait_s, now_us = status_in(message), wait_in(message), time_at(document, "timestamp")
+    if kind_of(status, message) is FailureKind.RATE_LIMITED and wait_s is not None and now_us is not None:
+        yield Limited(retry_at_us=now_us + int(wait_s * US))
     limited = text_at(document, "error", "type") == "FatalTurnLimitedError"
     yield Ended(
         ok=document.get("status") == "success",
         message=message,
-        status=status_in(message),
+        status=status,
         reason="limit" if limited else "",
     )
 
