@@ -129,7 +129,7 @@ class Announcing(Protocol):
         """Where this agent is asked to write its report."""
 
     def finished(self, task: Task, out: Path) -> Callable[[], bool]:
-        """A cheap look at the growing output, asked whenever it grew: whether the terminal event is in it."""
+        """A cheap look at the growing output, asked whenever it grew: whether the terminal event is its last word."""
 
 
 @runtime_checkable

@@ -1,7 +1,8 @@
 """`opencode`: opencode, headless (`opencode run --format json`).
 
 There is no terminal event: the last step that finishes with reason `stop` ends the work, and a run that ends after
-`tool-calls` was cut short by a refused permission. Tokens and cost are per step and add up.
+`tool-calls` was cut short by a refused permission. A session that grew too long is summed up by a step of its own, and then
+goes on. Tokens and cost are per step and add up.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from agent_orchestrator.agents.adapter import Task
 from agent_orchestrator.agents.cli import CLI, CliAgent
 from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Said, SessionBegan, StreamEvent, ToolUsed
+from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Said, SessionBegan, StreamEvent, ToolUsed, WentOn
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
 
 _REJECTED = "rejected permission"
+_OVERFLOW, _TOO_LARGE = "ContextOverflowError", 413
+"""What it mends by summing the session up, and the HTTP status of that, whatever the API's own was."""
 
 
 class OpencodeAgent(CliAgent):
@@ -44,6 +47,10 @@ class OpencodeAgent(CliAgent):
         if session := text_at(document, "sessionID"):
             yield SessionBegan(session=session)
         match document.get("type"):
+            case "step_start":
+                yield WentOn()
+            case "text" if at(document, "part", "synthetic") is True:  # its own words to the model
+                yield WentOn()
             case "text":
                 yield Said(text=text_at(document, "part", "text"))
             case "tool_use":
@@ -82,8 +89,10 @@ def _error(document: dict[str, Any]) -> Iterator[StreamEvent]:
     stamp = count_at(document, "timestamp")
     if wait.isdecimal() and len(wait) < 9 and stamp is not None:
         yield Limited(retry_at_us=stamp * 1000 + int(wait) * US)
-    message = text_at(data, "message") or text_at(document, "error", "name")
-    yield Ended(ok=False, message=message, status=count_at(data, "statusCode"))
+    name = text_at(document, "error", "name")
+    too_long = name == _OVERFLOW
+    status = _TOO_LARGE if too_long else count_at(data, "statusCode")
+    yield Ended(ok=False, message=text_at(data, "message") or name, status=status, final=not too_long)
 
 
 AGENT = OpencodeAgent()

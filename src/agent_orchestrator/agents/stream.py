@@ -80,9 +80,15 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """`limit` when it stopped at a limit of its own, `budget` when that was money, `report` when the model could not be
     brought to report validly."""
     report: dict[str, Any] | None = None
+    final: bool = True
+    """False for an error that the CLI means to mend by itself: the end only if nothing follows."""
 
 
-StreamEvent = SessionBegan | ToolUsed | Said | Consumed | Denied | Limited | Ended
+class WentOn(msgspec.Struct, frozen=True, kw_only=True):
+    """What looked like the end was none: the CLI works on."""
+
+
+StreamEvent = SessionBegan | ToolUsed | Said | Consumed | Denied | Limited | Ended | WentOn
 Reader = Callable[[dict[str, Any]], Iterable[StreamEvent]]
 LineReader = Callable[[bytes], Iterable[StreamEvent]]
 
@@ -126,6 +132,8 @@ class Transcript:
             case Ended():
                 # What failed stays failed: one CLI calls a loop that it broke off a success in the end.
                 self.end = event if self.end is None or self.end.ok else self.end
+            case WentOn():
+                self.end = None
 
     @property
     def usage(self) -> Usage | None:
@@ -208,12 +216,15 @@ class ResultWatch:
         self._seen = False
 
     def __call__(self) -> bool:
-        """Whether the terminal event has been written."""
-        if not self._seen:
-            self._seen = self._look()
+        """Whether the terminal event has been written, and nothing that takes it back."""
+        for event in self._new_events():
+            if isinstance(event, Ended):
+                self._seen = self._seen or event.final
+            elif isinstance(event, WentOn):
+                self._seen = False
         return self._seen
 
-    def _look(self) -> bool:
+    def _new_events(self) -> list[StreamEvent]:
         try:
             with self._path.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
@@ -221,11 +232,11 @@ class ResultWatch:
                 file.seek(self._offset)
                 data = file.read(LOOK_BYTES)
         except OSError:
-            return False
+            return []
         whole, newline, _ = data.rpartition(b"\n")
         self._offset += len(whole) + len(newline)
         documents = [document for line in whole.split(b"\n") if (document := decode_line(line)) is not None]
-        return any(isinstance(event, Ended) for document in documents for event in self._reader(document))
+        return [event for document in documents for event in self._reader(document)]
 
 
 def sum_usage(one: Usage, other: Usage) -> Usage:

@@ -52,7 +52,7 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     grace_s: float = STOP_GRACE_S
     finished: Callable[[], bool] | None = None
-    """Whether the program has written its result; asked when its output grew, until it says yes."""
+    """Whether the program has written its result; asked whenever its output grew, because it may work on after all."""
     grew: Callable[[], Failure | None] | None = None
     """Asked when its output grew; what it answers stops the launch."""
     look_s: Callable[[], float] | None = None

@@ -56,6 +56,13 @@ def test_a_result_that_is_not_a_whole_line_is_none(tmp_path: Path) -> None:
     assert ending.cause is not None
 
 
+def test_a_result_that_is_taken_back_is_none(tmp_path: Path) -> None:
+    out = make_launches(tmp_path).directory(name()) / "out"
+    looks = Watch(finished=lambda: not out.read_text().endswith("more\n"), result_grace_s=GRACE_S, grace_s=1.0)
+    ending = run_to_end(tmp_path, sh(tmp_path, "echo done; sleep 0.1; echo more; sleep 0.6; exit 3"), looks)
+    assert (ending.after_result, ending.cause, ending.exit_code) == (False, None, 3)
+
+
 def test_output_after_the_result_gives_it_more_time(tmp_path: Path) -> None:
     script = f"echo '{RESULT}'; for i in 1 2 3 4 5 6 7 8; do sleep 0.05; echo $i; done; exit 0"
     ending = run_to_end(tmp_path, sh(tmp_path, script), limits(tmp_path))

@@ -110,7 +110,7 @@ class Monitor:
         grown, watched.size = size - watched.size, size
         if grown > 0:
             watched.grew_s = now_s
-            watched.finished = watched.finished or (limits.finished is not None and limits.finished())
+            watched.finished = limits.finished is not None and limits.finished()
             if limits.grew is not None and (why := limits.grew()) is not None:
                 self.stop(watched.effect, why)
                 return
