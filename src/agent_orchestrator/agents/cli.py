@@ -85,12 +85,12 @@ class CliAgent:
         return seen.end
 
     def preflight(self, choice: AgentChoice) -> None:
-        """The settings must be understood and the program must be there."""
+        """The settings must be understood and the program be there; who knows the working tree looks for one that is in it."""
         program = settings_of(choice, self.understood).binary or self.name
         if "/" not in program:
             if shutil.which(program) is None:
                 raise AgentMissing(agent=choice.name, why=f"{program} was not found on the PATH; install it or set `binary`")
-        elif not Path(program).is_file() or not os.access(program, os.X_OK):
+        elif Path(program).is_absolute() and (not Path(program).is_file() or not os.access(program, os.X_OK)):
             raise AgentMissing(agent=choice.name, why=f"{program} is not an executable file")
 
     def plan(self, task: Task) -> Plan:

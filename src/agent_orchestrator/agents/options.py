@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.errors import InvalidValue, UsageError
@@ -93,7 +94,9 @@ def settings_of(choice: AgentChoice, understood: frozenset[str]) -> AgentSetting
         raise InvalidValue(what=f"max_turns of the agent {choice.name}", value=settings.max_turns, expected="at least 1")
     foreign = [key for key in choice.options if key not in understood]
     if foreign:
-        detail = f"The agent {choice.name} has no setting {foreign[0]}; it understands {', '.join(sorted(understood))}."
+        names = {"argv": "command"}
+        known = ", ".join(sorted(names.get(key, key) for key in understood))
+        detail = f"The agent {choice.name} has no setting {names.get(foreign[0], foreign[0])}; it understands {known}."
         raise UsageError(detail=detail)
     words = (*settings.args, *(settings.argv or ()), *settings.add_dirs, *settings.allowed_tools, settings.binary or "")
     if any("\0" in word for word in (*words, settings.system_prompt or "", settings.mcp_config or "")):
@@ -107,6 +110,11 @@ def resolve_agent(choice: AgentChoice, agents: Mapping[str, AgentSettings]) -> A
     if settings is None:
         return choice
     adapter = settings.adapter or ("command" if settings.argv is not None else "")
+    if not adapter and choice.name not in ADAPTERS:
+        raise UsageError(detail=f"[agents.{choice.name}] has no `command` and no `adapter`: nobody knows what to start.")
+    if adapter and adapter not in ADAPTERS:
+        detail = f"[agents.{choice.name}]: adapter is {adapter}; it must be one of {', '.join(ADAPTERS)}."
+        raise UsageError(detail=detail)
     inherited = agents.get(adapter) if adapter != choice.name else None
     options: dict[str, Any] = {**stored_options(inherited), **stored_options(settings)} if inherited else stored_options(settings)
     model = choice.model or settings.model or (inherited.model if inherited else None)
@@ -142,5 +150,12 @@ def _converted(table: dict[str, Any], where: str) -> AgentSettings:
         try:
             msgspec.convert({key: value}, AgentSettings)
         except msgspec.ValidationError as error:
-            raise UsageError(detail=f"{where}: {key}: {error}.") from None
+            words = f"; there are {', '.join(_words(key))}" if "enum" in str(error) else ""
+            raise UsageError(detail=f"{where}: {key}: {error}{words}.") from None
     return msgspec.convert(table, AgentSettings)
+
+
+def _words(key: str) -> tuple[str, ...]:
+    """The words to choose from for a setting that has such."""
+    kind = get_type_hints(AgentSettings)[key]
+    return next(get_args(one) for one in (kind, *get_args(kind)) if get_origin(one) is Literal)

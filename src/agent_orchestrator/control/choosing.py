@@ -22,14 +22,15 @@ def read_agent(text: str) -> AgentChoice:
 def check_agent(choice: AgentChoice, home: Path) -> None:
     """Raises when this agent could never start; a program given by a relative path is looked for where it will work."""
     find_agent(choice.performer).preflight(choice)
-    argv = choice.options.get("argv")
-    if choice.performer != "command" or not argv or "/" not in argv[0] or argv[0].startswith("/"):
+    argv, binary = choice.options.get("argv"), choice.options.get("binary")
+    given = argv[0] if choice.performer == "command" and argv else binary or ""
+    if "/" not in given or given.startswith("/"):
         return
-    program = home / argv[0]
+    program = home / given
     if not program.is_file():
-        raise AgentMissing(agent=argv[0], why=f"there is no such file in {home}")
+        raise AgentMissing(agent=given, why=f"there is no such file in {home}")
     if not os.access(program, os.X_OK):
-        raise AgentMissing(agent=argv[0], why="it is not executable; `chmod +x` makes it so")
+        raise AgentMissing(agent=given, why="it is not executable; `chmod +x` makes it so")
 
 
 def split_command(command: str) -> list[str]:

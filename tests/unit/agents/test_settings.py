@@ -11,6 +11,7 @@ from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.adapter import Agent, Plan, Task
 from agent_orchestrator.agents.options import AgentSettings, Price, read_settings, resolve_agent
 from agent_orchestrator.config import Settings, config_files, load_agents
+from agent_orchestrator.control.choosing import check_agent
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.errors import AgentMissing, UsageError
@@ -55,7 +56,12 @@ def test_without_files_there_is_nothing(tmp_path: Path) -> None:
         ("agent = 1", r"\.orc\.toml: unknown key agent; there are \[agents\.NAME\] and \[budget\]"),
         ("[agents.claude]\nmax_turn = 3", r"\.orc\.toml: \[agents\.claude\]: unknown key max_turn; did you mean max_turns\?"),
         ("[agents.claude]\nmax_turns = 'x'", r"\[agents\.claude\]: max_turns: Expected `int \| null`, got `str`"),
-        ("[agents.x]\nprompt_mode = 'fax'", r"\[agents\.x\]: prompt_mode: Invalid enum value 'fax'"),
+        (
+            "[agents.x]\nprompt_mode = 'fax'",
+            r"\[agents\.x\]: prompt_mode: Invalid enum value 'fax' .*; there are stdin, argv, file",
+        ),
+        ("[agents.x]\nusage = { inputs = 'a' }", r"usage: Invalid enum value 'inputs' .*; there are input, output, cache_read"),
+        ("[agents.x]\nusage = { input = 3 }", r"usage: Expected `str`, got `int` - at `\$\.usage\[\.\.\.\]`\.\Z"),
         ("[agents.x.prices.default]\ninput = 1", r"\[agents\.x\]: prices: Object missing required field `output`"),
         ("[agents.x.prices.default]\ninput = nan\noutput = 1", r"prices\.default\.input is nan"),
         ("[agents.x.prices.default]\ninput = -1\noutput = 1", r"prices\.default\.input is -1"),
@@ -71,6 +77,34 @@ def test_a_mistake_is_told_with_its_file_and_key(text: str, said: str, tmp_path:
 def test_a_setting_that_the_agent_cannot_follow_is_refused() -> None:
     with pytest.raises(UsageError, match="The agent codex has no setting max_turns"):
         adapter("codex").preflight(AgentChoice(name="codex", options={"max_turns": 3}))
+    with pytest.raises(UsageError, match="The agent codex has no setting command; it understands account"):
+        adapter("codex").preflight(AgentChoice(name="codex", options={"argv": ["true"]}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (AgentSettings(model="m"), r"\[agents\.x\] has no `command` and no `adapter`: nobody knows what to start"),
+        (AgentSettings(adapter="nope"), r"\[agents\.x\]: adapter is nope; it must be one of claude, codex"),
+        (AgentSettings(adapter="x"), r"\[agents\.x\]: adapter is x; it must be one of claude, codex"),
+    ],
+)
+def test_an_agent_of_the_configuration_that_nobody_can_play_is_told_as_such(settings: AgentSettings, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        resolve_agent(AgentChoice(name="x"), {"x": settings})
+
+
+def test_a_client_given_by_a_relative_path_is_looked_for_where_it_will_work(tmp_path: Path) -> None:
+    choice = AgentChoice(name="claude", options={"binary": "tools/claude"})
+    with pytest.raises(AgentMissing, match=f"tools/claude cannot be started: there is no such file in {tmp_path}"):
+        check_agent(choice, tmp_path)
+    client = tmp_path / "tools" / "claude"
+    client.parent.mkdir()
+    client.write_text("#!/bin/sh\n")
+    with pytest.raises(AgentMissing, match="it is not executable"):
+        check_agent(choice, tmp_path)
+    client.chmod(0o755)
+    check_agent(choice, tmp_path)
 
 
 def test_a_program_that_is_not_there_is_told_before_a_run_exists(tmp_path: Path) -> None:
