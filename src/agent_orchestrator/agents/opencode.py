@@ -16,6 +16,7 @@ from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Said, SessionBegan, StreamEvent, ToolUsed, WentOn
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.limits import SLEEPER_IDLE_S
 from agent_orchestrator.core.units import US
 
 _REJECTED = "rejected permission"
@@ -30,6 +31,8 @@ class OpencodeAgent(CliAgent):
     understood = CLI | {"permission_mode"}
     abilities = frozenset({"session", "tokens", "cost"})
     dead_session = "Session not found"
+    # It sleeps out a retry-after of hours, and its stream and its log say nothing of it.
+    idle_timeout_s = SLEEPER_IDLE_S
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """Without `--auto` whatever would be asked is refused; the report lies outside the tree, which is always asked."""
