@@ -6,7 +6,9 @@ total over the thread, input includes what came from the cache, and it never say
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import (
     Consumed,
     Ended,
+    Limited,
     Said,
     SessionBegan,
     StreamEvent,
@@ -32,11 +35,15 @@ from agent_orchestrator.agents.stream import (
 )
 from agent_orchestrator.agents.structured import report_schema
 from agent_orchestrator.core.limits import SLEEPER_IDLE_S
+from agent_orchestrator.core.units import US
 
 SCHEMA = "schema.json"
 
 _TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search")
 _LIMITED = 429
+_RESETS = re.compile(r"usage limit\b.*\btry again at (?:([A-Z][a-z]{2} \d{1,2}[a-z]{2}, \d{4}) )?(\d{1,2}:\d\d [AP]M)", re.S)
+_ORDINAL = re.compile(r"(?<=\d)[a-z]{2}")
+MINUTE_S = 60
 
 
 class CodexAgent(CliAgent):
@@ -98,7 +105,8 @@ class CodexAgent(CliAgent):
             if isinstance(event, Consumed):
                 seen.limit = None
         if seen.end is not None and seen.end.status != _LIMITED:
-            seen.limit = None
+            resets_us = _resets_us(seen.end.message, ending.ended_us) if not seen.end.ok else None
+            seen.limit = Limited(retry_at_us=resets_us, window="plan") if resets_us is not None else None
         return seen
 
     def ended(self, seen: Transcript) -> Ended | None:
@@ -109,6 +117,19 @@ class CodexAgent(CliAgent):
         if end is None or not end.ok:
             return end
         return msgspec.structs.replace(end, message=seen.text, report=decode_line(seen.text.encode()))
+
+
+def _resets_us(message: str, now_us: int) -> int | None:
+    """When a plan's limit is over, where it says so: in local time, to the minute, and without the day when that is today."""
+    found = _RESETS.search(message)
+    if found is None:
+        return None
+    day = found[1] or f"{datetime.fromtimestamp(now_us // US, UTC).astimezone():%b %d, %Y}"
+    try:
+        moment = datetime.strptime(f"{_ORDINAL.sub('', day)} {found[2]}", "%b %d, %Y %I:%M %p").astimezone()
+    except ValueError:
+        return None
+    return int(moment.timestamp() + MINUTE_S) * US
 
 
 def _item(document: dict[str, Any]) -> Iterator[StreamEvent]:

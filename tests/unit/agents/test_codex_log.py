@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent_orchestrator.agents.adapter import Ending, Reading, Task, Verdict
@@ -142,3 +145,25 @@ def test_the_log_is_asked_for_unless_somebody_asks_for_another(tmp_path: Path) -
     assert AGENT.plan(task).env["RUST_LOG"].startswith("error,")
     task, _ = launch(tmp_path, "", "", env={"RUST_LOG": "debug"})
     assert AGENT.plan(task).env["RUST_LOG"] == "debug"
+
+
+NOON = datetime(2026, 11, 16, 12, 0).astimezone()  # in local time, as codex tells it
+
+
+@pytest.mark.parametrize(
+    ("said", "until"),
+    [
+        ("or try again at 4:00 PM.", NOON.replace(hour=16, minute=1)),
+        ("or try again at Nov 20th, 2026 12:00 AM.", NOON.replace(day=20, hour=0, minute=1)),
+        ("or try again at Nov 31st, 2026 12:00 AM.", None),
+        ("or try again later.", None),
+    ],
+)
+def test_the_limit_of_a_plan_is_over_when_it_says(said: str, until: datetime | None, tmp_path: Path) -> None:
+    message = f"You’ve hit your usage limit. Visit https://chatgpt.com/settings/usage to purchase more credits {said}"
+    task, ending = launch(tmp_path, BEGUN + json.dumps({"type": "turn.failed", "error": {"message": message}}), CALL, 1)
+    ending = msgspec.structs.replace(ending, ended_us=int(NOON.timestamp()) * 1_000_000)
+    failure = AGENT.judge(task, ending).failure
+    assert failure is not None
+    assert failure.kind is FailureKind.RATE_LIMITED
+    assert failure.retry_at_us == (int(until.timestamp()) * 1_000_000 if until is not None else None)
