@@ -18,7 +18,7 @@ from agent_orchestrator.agents.adapter import Task
 from agent_orchestrator.agents.cli import CLI, CliAgent, outside
 from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Said, SessionBegan, StreamEvent, ToolUsed
+from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Noted, Said, SessionBegan, StreamEvent, ToolUsed
 from agent_orchestrator.agents.structured import report_schema
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
@@ -37,6 +37,9 @@ CHARS_PER_TOKEN = 3
 
 _WINDOWS = {"five_hour": "5-hour", "seven_day": "weekly", "seven_day_opus": "weekly Opus", "seven_day_sonnet": "weekly Sonnet"}
 """Its names for the windows of a rate limit, as people say them."""
+
+_ABSENT = ("failed", "needs-auth")
+"""What it says of an MCP server whose tools it does without."""
 
 _RESET = re.compile(r"limit reached\|(\d{10})\b")
 
@@ -87,7 +90,7 @@ class ClaudeAgent(CliAgent):
         if kind == "assistant":
             return _message(document)
         if kind == "system" and subtype == "init" and text_at(document, "session_id"):
-            return (SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None),)
+            return _began(document)
         if kind == "system" and subtype == "permission_denied":
             return (Denied(tool=text_at(document, "tool_name"), why=text_at(document, "message")),)
         if kind == "rate_limit_event" and text_at(document, "rate_limit_info", "status") == "rejected":
@@ -96,6 +99,14 @@ class ClaudeAgent(CliAgent):
             retry_at_us = resets_s * US if resets_s is not None else None
             return (Limited(retry_at_us=retry_at_us, window=_WINDOWS.get(window, window.replace("_", " "))),)
         return ()
+
+
+def _began(document: dict[str, Any]) -> Iterator[StreamEvent]:
+    yield SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None)
+    servers = document.get("mcp_servers")
+    for server in servers if isinstance(servers, list) else ():
+        if text_at(server, "status") in _ABSENT:
+            yield Noted(text=f"the MCP server {text_at(server, 'name')} is not there ({text_at(server, 'status')})")
 
 
 def _message(document: dict[str, Any]) -> Iterator[StreamEvent]:

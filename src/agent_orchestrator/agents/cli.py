@@ -120,6 +120,7 @@ class CliAgent:
         warnings = [*verdict.warnings]
         if seen.skipped:
             warnings.append(f"{seen.skipped} lines of the agent's stream were too long to be read.")
+        warnings += [f"The agent says: {_short(note)}" for note in seen.notes]
         if seen.denials and verdict.failure is None:
             warnings.append(f"The agent was refused {_tools(seen)}.")
         if ending.after_result:

@@ -25,6 +25,7 @@ from agent_orchestrator.agents.stream import (
     Consumed,
     Ended,
     Limited,
+    Noted,
     Said,
     SessionBegan,
     StreamEvent,
@@ -136,6 +137,8 @@ def _item(document: dict[str, Any]) -> Iterator[StreamEvent]:
     kind = text_at(document, "item", "type")
     if kind == "agent_message":
         yield Said(text=text_at(document, "item", "text"))
+    elif kind == "error":
+        yield Noted(text=text_at(document, "item", "message"))
     elif kind in _TOOLS:
         yield ToolUsed(tool=kind)
 

@@ -23,6 +23,9 @@ LOOK_BYTES = 256 * 1024
 NEW_BYTES = 4 * 1024 * 1024
 """What one look at new lines reads at most: an agent that floods is stopped by its output limit, not read to the end."""
 
+NOTES_MAX = 5
+"""What a CLI finds wanting is told this many times."""
+
 _BLOCK_BYTES = 256 * 1024
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -84,11 +87,17 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """False for an error that the CLI means to mend by itself: the end only if nothing follows."""
 
 
+class Noted(msgspec.Struct, frozen=True, kw_only=True):
+    """Something is not as it should be, and the CLI works without it."""
+
+    text: str
+
+
 class WentOn(msgspec.Struct, frozen=True, kw_only=True):
     """What looked like the end was none: the CLI works on."""
 
 
-StreamEvent = SessionBegan | ToolUsed | Said | Consumed | Denied | Limited | Ended | WentOn
+StreamEvent = SessionBegan | ToolUsed | Said | Consumed | Denied | Limited | Noted | Ended | WentOn
 Reader = Callable[[dict[str, Any]], Iterable[StreamEvent]]
 LineReader = Callable[[bytes], Iterable[StreamEvent]]
 
@@ -105,6 +114,7 @@ class Transcript:
         self.calls: dict[str, Usage] = {}
         self.denials: dict[str, str] = {}
         self.limit: Limited | None = None
+        self.notes: list[str] = []
         self.end: Ended | None = None
         self.skipped = 0
         """Lines that were too long to read."""
@@ -129,6 +139,8 @@ class Transcript:
                 self.denials[event.tool] = event.why
             case Limited():
                 self.limit = event
+            case Noted() if event.text not in self.notes and len(self.notes) < NOTES_MAX:
+                self.notes.append(event.text)
             case Ended():
                 # What failed stays failed: one CLI calls a loop that it broke off a success in the end.
                 self.end = event if self.end is None or self.end.ok else self.end

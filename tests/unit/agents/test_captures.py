@@ -134,5 +134,13 @@ def test_a_rate_limit_says_until_when_where_the_client_knows(tmp_path: Path) -> 
         assert limited.retry_at_us == until_us
 
 
+def test_what_a_client_does_without_is_a_warning(tmp_path: Path) -> None:
+    (mcp,) = judge("claude", "mcp", tmp_path / "claude").warnings
+    assert mcp == "The agent says: the MCP server broken is not there (failed)"
+    (model,) = judge("codex", "write-json", tmp_path / "codex").warnings
+    assert model.startswith("The agent says: Model metadata for `gpt-5.1-codex` not found.")
+    assert judge("claude", "write-streamjson", tmp_path / "quiet").warnings == ()
+
+
 def test_a_session_that_never_began_costs_nothing(tmp_path: Path) -> None:
     assert judge("codex", "badflag", tmp_path).usage is None
