@@ -392,10 +392,9 @@ def test_an_agent_that_sleeps_out_refusals_in_silence_is_watched_for_it(tmp_path
             super().watch(effect, limits, done)
 
     rig.launches = lambda: Recording(rig.machine)
-    codex = AgentChoice(name="codex", options={"binary": "/bin/codex"})
+    codex, opencode = (AgentChoice(name=name, options={"binary": "/bin/sh"}) for name in ("codex", "opencode"))
     rig.drive(rig.create(spec("a", agent=codex, max_attempts=1), "one"))
     rig.drive(rig.create(spec("a", agent=codex, max_attempts=1, idle_timeout_s=60.0), "two"))
     rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1), "three"))
-    opencode = AgentChoice(name="opencode", options={"binary": "/bin/opencode"})
     rig.drive(rig.create(spec("a", agent=opencode, max_attempts=1), "four"))
     assert [limits.idle_timeout_s for limits in seen] == [SLEEPER_IDLE_S, 60.0, None, SLEEPER_IDLE_S]
