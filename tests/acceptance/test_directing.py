@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -62,6 +63,32 @@ def test_an_answer_is_recorded_when_nobody_drives_and_used_by_resume(rig: Rig) -
     assert (twice.code, "has an answer already" in twice.err) == (2, True), twice
     assert rig.orc("resume").code == 0
     assert rig.state(run)["steps"]["approval"]["status"] == "COMPLETED"
+
+
+def test_an_answer_file_moves_a_run_that_is_resumed_without_waiting(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    run = rig.run("--no-wait").run
+    assert rig.orc("resume", run, "--no-wait").code == 4
+    Path(rig.state(run)["steps"]["approval"]["manual_input_path"]).write_text('{"approved": true}')
+    done = rig.orc("resume", run, "--no-wait")
+    assert done.code == 0, done
+    assert rig.state(run)["steps"]["approval"]["status"] == "COMPLETED"
+
+
+def test_no_wait_leaves_a_run_whose_gates_are_closed_and_goes_on_once_they_are_open(rig: Rig) -> None:
+    rig.workflow("{name: gated, steps: [{id: release, agent: shell, prompt: release.sh, gates: [window]}]}")
+    (rig.repo / "release.sh").write_text("true\n")
+    left = rig.run("--no-wait", "--gate-state-file", "gates.json")
+    assert (left.code, f"gates: release. Go on with: orc resume {left.run}" in left.out) == (4, True), left
+    (rig.repo / "gates.json").write_text('{"window": true}')
+    done = rig.orc("resume", left.run, "--no-wait")
+    assert done.code == 0, done
+
+
+def test_when_several_steps_wait_the_next_command_has_to_name_one(rig: Rig) -> None:
+    rig.workflow(HUMAN.replace("steps:\n", "steps:\n  - {id: other, agent: x, prompt: prompt.md, human_in_the_loop: true}\n"))
+    left = rig.run("--no-wait")
+    assert (left.code, f"answer with: orc approve {left.run} UNIT " in left.out) == (4, True), left
 
 
 def test_a_pause_drains_and_resume_tells_the_driver_to_go_on(rig: Rig) -> None:

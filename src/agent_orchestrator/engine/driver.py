@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agent_orchestrator.core.effects import AskHuman, Tree
+from agent_orchestrator.core.effects import AskHuman, AwaitGates, Tree
 from agent_orchestrator.core.events import CameLate, Event, StopReason, TakenUp
 from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given, Usage
 from agent_orchestrator.core.lifecycle import Phase
@@ -300,9 +300,9 @@ class Driver:
         return bool(self.state.doing.holds) and self.summary().stop is StopReason.RATE_LIMITED
 
     def waits_only_for_people(self) -> bool:
-        """Whether nothing but a person can move the run."""
+        """Whether nothing but a person can move the run: by an answer, or by opening a gate."""
         doing = self.state.doing
-        return len(doing) > 0 and all(isinstance(effect, AskHuman) for effect in doing)
+        return len(doing) > 0 and all(isinstance(effect, AskHuman | AwaitGates) for effect in doing)
 
 
 def _wake(waiter: asyncio.Future[None] | None) -> None:

@@ -71,6 +71,30 @@ def test_an_invalid_answer_is_renamed_and_said_and_the_question_stays(tmp_path: 
     assert len([notice for notice in rig.notes.notices if "is not an answer" in notice]) == 3
 
 
+def test_an_empty_answer_is_one_that_is_still_being_written(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(ASK)
+    mark = ended(rig, ASK.after)
+
+    async def answer(engine: Engine) -> None:
+        answer_after(rig, "", mark)
+        await jump(engine, 5)
+        answer_after(rig, YES, mark)
+
+    rig.drive(run, answer)
+    assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
+    assert not rig.notes.notices
+    assert not list((rig.home / "manual").iterdir())
+
+
+def test_an_answer_that_is_there_is_taken_before_anybody_may_leave(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(ASK)
+    answer_after(rig, YES, ended(rig, ASK.after))
+    rig.drive(run, stays=lambda driver: not driver.waits_only_for_people())
+    assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
+
+
 def test_an_answer_written_while_the_steps_own_agent_ran_is_not_consent(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(ASK)

@@ -51,8 +51,8 @@ class HumanWork(Waiting):
                 self._problem = str(error)
                 self._say(f"The answer in {self._file} cannot be taken yet: {error}.")
         if answer is not None:
-            # Not from inside start(): the slot must be filled before it can be freed.
-            self.driver.engine.loop.call_soon(self.over, answer)
+            # At once: whoever leaves when only people can move the run must see that one has answered.
+            self.over(answer)
         else:
             self.look_again(HUMAN_POLL_S)
 
@@ -60,7 +60,7 @@ class HumanWork(Waiting):
         if self._earlier.exists() and not self._taken.exists():
             self._taken.parent.mkdir(parents=True, exist_ok=True)
             self._earlier.rename(self._taken)
-        elif self._file.exists() and not self._taken.exists():
+        elif not self._taken.exists() and _has_content(self._file):
             self._take()
         return self._read() if self._taken.exists() else None
 
@@ -92,6 +92,11 @@ def keep_early_answer(answer: Path, launch_dir: Path) -> None:
     """Before an agent starts: an answer that lies there already is put out of its reach."""
     if answer.exists():
         answer.rename(launch_dir / TAKEN)
+
+
+def _has_content(file: Path) -> bool:
+    """Whether there is something to read: a person who types `cat > FILE` has an empty one while typing."""
+    return file.exists() and (not file.is_file() or file.stat().st_size > 0)
 
 
 def _ended_ns(launch_dir: Path) -> int:

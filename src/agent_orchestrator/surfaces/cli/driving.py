@@ -44,7 +44,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool = False
     as_json: bool = False
     no_wait: bool = False
-    """Leave when only people can move the run, or the end of a rate limit."""
+    """Leave when only people can move the run, by an answer or a gate, or the end of a rate limit."""
     rest: bool = False
     """Leave as soon as nothing runs."""
     on_wait: str | None = None
@@ -118,12 +118,13 @@ def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool)
         return [f"{name} completed: {done} in {say_duration(took_s)}{why}", f"state: {state_file(run)}"]
     if summary.status == "paused" and summary.stop is StopReason.BUDGET_EXHAUSTED:
         return [f"{name} is paused ({count}){detail}"]
-    if summary.status == "waiting" and summary.stop is StopReason.RATE_LIMITED:
+    if summary.status == "waiting" and summary.stop is not StopReason.WAITING_ON_HUMAN:
         return [f"{name} waits ({count}){detail}. Go on with: {orc} resume {run.id}"]
     if summary.status == "paused":
         return [f"{name} is paused ({count}){detail}. Go on with: {orc} resume {run.id}"]
     if summary.status == "waiting":
-        return [f"{name} waits ({count}){detail}", f"answer with: orc approve {run.id}   then: {orc} resume {run.id}"]
+        unit = " UNIT" if len(summary.doing) > 1 else ""
+        return [f"{name} waits ({count}){detail}", f"answer with: orc approve {run.id}{unit}   then: {orc} resume {run.id}"]
     if summary.status == "aborted":
         return [f"{name} was aborted ({count}){detail}"]
     if summary.ended:

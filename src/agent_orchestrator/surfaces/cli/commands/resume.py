@@ -31,7 +31,7 @@ orc resume f8c1 --budget-usd 20
 @click.option("--max-attempts", metavar="N", help="Tries of a step within one iteration, from now on.")
 @click.option("--max-iterations", metavar="N", help="Executions of a step that loops back, from now on.")
 @budget_options
-@click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person can move the run.")
+@click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person, or a closed gate, can move the run.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 @click.option("--on-wait", metavar="CMD", help="A shell command started when a step begins to wait for a person.")
 @click.option("--on-end", metavar="CMD", help="A shell command started when the run ends.")

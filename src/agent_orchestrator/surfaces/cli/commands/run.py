@@ -48,7 +48,7 @@ orc run --workflow workflow.yaml --wrapper wrapper.py --start-at-step coding
 @click.option("--start-at-step", metavar="STEP", help="Take the newest run of this workflow (or --run-id) up from STEP.")
 @click.option("--run-id", metavar="ID", help="The id of the new run; 8 random hex digits without it.")
 @click.option("--git-worktree", is_flag=True, help="Let agents work in a worktree and branch of their own.")
-@click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person can move the run.")
+@click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person, or a closed gate, can move the run.")
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @click.option("--plan", is_flag=True, help="Print what would run and stop; nothing is created.")
 @click.option("--on-wait", metavar="CMD", help="A shell command started when a step begins to wait for a person.")
