@@ -41,9 +41,8 @@ def verdict_of(
     """The same without files: `raw` is the report, None when there is none, or why it could not be read."""
     said = read_report(raw, rule) if isinstance(raw, bytes) else raw
     report = said if isinstance(said, Report) else None
-    warnings = report.warnings if report is not None else ()
     if exit_code != 0:
-        return Verdict(failure=failed_exit(exit_code, last_line), report=report, warnings=warnings)
+        return Verdict(failure=failed_exit(exit_code, last_line), report=report)
     if isinstance(said, Failure):
         return Verdict(failure=said)
     if report is None:
@@ -56,7 +55,7 @@ def verdict_of(
         why = report.summary or next((line for line in reversed(report.logs) if line.strip()), "")
         message = f"The agent reported {FAILED}: {why}" if why else f"The agent reported {FAILED}"
         failure = Failure(kind=FailureKind.REPORTED, message=message)
-    return Verdict(failure=failure, report=report, warnings=warnings)
+    return Verdict(failure=failure, report=report)
 
 
 def failed_exit(exit_code: int | None, last_line: str) -> Failure:

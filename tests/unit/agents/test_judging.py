@@ -32,7 +32,7 @@ def test_exit_0_and_a_completed_report_are_success(tmp_path: Path) -> None:
     assert verdict.failure is None
     assert verdict.report is not None
     assert (verdict.report.status, verdict.report.summary) == ("COMPLETED", "fine")
-    assert len(verdict.warnings) == 1
+    assert (len(verdict.report.warnings), verdict.warnings) == (1, ()), "each warning is said once, by whoever found it"
 
 
 def test_exit_0_without_a_report_is_success_only_where_no_words_are_needed(tmp_path: Path) -> None:

@@ -112,6 +112,14 @@ def test_artifacts_are_relative_to_the_worktree_and_print_outs_to_the_repository
     assert "'/repo/y.py' was refused" in WORKFLOW.details(world.state)["steps"]["a"]["warnings"][0]
 
 
+def test_the_same_warning_is_kept_once() -> None:
+    world = World(PLAIN)
+    world.agent("a", {"status": "FAILED", "artifacts": ["../x"]})
+    world.tell(TimerFired(effect=world.doing("a").id))
+    world.agent("a", {"status": "FAILED", "artifacts": ["../x"]})
+    assert len(WORKFLOW.details(world.state)["steps"]["a"]["warnings"]) == 1
+
+
 def test_results_of_an_earlier_attempt_do_not_linger() -> None:
     world = World(PLAIN)
     world.agent("a", {"status": "FAILED", "artifacts": ["half.py"], "logs": ["tried"], "metrics": {"x": 1}})

@@ -95,9 +95,9 @@ def _started(event: workflow.StepStarted) -> Phrase:
 
 def _agent_finished(event: workflow.AgentFinished) -> Phrase:
     took = say_duration((event.ended_us - event.started_us) / US)
-    if event.failure is not None:
-        return Phrase(event.step, f"agent ended after {took}: {event.failure.message}", quiet=True)
-    return Phrase(event.step, f"agent ended after {took}", quiet=True)
+    why = _because(event.failure.message) if event.failure is not None else ""
+    warned = "".join(f"; warning: {text}" for text in event.warnings)
+    return Phrase(event.step, f"agent ended after {took}{why}{warned}", quiet=not warned)
 
 
 def _check_finished(event: workflow.CheckFinished) -> Phrase:

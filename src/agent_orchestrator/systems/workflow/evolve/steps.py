@@ -69,7 +69,7 @@ def _agent_finished(state: WorkflowState, event: e.AgentFinished, at_us: int) ->
     if event.metrics:
         step.metrics = step.metrics | event.metrics
     if event.warnings:
-        work.warnings = (*work.warnings, *event.warnings)[-WARNINGS_MAX:]
+        work.warnings = tuple(dict.fromkeys((*work.warnings, *event.warnings)))[-WARNINGS_MAX:]
     goes_on = event.failure is not None and event.failure.goes_on
     work.session = None
     if goes_on:
