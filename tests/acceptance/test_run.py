@@ -99,6 +99,25 @@ def test_a_plan_prints_levels_prompts_and_gates_and_creates_nothing(rig: Rig) ->
     assert sorted(rig.repo.rglob("*")) == before
 
 
+def test_a_warning_about_a_report_is_told_once_when_it_happens_and_in_the_history(rig: Rig) -> None:
+    rig.play({"planning": {"report": {"artifacts": ["../outside"], "learnings": [1]}}})
+    done = rig.run()
+    assert done.code == 0, done
+    for told in (done.out, rig.ask("history", done.run).out, rig.ask("show", done.run, "planning").out):
+        assert (told.count("'../outside' was refused"), told.count("a learning was dropped")) == (1, 1), told
+
+
+def test_start_at_step_keeps_who_performs_the_steps_unless_somebody_else_is_chosen(rig: Rig) -> None:
+    first = rig.run()
+    assert first.code == 0, first
+    take_up = ("run", "--workflow", "workflow.yaml", "--start-at-step", "coding")
+    again = rig.orc(*take_up)
+    assert (again.code, again.run) == (0, first.run), again
+    assert (len(rig.launches("planning")), len(rig.launches("coding"))) == (1, 2)
+    other = rig.orc(*take_up, "--agent-command", "false", "--max-attempts", "1")
+    assert (other.code, len(rig.launches("coding"))) == (1, 2), other
+
+
 def test_start_at_step_takes_the_newest_run_up_with_the_file_as_it_is_now(rig: Rig) -> None:
     rig.play({"coding": {"exit": 1, "report": None}})
     first = rig.run("--max-attempts", "1")

@@ -14,6 +14,7 @@ import msgspec
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.control.workflow import Prepared
 from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.engine import Silent
@@ -114,17 +115,32 @@ def _is_in_the_way(orchestrator: Orchestrator, run: str) -> bool:
 
 def find_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> StoredRun:
     """The run that `--start-at-step` means: the one named, or the newest of this workflow; imported if need be."""
+    found = _earlier(orchestrator, spec, run_id)
+    return found if isinstance(found, StoredRun) else _import(orchestrator, spec, found)
+
+
+def agents_of_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> dict[str, AgentChoice]:
+    """Who performs what in the run that `--start-at-step` means; a state file without a journal does not say."""
+    found = _earlier(orchestrator, spec, run_id)
+    if not isinstance(found, StoredRun) or found.system != WORKFLOW.name:
+        return {}
+    kept: dict[str, AgentChoice] = orchestrator.fold(found).state.spec.agents
+    return kept
+
+
+def _earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> StoredRun | tuple[Path, dict[str, Any]]:
+    """The run, or the state file of one that has no journal here."""
     if run_id is not None:
         if not any(run.id.startswith(run_id) for run in orchestrator.runs()) and (
             found := _state_file(orchestrator, checked_id(run_id, "--run-id"))
         ):
-            return _import(orchestrator, spec, found)
+            return found
         return orchestrator.find(run_id)
     journaled = [run for run in orchestrator.runs() if run.name == spec.name and "~" not in run.id]
     foreign = [found for found in _foreign(orchestrator) if found[1].get("workflow_name") == spec.name]
     newest = max(foreign, key=lambda found: found[0].stat().st_mtime_ns, default=None)
     if newest is not None and (not journaled or newest[0].stat().st_mtime_ns // 1000 > journaled[0].updated_us):
-        return _import(orchestrator, spec, newest)
+        return newest
     if not journaled:
         raise Refused(
             why=f"There is no earlier run of workflow {spec.name!r} in {orchestrator.settings.home} to start at a step of."

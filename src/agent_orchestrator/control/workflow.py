@@ -5,7 +5,7 @@ Everything that could never work is refused here, before a run exists: missing f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -62,14 +62,21 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prepare(
-    options: WorkflowOptions, home: Path, environ: Mapping[str, str], configured: Mapping[str, AgentSettings] | None = None
+    options: WorkflowOptions,
+    home: Path,
+    environ: Mapping[str, str],
+    configured: Mapping[str, AgentSettings] | None = None,
+    kept: Callable[[WorkflowSpec], Mapping[str, AgentChoice]] | None = None,
 ) -> Prepared:
-    """Reads the file, finds its prompts, chooses its agents (as `configured`) and checks that they can start."""
+    """Reads the file, finds its prompts, chooses its agents (as `configured`) and checks that they can start.
+
+    `kept` says who performs what in the run that is taken up again, for roles that nobody else is chosen for.
+    """
     file = Path(options.workflow).expanduser()
     parsed = parse(read_workflow(file), str(file))
     spec = msgspec.structs.replace(
         parsed.spec,
-        agents=_resolved(parsed.spec, _agents(options), configured or {}),
+        agents=_resolved(parsed.spec, _agents(options), configured or {}, kept(parsed.spec) if kept is not None else {}),
         variables=read_pairs(options.variables, "--var"),
         env=read_pairs(options.env, "--env"),
         when_env={name: environ[name] for name in env_names(parsed.spec) if name in environ},
@@ -129,12 +136,15 @@ def _agents(options: WorkflowOptions) -> dict[str, AgentChoice]:
 
 
 def _resolved(
-    spec: WorkflowSpec, chosen: dict[str, AgentChoice], configured: Mapping[str, AgentSettings]
+    spec: WorkflowSpec,
+    chosen: dict[str, AgentChoice],
+    configured: Mapping[str, AgentSettings],
+    kept: Mapping[str, AgentChoice],
 ) -> dict[str, AgentChoice]:
-    """The choices with their settings; a step may name a configured agent as its role."""
-    roles = {step.agent for step in spec.steps if step.agent in configured} if "" not in chosen else set()
+    """The choices with their settings, over those that were kept; a step may name a configured agent as its role."""
+    roles = {step.agent for step in spec.steps if step.agent in configured} if "" not in {**kept, **chosen} else set()
     named = {role: AgentChoice(name=role) for role in sorted(roles)}
-    return {role: resolve_agent(choice, configured) for role, choice in {**named, **chosen}.items()}
+    return {**kept, **{role: resolve_agent(choice, configured) for role, choice in {**named, **chosen}.items()}}
 
 
 def find_prompts(spec: WorkflowSpec, file: Path, home: Path) -> dict[str, str]:
@@ -150,7 +160,7 @@ def find_prompts(spec: WorkflowSpec, file: Path, home: Path) -> dict[str, str]:
             places = [home / ".agents" / "prompts" / written.name, beside / written, home / written]
         found = next((place for place in places if place.is_file()), None)
         if found is None:
-            looked = " or ".join(str(place) for place in places)
+            looked = " or ".join(dict.fromkeys(str(place) for place in places))
             problems.append(Problem(f"step {step.id}: the prompt {step.prompt} does not exist (looked for {looked})"))
         else:
             paths[step.id] = str(found)

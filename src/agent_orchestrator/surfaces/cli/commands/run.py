@@ -12,11 +12,15 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from agent_orchestrator.api.orchestrator import Orchestrator
     from agent_orchestrator.control.workflow import Prepared, WorkflowOptions
     from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.core.effects import AgentChoice
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.driving import Manner
+    from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 
 EXAMPLE = """
 orc run --workflow workflow.yaml --wrapper wrapper.py
@@ -70,7 +74,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     with open_orchestrator(given["repo"]) as orchestrator:
         options = _options(given)
         settings = orchestrator.settings
-        prepared = prepare(options, settings.home, settings.environ, load_agents(settings))
+        prepared = prepare(options, settings.home, settings.environ, load_agents(settings), _kept(orchestrator, given))
         _warn(prepared)
         limits = starting_limits(orchestrator, given)
         refuse_unmetered(effective(limits, prepared.spec), prepared.spec.choices)
@@ -85,6 +89,15 @@ def _options(given: dict[str, Any]) -> WorkflowOptions:
     from agent_orchestrator.control.workflow import WorkflowOptions
 
     return WorkflowOptions(**{name: given[name] for name in WorkflowOptions.__struct_fields__})
+
+
+def _kept(orchestrator: Orchestrator, given: dict[str, Any]) -> Callable[[WorkflowSpec], Mapping[str, AgentChoice]] | None:
+    """Who goes on working when a run is started again at a step and nobody else is chosen."""
+    if given["start_at_step"] is None:
+        return None
+    from agent_orchestrator.api.starting import agents_of_earlier
+
+    return lambda spec: agents_of_earlier(orchestrator, spec, given["run_id"])
 
 
 def _manner(given: dict[str, Any]) -> Manner:
