@@ -79,6 +79,18 @@ def test_logs_print_what_the_agents_wrote(rig: Rig, ended: str) -> None:
     assert (missing.code, "no output" in missing.err) == (2, True), missing
 
 
+def test_logs_print_the_newest_attempt_alone_after_a_failed_step_was_tried_again(rig: Rig, ended: str) -> None:
+    assert rig.orc("resume", ended).code == 1
+    assert rig.ask("logs", ended, "code_review").out == "code_review at work\n"
+    (facts,) = rig.ask("logs", ended, "code_review", "--json").json["launches"]
+    assert facts["effect"].endswith(".l4.agent")
+
+
+def test_a_watched_run_that_has_ended_was_updated_when_it_ended(rig: Rig, ended: str) -> None:
+    watched = rig.ask("watch", ended, "--json").json
+    assert watched["updated_at"] == rig.ask("status", ended, "--json").json["updated_at"] == rig.state(ended)["updated_at"]
+
+
 def test_logs_follow_a_run_to_its_end(rig: Rig) -> None:
     rig.play({"coding": {"until": "go"}})
     running = rig.start_run()

@@ -83,7 +83,7 @@ def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: 
 
 def result_facts(orchestrator: Orchestrator, run: StoredRun, summary: Summary, code: int) -> dict[str, Any]:
     """The one object that `run --json` and its like print."""
-    facts = run_facts(msgspec.structs.replace(run, summary=summary, updated_us=orchestrator.clock.now_us()))
+    facts = run_facts(msgspec.structs.replace(orchestrator.find(run.id), summary=summary))
     return {**facts, "exit_code": code}
 
 

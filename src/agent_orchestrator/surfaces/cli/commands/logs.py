@@ -11,6 +11,8 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument, step_argument
 
 if TYPE_CHECKING:
+    import re
+
     from agent_orchestrator.api.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.follow import Follower
@@ -69,6 +71,7 @@ def print_logs(
     printed = _print_all(printer, follower, step, wanted, follow=follow)
     if not printed:
         what = f"step {step!r}" if step is not None else "it"
+        what = f"{what} in attempt {wanted}" if wanted is not None else what
         raise Refused(why=f"Run {found.id} has no output of {what} yet.")
     if not printer.wrote and not err:
         where = found.id if step is None else f"{found.id} {step}"
@@ -103,7 +106,19 @@ def _launches(follower: Follower, step: str | None, wanted: int | None) -> list[
         named = [(launch, match) for launch, match in launches if match is not None]
         if wanted is not None:
             named = [(launch, match) for launch, match in named if int(match[2]) == wanted]
-        if named:
-            last = named[-1][1]
-            chosen += [launch for launch, match in named if (match[1], match[2]) == (last[1], last[2])]
+        chosen += _of_last_attempt(named)
     return sorted(chosen, key=lambda launch: (launch["started_us"], launch["effect"]))
+
+
+def _of_last_attempt(named: list[tuple[dict[str, Any], re.Match[str]]]) -> list[dict[str, Any]]:
+    """The launches from the last one back to where its attempt began: counters start again when a failed step does."""
+    from agent_orchestrator.core.failure import GOES_ON
+
+    chosen: list[dict[str, Any]] = []
+    for launch, match in reversed(named):
+        last = named[-1][1]
+        ended = chosen and launch.get("failure") is not None and launch["failure"] not in GOES_ON
+        if ended or (match[1], match[2]) != (last[1], last[2]):
+            break
+        chosen.append(launch)
+    return chosen
