@@ -206,6 +206,10 @@ def test_a_missing_key_is_named(key: str) -> None:
     assert f"the key '{key}' is missing" in only_problem(f"steps: [{{{keys}}}]")
 
 
+def test_a_key_without_a_value_is_not_to_be_put_in_quotes() -> None:
+    assert problems("steps: [{id: a, agent: ~, prompt: p.md}]")[0].endswith("step 'a': agent must be text, not nothing")
+
+
 def test_a_duplicate_id_says_where_the_first_one_is() -> None:
     text = one_step() + "  - {id: a, agent: coder, prompt: p.md}\n"
     assert only_problem(text) == "w.yaml:5:10: step 'a': this id is used already in line 2"

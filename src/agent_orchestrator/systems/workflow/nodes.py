@@ -112,7 +112,7 @@ class Reader:
     def text(self, node: yaml.Node, what: str) -> str | None:
         """Text that is not empty."""
         if not isinstance(node, yaml.ScalarNode) or node.tag != _TAG + "str":
-            hint = " (put it in quotes)" if isinstance(node, yaml.ScalarNode) and node.value else ""
+            hint = " (put it in quotes)" if isinstance(node, yaml.ScalarNode) and node.value and not is_null(node) else ""
             self.complain(f"{what} must be text, not {kind_of(node)}{hint}", node)
             return None
         if not node.value.strip():
