@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.acceptance.rig import ORC, WAIT_S, Rig
+
+FULL = Path("/dev/full")
 
 
 @pytest.mark.parametrize("arguments", [["history", "one"], ["status", "one"], ["list", "--json"], ["show", "one"], ["--help"]])
@@ -29,3 +32,25 @@ def test_a_command_whose_reader_went_away_ends_quietly_and_well(rig: Rig, argume
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("closed", ["<&- >&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_were_closed_before_the_start_are_nobody_listening(rig: Rig, closed: str) -> None:
+    (rig.repo / "do.sh").write_text("true\n")
+    rig.workflow("{name: quiet, steps: [{id: only, agent: shell, prompt: do.sh}]}")
+    for arguments in (["run", "--workflow", "workflow.yaml", "--run-id", "one"], ["status", "one", "--json"]):
+        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *ORC, *arguments]
+        done = subprocess.run(shell, cwd=rig.repo, env=rig.environment(), capture_output=True, timeout=WAIT_S, check=False)
+        assert (done.returncode, done.stderr) == (0, b""), done
+    assert rig.state("one")["steps"]["only"]["status"] == "COMPLETED"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has a disk that is always full")
+def test_a_full_disk_under_the_output_is_said_in_a_sentence(rig: Rig) -> None:
+    assert rig.run("--run-id", "one").code == 0
+    with FULL.open("w") as full:
+        arguments = [*ORC, "status", "one"]
+        done = subprocess.run(
+            arguments, cwd=rig.repo, env=rig.environment(), stdout=full, stderr=subprocess.PIPE, timeout=WAIT_S, check=False
+        )
+    assert (done.returncode, done.stderr) == (3, b"orc: nothing more can be written: No space left on device; free some space.\n")

@@ -7,15 +7,17 @@ when the command is used.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from agent_orchestrator.core.ids import checked_text
 from agent_orchestrator.errors import InvalidSpec, OrcError
-from agent_orchestrator.surfaces.cli.exits import COMPLETED, EXIT_CODES, FAILED, INTERRUPTED, USAGE
+from agent_orchestrator.surfaces.cli.exits import COMPLETED, ENVIRONMENT, EXIT_CODES, FAILED, INTERRUPTED, USAGE
 from agent_orchestrator.surfaces.cli.groups import LazyGroup
 from agent_orchestrator.version import __version__
 
@@ -79,6 +81,7 @@ def orc(ctx: click.Context) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code; nothing escapes from here."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a name the terminal cannot show must not end a command
@@ -90,6 +93,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             # The reader has seen enough. What Python still holds back goes nowhere, quietly.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return code
+
+
+def _replace_closed_streams() -> None:
+    """Started with `>&-`, by cron say, Python has no stream there, and the next file to be opened, the store, gets its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _run(arguments: list[str]) -> int:
@@ -112,6 +122,8 @@ def _run(arguments: list[str]) -> int:
     except (BrokenPipeError, SystemExit):
         return COMPLETED  # the reader has seen enough, which click says by SystemExit
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return _fail(f"nothing more can be written: {error.strerror}; free some space.", ENVIRONMENT, "DiskFull", wants_json)
         return _internal(error, wants_json)
     return code if isinstance(code, int) else 0
 
