@@ -94,6 +94,21 @@ def test_a_link_that_is_about_another_issue_says_nothing() -> None:
     assert read({**issue("a"), "dependencies": [other]}).tasks[0].depends_on == ()
 
 
+def test_what_a_tracker_exports_beside_its_issues_is_no_work() -> None:
+    memory = {"_type": "memory", "key": "style", "value": "tabs"}
+    parsed = read({"_type": "header", "schema": 3}, {"_type": "issue", **issue("a")}, memory)
+    assert [one.id for one in parsed.tasks] == ["a"]
+    assert "unknown field `_type`" in faults(task("a", _type="memory"))[0], "a task of our own has no such key"
+    assert faults(memory) == ["beads.jsonl: there is no bead in it: it has one JSON object a line"]
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    odd = "one\u2028two\u0085three"
+    lines = [json.dumps(task(name, prompt=odd), ensure_ascii=False) for name in ("a", "b")]
+    parsed = parse("\r\n".join(lines) + "\r\n", "beads.jsonl")
+    assert [(one.id, one.prompt) for one in parsed.tasks] == [("a", odd), ("b", odd)]
+
+
 def test_an_issue_becomes_an_instruction_with_its_sections() -> None:
     (made,) = read(issue("a", title="Fix it", description="The login.", acceptance_criteria="It works.", design=None)).tasks
     assert made.prompt == "Fix it\n\n## Description\n\nThe login.\n\n## Acceptance criteria\n\nIt works."

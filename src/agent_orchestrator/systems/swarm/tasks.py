@@ -19,6 +19,8 @@ HOLDING = frozenset({"blocks", "parent-child", "conditional-blocks", "waits-for"
 
 CLOSED = frozenset({"closed", "tombstone"})
 READY = "open"
+ISSUE = "issue"
+"""What newer trackers call a line of work in its `_type`."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,7 +86,8 @@ class _Reader:
 
     def read(self, text: str) -> Parsed:
         """Line by line, then the graph."""
-        for number, line in enumerate(text.splitlines(), 1):
+        # Only a line feed ends a line: JSON may hold what else Python takes for one, as U+2028.
+        for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
                 self._line(line, number)
         if not self._lines and not self._problems:
@@ -112,6 +115,8 @@ class _Reader:
         if not isinstance(document, dict):
             self._problems.append(Problem("this line is not a JSON object", number))
             return
+        if document.get("_type", ISSUE) != ISSUE and "prompt" not in document:
+            return  # A tracker exports more than its work: memories, a header.
         tracked = "issue_type" in document or ("title" in document and "prompt" not in document)
         try:
             bead = checked_id(document.get("id"), "the bead's id")
