@@ -23,6 +23,8 @@ def rig(repo: Path) -> SwarmRig:
         (("dispatch", "bd-1", "nowhere", "claude", "x", "--agent-command", "sh"), 2, "does not exist"),
         (("dispatch", "bd-1", ".", "nobody", "x"), 2, "nobody"),
         (("dispatch", "bd-1", ".", "claude", "x", "--agent-command", "no-such-program"), 3, "was not found on the PATH"),
+        (("dispatch", "bd-1", ".", "claude", "x", "--agent-command", "./missing"), 3, "there is no such file in"),
+        (("run", "good.jsonl", "--max-agents", "1", "--agent-command", "./missing"), 3, "there is no such file in"),
         (("dispatch", "bd-1", ".", "claude", "x", "--agent-command", "sh", "--output-limit", "0"), 2, "--output-limit is '0'"),
         (("dispatch", "bd-1", ".", "claude", "x", "--agent-command", "sh", "--budget-usd", "nan"), 2, "--budget-usd"),
         (("dispatch", "bd-1", ".", "claude", "x", "--workspace", "nowhere", "--agent-command", "sh"), 2, "does not exist"),

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import read_agent, read_pairs, split_command
+from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.control.templates import Template, fill, read_template, unused
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import checked_id
@@ -100,6 +99,8 @@ class _Maker:
         self._options, self._home, self._configured = options, home, configured
         self._given = read_pairs(options.variables, "--var")
         self._agents: dict[str, AgentChoice] = {}
+        self._startable: set[tuple[str, str]] = set()
+        """Agents that were looked for, and the repositories they would work in."""
         self._templates: dict[str, Template] = {}
         self._repos: dict[str, str] = {}
 
@@ -118,7 +119,7 @@ class _Maker:
         return BeadSpec(
             id=task.id,
             prompt=prompt,
-            agent=self._agent(task.agent or options.agent, task.id),
+            agent=self._agent(task.agent or options.agent, task.id, repo),
             repo=repo,
             branch=branch,
             priority=read_count(task.priority, f"The priority of {task.id}", minimum=0),
@@ -140,15 +141,16 @@ class _Maker:
         facts = {"prompt": task.prompt, "bead": task.id, "repo": repo, "branch": branch}
         return fill(template, {**facts, **given})
 
-    def _agent(self, given: str | None, bead: str) -> AgentChoice:
+    def _agent(self, given: str | None, bead: str, repo: str) -> AgentChoice:
         if given is None:
             if self._options.agent_command is None and self._options.rehearse is None:
                 raise UsageError(detail=f"Nobody would work on {bead}: name its agent, or give --agent.")
             given = "command" if self._options.agent_command is not None else "scripted"
         if given not in self._agents:
-            choice = self._performed(read_agent(given))
-            find_agent(choice.performer).preflight(choice)
-            self._agents[given] = choice
+            self._agents[given] = self._performed(read_agent(given))
+        if (given, repo) not in self._startable:
+            check_agent(self._agents[given], Path(repo))
+            self._startable.add((given, repo))
         return self._agents[given]
 
     def _performed(self, choice: AgentChoice) -> AgentChoice:

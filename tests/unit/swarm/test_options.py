@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent_orchestrator.control.swarm import BeadOptions, checked_branch, prepare_bead, with_branches
-from agent_orchestrator.errors import InvalidValue, OrcError
+from agent_orchestrator.control.swarm import BeadOptions, checked_branch, prepare_bead, prepare_file, with_branches
+from agent_orchestrator.errors import AgentMissing, InvalidValue, OrcError
 from agent_orchestrator.systems.swarm import BeadSpec
 
 
@@ -57,6 +57,20 @@ def test_a_branch_that_git_or_a_folder_cannot_have_is_refused(branch: str) -> No
 def test_the_agent_keeps_its_name_whoever_stands_in_for_it(tmp_path: Path) -> None:
     bead = prepared(tmp_path, agent="codex:gpt-5.3-codex")
     assert (bead.agent.name, bead.agent.model, bead.agent.performer) == ("codex", "gpt-5.3-codex", "command")
+
+
+def test_a_program_given_by_a_relative_path_is_looked_for_in_the_repository_of_the_bead(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "one" / "agent.sh").write_text("#!/bin/sh\n")
+    with pytest.raises(AgentMissing, match="it is not executable"):
+        prepared(tmp_path, repo="one", agent_command="./agent.sh")
+    (tmp_path / "one" / "agent.sh").chmod(0o755)
+    assert prepared(tmp_path, repo="one", agent_command="./agent.sh").agent.options == {"argv": ["./agent.sh"]}
+    beads = tmp_path / "beads.jsonl"
+    beads.write_text('{"id": "a", "prompt": "x", "repo": "one"}\n{"id": "b", "prompt": "x", "repo": "two"}\n')
+    with pytest.raises(AgentMissing, match=r"there is no such file in .*/two"):
+        prepare_file(beads, BeadOptions(agent_command="./agent.sh"), tmp_path, {})
 
 
 def test_each_bead_gets_a_branch_of_its_own_unless_it_names_one(tmp_path: Path) -> None:
