@@ -11,11 +11,11 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.errors import AgentMissing, InvalidValue
 
 
-def read_agent(text: str) -> AgentChoice:
+def read_agent(text: str, what: str = "--agent") -> AgentChoice:
     """NAME or NAME:MODEL."""
     name, _, model = text.partition(":")
     if not name:
-        raise InvalidValue(what="--agent", value=text, expected="NAME or NAME:MODEL, as in claude:opus")
+        raise InvalidValue(what=what, value=text, expected="NAME or NAME:MODEL, as in claude:opus")
     return AgentChoice(name=name, model=model or None)
 
 

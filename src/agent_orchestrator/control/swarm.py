@@ -19,12 +19,18 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
-from agent_orchestrator.errors import InvalidValue, MissingPath, UsageError
+from agent_orchestrator.errors import InvalidSpec, InvalidValue, MissingPath, Problem, UsageError
+from agent_orchestrator.git.branches import current_branch
 from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.snapshots import head_of
 from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, TIMEOUT_S, BeadSpec
 from agent_orchestrator.systems.swarm.tasks import Task, parse
 
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|\Z)|/\.))[A-Za-z0-9_][A-Za-z0-9_./+@=-]*(?<![./])\Z")
+
+
+PROBLEMS_MAX = 20
+"""Faults of a file that are told at once: one on the command line may be in every line."""
 
 
 class BeadOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,31 +69,53 @@ def prepare_file(file: Path, options: BeadOptions, home: Path, configured: Mappi
     """The beads of a file of tasks, or of a tracker's export."""
     parsed = parse(_read(file), str(file))
     maker = _Maker(options, home, configured)
-    return PreparedBeads(beads=tuple(maker.make(task) for task in parsed.tasks), held=parsed.held, closed=parsed.closed)
+    beads: list[BeadSpec] = []
+    problems: list[Problem] = []
+    for task in parsed.tasks:
+        try:
+            beads.append(maker.make(task))
+        except UsageError as error:
+            problems.append(Problem(f"bead {task.id}: {str(error).rstrip('.')}", parsed.lines[task.id]))
+    if problems:
+        raise InvalidSpec(str(file), problems[:PROBLEMS_MAX])
+    return PreparedBeads(beads=tuple(beads), held=parsed.held, closed=parsed.closed)
 
 
-def checked_branch(branch: str) -> str:
+def checked_branch(branch: str, what: str = "--branch") -> str:
     """Returns the branch unchanged, or refuses it: git and folders are named after it."""
     if not _BRANCH.match(branch) or len(branch) > 200:
         expected = "a branch name such as fix/login: letters, digits and . _ / + @ = -"
-        raise InvalidValue(what="--branch", value=branch, expected=expected)
+        raise InvalidValue(what=what, value=branch, expected=expected)
     return branch
 
 
 def with_branches(beads: tuple[BeadSpec, ...], prefix: str) -> tuple[BeadSpec, ...]:
     """The beads each on a branch of its own, unless it names one."""
-    made = []
+    made, worktrees = [], _Worktrees()
+    checked_branch(prefix.rstrip("/"))
     for bead in beads:
         branch = bead.branch or checked_branch(f"{prefix.rstrip('/')}/{bead.id}")
-        check_worktree(bead.repo, branch)
+        worktrees.check(bead.repo, branch)
         made.append(msgspec.structs.replace(bead, branch=branch))
     return tuple(made)
 
 
-def check_worktree(repo: str, branch: str) -> None:
-    """Raises UsageError where there can be no worktree."""
-    if top_level(Path(repo)) != Path(repo):
-        raise UsageError(detail=f"--branch {branch} needs a git repository, and {repo} is none; run `git init` and commit.")
+class _Worktrees:
+    """Where beads may have worktrees of their own; every repository is asked once."""
+
+    def __init__(self) -> None:
+        self._current: dict[str, str | None] = {}
+
+    def check(self, repo: str, branch: str, what: str = "--branch") -> None:
+        """Raises UsageError where there can be no worktree on that branch."""
+        if repo not in self._current:
+            if top_level(Path(repo)) != Path(repo):
+                raise UsageError(detail=f"{what} {branch} needs a git repository, and {repo} is none; run `git init` and commit.")
+            if head_of(Path(repo)) is None:
+                raise UsageError(detail=f"{what} {branch} needs a commit to start from, and {repo} has none; commit first.")
+            self._current[repo] = current_branch(Path(repo))
+        if self._current[repo] == branch:
+            raise UsageError(detail=f"{what} {branch} is the branch that {repo} is on itself; name another, or none.")
 
 
 class _Maker:
@@ -103,32 +131,45 @@ class _Maker:
         """Agents that were looked for, and the repositories they would work in."""
         self._templates: dict[str, Template] = {}
         self._repos: dict[str, str] = {}
+        self._worktrees = _Worktrees()
+        self._check_options()
 
     def make(self, task: Task) -> BeadSpec:
         options = self._options
         repo = self._repo(task.repo if task.repo is not None else options.repo or ".")
-        branch = task.branch if task.branch is not None else options.branch or ""
+        branch = task.branch or options.branch or ""
         if branch:
-            check_worktree(repo, checked_branch(branch))
+            what = "branch" if task.branch else "--branch"
+            self._worktrees.check(repo, checked_branch(branch, what), what)
         name = task.template if task.template is not None else options.template
         template = self._template(name) if name is not None else None
         prompt = self._filled(task, template, repo, branch)
         verify = task.verify or options.verify or (template.verify if template is not None else None)
-        timeout = task.timeout if task.timeout is not None else options.timeout
-        tries = task.max_retries if task.max_retries is not None else options.max_retries
         return BeadSpec(
             id=task.id,
             prompt=prompt,
-            agent=self._agent(task.agent or options.agent, task.id, repo),
+            agent=self._agent(task, repo),
             repo=repo,
             branch=branch,
-            priority=read_count(task.priority, f"The priority of {task.id}", minimum=0),
+            priority=read_count(task.priority, "priority", minimum=0),
             needs=task.depends_on,
             template=template.name if template is not None else None,
             verify=verify,
-            max_attempts=MAX_ATTEMPTS if tries is None else read_count(tries, "--max-retries"),
-            timeout_s=TIMEOUT_S if timeout is None else read_duration_s(timeout, "--timeout"),
+            max_attempts=self._max_attempts if task.max_retries is None else read_count(task.max_retries, "max_retries"),
+            timeout_s=self._timeout_s if task.timeout is None else read_duration_s(task.timeout, "timeout"),
         )
+
+    def _check_options(self) -> None:
+        """What the command line says for all beads, so that no line of a file is blamed for it."""
+        options = self._options
+        self._max_attempts = MAX_ATTEMPTS if options.max_retries is None else read_count(options.max_retries, "--max-retries")
+        self._timeout_s = TIMEOUT_S if options.timeout is None else read_duration_s(options.timeout, "--timeout")
+        if options.branch is not None:
+            checked_branch(options.branch)
+        if options.template is not None:
+            self._template(options.template)
+        if options.repo is not None:
+            self._repo(options.repo)
 
     def _filled(self, task: Task, template: Template | None, repo: str, branch: str) -> str:
         given = self._given | task.vars
@@ -136,18 +177,21 @@ class _Maker:
             if given:
                 raise UsageError(detail=f"--var {next(iter(given))} needs a template to fill in.")
             return task.prompt
+        facts = {"prompt": task.prompt, "bead": task.id, "repo": repo, "branch": branch}
+        if taken := [name for name in given if name in facts]:
+            raise UsageError(detail=f"{{{taken[0]}}} of a template is the bead's own; choose another name than --var {taken[0]}.")
         if left := unused(template, given):
             raise UsageError(detail=f"The template {template.name} has no {{{left[0]}}}; leave --var {left[0]} out.")
-        facts = {"prompt": task.prompt, "bead": task.id, "repo": repo, "branch": branch}
         return fill(template, {**facts, **given})
 
-    def _agent(self, given: str | None, bead: str, repo: str) -> AgentChoice:
+    def _agent(self, task: Task, repo: str) -> AgentChoice:
+        given, what = task.agent or self._options.agent, "agent" if task.agent else "--agent"
         if given is None:
             if self._options.agent_command is None and self._options.rehearse is None:
-                raise UsageError(detail=f"Nobody would work on {bead}: name its agent, or give --agent.")
+                raise UsageError(detail=f"Nobody would work on {task.id}: name its agent, or give --agent.")
             given = "command" if self._options.agent_command is not None else "scripted"
         if given not in self._agents:
-            self._agents[given] = self._performed(read_agent(given))
+            self._agents[given] = self._performed(read_agent(given, what))
         if (given, repo) not in self._startable:
             check_agent(self._agents[given], Path(repo))
             self._startable.add((given, repo))

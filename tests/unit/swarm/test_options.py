@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.control.swarm import BeadOptions, checked_branch, prepare_bead, prepare_file, with_branches
-from agent_orchestrator.errors import AgentMissing, InvalidValue, OrcError
+from agent_orchestrator.errors import AgentMissing, InvalidSpec, InvalidValue, OrcError, UsageError
 from agent_orchestrator.systems.swarm import BeadSpec
 
 
@@ -32,6 +32,8 @@ def prepared(home: Path, bead: str = "bd-1", prompt: str = "do it", **options: A
         ({"max_retries": "0"}, "--max-retries is '0'"),
         ({"branch": "fix/it"}, "needs a git repository"),
         ({"branch": "../it"}, "--branch is '../it'"),
+        ({"branch": ""}, "--branch is ''"),
+        ({"template": "feature", "variables": ("prompt=other",)}, "{prompt} of a template is the bead's own"),
         ({"agent": "nobody", "agent_command": None}, "nobody"),
         ({"agent": ":opus"}, "NAME or NAME:MODEL"),
         ({"agent_command": "'"}, "--agent-command"),
@@ -73,8 +75,50 @@ def test_a_program_given_by_a_relative_path_is_looked_for_in_the_repository_of_t
         prepare_file(beads, BeadOptions(agent_command="./agent.sh"), tmp_path, {})
 
 
-def test_each_bead_gets_a_branch_of_its_own_unless_it_names_one(tmp_path: Path) -> None:
+def _commit(repo: Path) -> None:
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    subprocess.run(["git", "init", "--quiet"], cwd=repo, check=True)
+    subprocess.run(["git", "symbolic-ref", "HEAD", "refs/heads/main"], cwd=repo, check=True)
+    subprocess.run(["git", *identity, "commit", "--quiet", "--allow-empty", "-m", "one"], cwd=repo, check=True)
+
+
+def test_a_branch_needs_a_commit_to_start_from_and_nobody_else_on_it(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    with pytest.raises(UsageError, match="needs a commit to start from"):
+        prepared(tmp_path, branch="mine")
+    _commit(tmp_path)
+    with pytest.raises(UsageError, match=r"--branch main is the branch that .* is on itself"):
+        prepared(tmp_path, branch="main")
+    with pytest.raises(InvalidValue, match="--branch is ''"):
+        with_branches((prepared(tmp_path),), "")
+    assert prepared(tmp_path, branch="mine").branch == "mine"
+
+
+def test_a_fault_of_a_file_names_its_line_its_bead_and_its_key(tmp_path: Path) -> None:
+    faulty = {
+        '"timeout": "soon"': "timeout is 'soon': a positive duration such as 90, 90s, 10m or 2h",
+        '"max_retries": 0': "max_retries is 0: a whole number, at least 1",
+        '"priority": -1': "priority is -1: a whole number, at least 0",
+        '"branch": "a b"': "branch is 'a b': a branch name such as fix/login: letters, digits and . _ / + @ = -",
+        '"branch": "mine"': f"branch mine needs a git repository, and {tmp_path} is none; run `git init` and commit",
+        '"agent": ":"': "agent is ':': NAME or NAME:MODEL, as in claude:opus",
+        '"repo": "nowhere"': f"The repository {tmp_path}/nowhere does not exist; check the path",
+    }
+    file = tmp_path / "beads.jsonl"
+    file.write_text("".join(f'{{"id": "b{at}", "prompt": "x", {key}}}\n' for at, key in enumerate(faulty)))
+    with pytest.raises(InvalidSpec) as raised:
+        prepare_file(file, BeadOptions(agent_command="sh"), tmp_path, {})
+    said = str(raised.value).splitlines()
+    assert said == [f"{file}:{at + 1}: bead b{at}: {text}" for at, text in enumerate(faulty.values())]
+    wrong: list[dict[str, Any]] = [{"timeout": "soon"}, {"max_retries": "0"}, {"template": "none"}, {"repo": "nowhere"}]
+    for options in wrong:
+        with pytest.raises(UsageError) as refused:
+            prepare_file(file, BeadOptions(agent_command="sh", **options), tmp_path, {})
+        assert str(file) not in str(refused.value), "it is the command line's fault"
+
+
+def test_each_bead_gets_a_branch_of_its_own_unless_it_names_one(tmp_path: Path) -> None:
+    _commit(tmp_path)
     beads = (prepared(tmp_path), prepared(tmp_path, bead="bd-2", branch="mine"))
     assert [bead.branch for bead in with_branches(beads, "work/")] == ["work/bd-1", "mine"]
 

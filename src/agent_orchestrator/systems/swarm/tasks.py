@@ -65,6 +65,8 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
 
     tasks: tuple[Task, ...]
     held: dict[str, str]
+    lines: dict[str, int]
+    """Where each bead stands."""
     closed: int = 0
 
 
@@ -100,7 +102,7 @@ class _Reader:
             said = " -> ".join([*cycle, cycle[0]])
             self._problems.append(Problem(f"the beads wait for each other: {said}", self._lines[cycle[0]]))
         self._stop_if_faulty()
-        return Parsed(tasks=tuple(self._tasks.values()), held=self._held, closed=len(self._closed))
+        return Parsed(tasks=tuple(self._tasks.values()), held=self._held, lines=self._lines, closed=len(self._closed))
 
     def _stop_if_faulty(self) -> None:
         if self._problems:
