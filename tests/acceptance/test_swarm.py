@@ -176,6 +176,7 @@ def test_templates_fill_in_strictly_and_are_recorded(rig: SwarmRig) -> None:
     assert run["template_name"] == "bug-fix"
     assert "Reproduce the fault first" in run["prompt_full"]
     assert "fix the bug" in run["prompt_full"]
+    assert rig.record("results", "bd-1")["reason"] == "Completed: fix the bug", "what was asked for, not the template's head"
     own = rig.repo / "templates" / "mine.md"
     own.parent.mkdir()
     own.write_text("---\nverify: test -e made\n---\n{prompt} for {who}, bead {bead}: {{literally}}\n")

@@ -148,6 +148,7 @@ class _Maker:
         return BeadSpec(
             id=task.id,
             prompt=prompt,
+            task=task.prompt if template is not None else "",
             agent=self._agent(task, repo),
             repo=repo,
             branch=branch,

@@ -79,9 +79,8 @@ def merge_branch(state: SwarmState, bead: str, effect: str, at_us: int) -> Merge
 
 
 def _title(state: SwarmState, bead: str) -> str:
-    held, spec = state.beads[bead], state.specs[bead]
-    said = held.summary or spec.prompt
-    return said.strip().partition("\n")[0][:TITLE_CHARS]
+    said = state.beads[bead].summary.strip() or state.specs[bead].title
+    return said.partition("\n")[0][:TITLE_CHARS]
 
 
 def _trailers(state: SwarmState, bead: str) -> str:

@@ -24,6 +24,8 @@ class BeadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     prompt: str
     """The instruction, its template filled in: the same for all attempts."""
+    task: str = ""
+    """What was asked for, where a template stands around it."""
     agent: AgentChoice
     repo: str
     """Absolute."""
@@ -44,6 +46,11 @@ class BeadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def tree(self) -> Tree:
         """Where its agent works."""
         return Tree(repo=self.repo, branch=self.branch, start=self.start)
+
+    @property
+    def title(self) -> str:
+        """The first line of what was asked for."""
+        return (self.task or self.prompt).strip().partition("\n")[0]
 
     @property
     def place(self) -> str:

@@ -162,8 +162,7 @@ def _tokens(usage: Usage | None) -> int | None:
 
 
 def _done(state: SwarmState, bead: str, summary: str, exit_code: int | None) -> AttemptEnded:
-    first = state.specs[bead].prompt.strip().partition("\n")[0][:ERROR_LINE_CHARS]
-    reason = summary or f"Completed: {first}"
+    reason = summary or f"Completed: {state.specs[bead].title[:ERROR_LINE_CHARS]}"
     return AttemptEnded(bead=bead, verdict=Verdict(status=Status.DONE, reason=reason, exit_code=exit_code))
 
 
