@@ -115,6 +115,14 @@ def test_the_validators_command_lines_work_verbatim(workspace: Workspace, line: 
     assert (done.code, done.out) == (0, f"{records} record{'s' if records > 1 else ''}: {records} pass, 0 fail\n")
 
 
+def test_a_folder_is_validated_whole_and_one_without_records_is_none(workspace: Workspace) -> None:
+    assert workspace.dispatch("bd-abc").code == 0
+    for folder, records in (("state", 4), ("--runs state", 2), ("state/results", 2)):
+        assert workspace.sh(f"./scripts/validate-state.sh {folder}").out == f"{records} records: {records} pass, 0 fail\n"
+    wrong = workspace.sh("./scripts/validate-state.sh scripts")
+    assert (wrong.code, "There is no record in scripts" in wrong.err) == (2, True), "it must not pass for all valid"
+
+
 def test_an_invalid_record_is_named_with_its_field_and_the_code_is_one(workspace: Workspace) -> None:
     """004:201, without ajv-cli (contract)."""
     workspace.put("runs/bd-1.json", {**MINIMAL_RUN, "attempt": 0, "schema_version": 1, "prompt_full": "x"})

@@ -15,6 +15,7 @@ from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.files import TooLarge, move_aside, read_bounded, write_whole
+from agent_orchestrator.errors import UsageError
 from agent_orchestrator.systems.swarm import SWARM, SwarmState
 from agent_orchestrator.systems.swarm.checking import faults_of
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
@@ -131,14 +132,18 @@ class Checked(msgspec.Struct, kw_only=True):
 
 
 def find_records(home: Path, kinds: tuple[str, ...], given: Path | None) -> list[tuple[str, Path]]:
-    """The files that are meant, with their kinds: ended attempts too."""
+    """The files that are meant, with their kinds: ended attempts too. A folder may be `state/` or one of those in it."""
     if given is not None and given.is_file():
         return [(kinds[0] if len(kinds) == 1 else _kind(given), given)]
+    names = {kind: Path(folder).name for kind, folder in FOLDERS.items()}
+    whole = given is not None and any((given / name).is_dir() for name in names.values())
     found: list[tuple[str, Path]] = []
     for kind in kinds:
-        folder = home / FOLDERS[kind] if given is None else given
+        folder = home / FOLDERS[kind] if given is None else given / names[kind] if whole else given
         named = [*sorted(folder.glob("*.json")), *sorted(folder.glob("attempts/*.json"))]
-        found += [(kind if given is None or len(kinds) == 1 else _kind(file), file) for file in named]
+        found += [(kind if given is None or whole or len(kinds) == 1 else _kind(file), file) for file in named]
+    if given is not None and not found:
+        raise UsageError(detail=f"There is no record in {given}: give a record, or state/, or one of the folders in it.")
     return list(dict.fromkeys(found))
 
 
