@@ -82,8 +82,11 @@ def driving_options(function: Function) -> Function:
 
 def open_workspace(workspace: str | None) -> Orchestrator:
     """The orchestrator of a workspace: exactly this folder, not the repository around it."""
+    from agent_orchestrator.errors import MissingPath
     from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
+    if workspace is not None and not Path(workspace).expanduser().exists():
+        raise MissingPath(what="The workspace", path=workspace)
     return open_orchestrator(workspace if workspace is not None else ".")
 
 
@@ -108,21 +111,22 @@ def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:
         more["output_limit_bytes"] = read_count(limit, "--output-limit") * MIB
     return SwarmSpec(
         beads=(),
-        tmux=_checked_tmux(given["tmux"]),
-        bd_close=given["bd_close"],
+        tmux=_possible(given["tmux"], "--tmux", "tmux"),
+        bd_close=_possible(given["bd_close"], "--bd-close", "bd"),
         env=read_pairs(given["env"], "--env"),
         idle_timeout_s=read_duration_s(idle, "--idle-timeout") if idle is not None else None,
         **more,
     )
 
 
-def _checked_tmux(wanted: bool) -> bool:
+def _possible(wanted: bool, flag: str, program: str) -> bool:
+    """Whether it is wanted; raises Unavailable where the program that it needs is missing."""
     import shutil
 
     from agent_orchestrator.errors import Unavailable
 
-    if wanted and shutil.which("tmux") is None:
-        raise Unavailable(detail="--tmux needs tmux, and it was not found on the PATH; install it, or leave --tmux out.")
+    if wanted and shutil.which(program) is None:
+        raise Unavailable(detail=f"{flag} needs {program}, and it was not found on the PATH; install it, or leave {flag} out.")
     return wanted
 
 
