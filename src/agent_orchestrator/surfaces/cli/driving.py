@@ -17,7 +17,7 @@ from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.exits import INTERRUPTED, exit_code
-from agent_orchestrator.surfaces.cli.facts import run_facts, state_file
+from agent_orchestrator.surfaces.cli.facts import nouns_of, run_facts, state_file
 from agent_orchestrator.surfaces.cli.hooks import Hooks
 from agent_orchestrator.surfaces.cli.progress import Several, Writer, make_watcher
 from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
 FAILED_SHOWN = 5
-NOUNS = {
-    "loop": ("loop", "iterations", "orc loop"),
-    "swarm": ("run", "beads", "orc"),
-    "phases": ("run", "tasks", "orc"),
-    "team": ("team", "groups", "orc"),
-}
-"""By system: what a run is called, what it counts, and whose `resume` goes on with it."""
 AFTER_FAILURE = {"loop": ("orc loop status", "orc loop resume"), "swarm": ("orc swarm status", "orc swarm retry")}
 """By system: what shows why it failed, and what tries again."""
 
@@ -106,7 +99,7 @@ def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
 
 def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool) -> list[str]:
     """How the run stands, and what to do next."""
-    noun, units, orc = NOUNS.get(run.system, ("run", "steps", "orc"))
+    noun, units, orc = nouns_of(run)
     name = f"{noun} {run.id}"
     count = f"{summary.done}/{summary.total} {units}"
     detail = f": {plain(summary.detail)}" if summary.detail else ""

@@ -9,6 +9,19 @@ from agent_orchestrator.core.units import iso
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems import STATE_FILES
 
+NOUNS = {
+    "loop": ("loop", "iterations", "orc loop"),
+    "swarm": ("run", "beads", "orc"),
+    "phases": ("run", "tasks", "orc"),
+    "team": ("team", "groups", "orc"),
+}
+"""By system: what a run is called, what it counts, and whose `resume` goes on with it."""
+
+
+def nouns_of(run: StoredRun) -> tuple[str, str, str]:
+    """What this run is called, what it counts, and whose `resume` goes on with it."""
+    return NOUNS.get(run.system, ("run", "steps", "orc"))
+
 
 def state_file(run: StoredRun) -> str:
     """Where the run's state file is printed."""

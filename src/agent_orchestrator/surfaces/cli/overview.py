@@ -14,7 +14,7 @@ from agent_orchestrator.core.effects import AskHuman, AwaitGates, Wait
 from agent_orchestrator.core.units import US, from_iso, say_duration
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.facts import state_file
+from agent_orchestrator.surfaces.cli.facts import nouns_of, state_file
 from agent_orchestrator.surfaces.cli.phrase import clock_time
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
 
@@ -94,7 +94,8 @@ def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, fol
     summary = folded.summary()
     owner = orchestrator.owner(run)
     status = screen.paint_status(summary.status.replace("_", " "), summary.status)
-    screen.line(f"run {screen.paint(run.id, 'bold')}  {plain(run.name)}  {status}  {summary.done}/{summary.total} steps")
+    count = f"{summary.done}/{summary.total} {nouns_of(run)[1]}"
+    screen.line(f"run {screen.paint(run.id, 'bold')}  {plain(run.name)}  {status}  {count}")
     if summary.detail:
         screen.line(f"  {plain(summary.detail)}")
     for line in spending_lines(spending(orchestrator, run, folded)):

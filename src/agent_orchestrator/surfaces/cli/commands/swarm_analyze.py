@@ -121,6 +121,7 @@ def _print(screen: Screen, figures: Figures, advice: list[str], since: str | Non
 
 
 def _print_groups(screen: Screen, title: str, groups: dict[str, Tally]) -> None:
+    from agent_orchestrator.core.units import say_count
     from agent_orchestrator.surfaces.cli.screen import plain
 
     screen.line()
@@ -128,7 +129,7 @@ def _print_groups(screen: Screen, title: str, groups: dict[str, Tally]) -> None:
     ordered = sorted(groups.items(), key=lambda one: (-one[1].total, one[0]))
     width = max(len(plain(name)[:24]) for name, _ in ordered[:GROUPS_SHOWN])
     for name, tally in ordered[:GROUPS_SHOWN]:
-        said = f"{_rate(tally)}, {tally.total} beads, {_time(tally)}, cost {_cost(tally)}"
+        said = f"{_rate(tally)}, {say_count(tally.total, 'bead')}, {_time(tally)}, cost {_cost(tally)}"
         screen.line(f"  {plain(name)[:24]:<{width}}  {_bar(tally.success_rate or 0.0)}  {said}")
     if len(ordered) > GROUPS_SHOWN:
         screen.line(f"  … and {len(ordered) - GROUPS_SHOWN} more; --json has all.")
