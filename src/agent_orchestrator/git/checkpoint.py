@@ -43,7 +43,7 @@ def _take(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
     start = _start(workdir, effect) or saved.head
     branch = None
     if effect.branch_message is not None:
-        branch = commit_on_branch(workdir, saved.tree, effect.branch_message, effect.at_us, empty=effect.empty)
+        branch = commit_on_branch(workdir, scratch, saved.tree, effect.branch_message, effect.at_us, empty=effect.empty)
     return CheckpointEnded(
         effect=effect.id,
         commit=saved.commit,

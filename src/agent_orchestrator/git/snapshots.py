@@ -27,6 +27,10 @@ WHO = {
     "GIT_COMMITTER_EMAIL": "orc@localhost",
 }
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+LEAVE_OUT = ("rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", *OURS)
+"""What takes our own files out of an index."""
+NOT_OURS = ("--", ":/", *(f":(exclude){one}" for one in OURS))
+"""Everything else, also where somebody tracks ours."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,12 +75,17 @@ def snapshot_of(workdir: Path, commit: str) -> Snapshot:
     return Snapshot(commit=commit, tree=git(workdir, "rev-parse", f"{commit}^{{tree}}"), head=head_of(workdir))
 
 
-def commit_on_branch(workdir: Path, tree: str, message: str, at_us: int, *, empty: bool = False) -> str | None:
-    """Commits a tree on the current branch; None when nothing changed. Repeated, it finds its own commit."""
+def commit_on_branch(workdir: Path, scratch: Path, tree: str, message: str, at_us: int, *, empty: bool = False) -> str | None:
+    """Commits a tree on the current branch; None when nothing changed. Repeated, it finds its own commit.
+
+    Files of ours that somebody tracks stay on the branch as they were: neither changed nor deleted.
+    """
     head = head_of(workdir)
     if head is not None and git(workdir, "log", "-1", "--format=%B", head).strip() == message.strip():
         _follow(workdir)
         return head
+    if head is not None and git(workdir, "ls-files", "--with-tree", head, "--", *OURS):
+        tree = _changed(workdir, scratch, tree, "reset", "--quiet", head, "--", *OURS)
     if not empty and head is not None and git(workdir, "rev-parse", f"{head}^{{tree}}") == tree:
         return None
     merging = unfinished_merge(workdir).other
@@ -132,9 +141,22 @@ def _make_index(workdir: Path, scratch: Path) -> Path:
         shutil.copyfile(real, index)
     env = {"GIT_INDEX_FILE": str(index)}
     git(workdir, "add", "--all", "--", ":/", env=env)
-    git(workdir, "rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", *OURS, env=env)
+    git(workdir, *LEAVE_OUT, env=env)
     _leave_out_included(workdir, env)
     return index
+
+
+def _changed(workdir: Path, scratch: Path, tree: str, *arguments: str) -> str:
+    """The tree after a git command on an index of it."""
+    index = scratch / "changed-index"
+    scratch.mkdir(parents=True, exist_ok=True)
+    env = {"GIT_INDEX_FILE": str(index)}
+    try:
+        git(workdir, "read-tree", tree, env=env)
+        git(workdir, *arguments, env=env)
+        return git(workdir, "write-tree", env=env)
+    finally:
+        index.unlink(missing_ok=True)
 
 
 def _leave_out_included(workdir: Path, env: dict[str, str]) -> None:
@@ -163,7 +185,7 @@ def commit_of(workdir: Path, name: str) -> str | None:
 def count_changes(workdir: Path, old: str | None, new: str) -> Difference:
     """How much differs between two trees or commits."""
     files = added = removed = 0
-    for line in git(workdir, "diff-tree", "-r", "--no-renames", "--numstat", old or EMPTY_TREE, new).splitlines():
+    for line in git(workdir, "diff-tree", "-r", "--no-renames", "--numstat", old or EMPTY_TREE, new, *NOT_OURS).splitlines():
         more, less, *_ = line.split("\t")
         files += 1
         added += int(more) if more.isdigit() else 0
@@ -173,7 +195,7 @@ def count_changes(workdir: Path, old: str | None, new: str) -> Difference:
 
 def list_changes(workdir: Path, old: str | None, new: str) -> tuple[Change, ...]:
     """The files that differ, with what each became; at most CHANGED_FILES_MAX."""
-    raw = git(workdir, "diff-tree", "-r", "-z", "--no-renames", "--raw", old or EMPTY_TREE, new)
+    raw = git(workdir, "diff-tree", "-r", "-z", "--no-renames", "--raw", old or EMPTY_TREE, new, *NOT_OURS)
     fields = raw.split("\0")
     found = []
     for about, path in zip(fields[::2], fields[1::2], strict=False):
@@ -186,7 +208,8 @@ def list_changes(workdir: Path, old: str | None, new: str) -> tuple[Change, ...]
 
 def diff_text(workdir: Path, old: str | None, new: str, limit_chars: int) -> str:
     """The diff as people read it, at most so much of it."""
-    text = git(workdir, "diff-tree", "-r", "-p", "--no-renames", "--no-color", "--no-ext-diff", old or EMPTY_TREE, new)
+    how = ("-r", "-p", "--no-renames", "--no-color", "--no-ext-diff")
+    text = git(workdir, "diff-tree", *how, old or EMPTY_TREE, new, *NOT_OURS)
     return text if len(text) <= limit_chars else text[:limit_chars] + "\n… (cut)"
 
 
@@ -198,7 +221,8 @@ def restore(workdir: Path, scratch: Path, target: str, keep: str, message: str, 
         tree = git(workdir, "write-tree", env=env)
         ref = _free_ref(workdir, keep, tree)
         git(workdir, "update-ref", ref, _commit(workdir, tree, head_of(workdir), message, at_us))
-        git(workdir, "read-tree", "-m", "-u", tree, f"{target}^{{tree}}", env=env)
+        wanted = _changed(workdir, scratch, f"{target}^{{tree}}", *LEAVE_OUT)
+        git(workdir, "read-tree", "-m", "-u", tree, wanted, env=env)
     finally:
         index.unlink(missing_ok=True)
     return ref
@@ -220,8 +244,7 @@ def make_branch(workdir: Path, branch: str, commit: str) -> None:
 
 def is_clean(workdir: Path) -> bool:
     """Whether nothing is uncommitted, untracked files included; our own files never count."""
-    ours = [f":(exclude){one}" for one in OURS]
-    return not git(workdir, "status", "--porcelain", "--", ":/", *ours)
+    return not git(workdir, "status", "--porcelain", *NOT_OURS)
 
 
 def delete_refs(home: Path, prefix: str) -> None:

@@ -10,7 +10,16 @@ import pytest
 from agent_orchestrator.core.effects import Checkpoint
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.checkpoint import take_checkpoint
-from agent_orchestrator.git.snapshots import commit_on_branch, delete_refs, is_clean, list_changes, restore, save
+from agent_orchestrator.git.snapshots import (
+    commit_on_branch,
+    count_changes,
+    delete_refs,
+    head_of,
+    is_clean,
+    list_changes,
+    restore,
+    save,
+)
 
 AT_US = 1_750_000_000_000_000
 REF = "refs/orc/x/1"
@@ -84,11 +93,11 @@ def test_a_repository_without_a_commit_can_be_saved(tmp_path: Path) -> None:
 
 def test_a_commit_on_the_branch_is_made_once_and_only_when_something_changed(repo: Path, tmp_path: Path) -> None:
     saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
-    assert commit_on_branch(repo, saved.tree, "nothing", AT_US) is None
+    assert commit_on_branch(repo, tmp_path / "scratch", saved.tree, "nothing", AT_US) is None
     (repo / "a").write_text("a\n")
     saved = save(repo, tmp_path / "scratch", "refs/orc/x/2", "m2", AT_US)
-    made = commit_on_branch(repo, saved.tree, "Write a\n\nLoop-Iteration: 1\n", AT_US)
-    assert commit_on_branch(repo, saved.tree, "Write a\n\nLoop-Iteration: 1\n", AT_US) == made
+    made = commit_on_branch(repo, tmp_path / "scratch", saved.tree, "Write a\n\nLoop-Iteration: 1\n", AT_US)
+    assert commit_on_branch(repo, tmp_path / "scratch", saved.tree, "Write a\n\nLoop-Iteration: 1\n", AT_US) == made
     assert git(repo, "log", "--format=%s") == "Write a\nFirst"
     assert is_clean(repo)
 
@@ -99,10 +108,37 @@ def test_a_commit_after_which_we_died_is_found_and_the_index_follows(repo: Path,
     lock = repo / ".git" / "index.lock"
     lock.touch()
     with pytest.raises(GitFailed, match=r"index\.lock"):
-        commit_on_branch(repo, saved.tree, "Write a\n", AT_US)
+        commit_on_branch(repo, tmp_path / "scratch", saved.tree, "Write a\n", AT_US)
     lock.unlink()
-    assert commit_on_branch(repo, saved.tree, "Write a\n", AT_US) == git(repo, "rev-parse", "HEAD")
+    assert commit_on_branch(repo, tmp_path / "scratch", saved.tree, "Write a\n", AT_US) == git(repo, "rev-parse", "HEAD")
     assert git(repo, "status", "--porcelain") == ""
+
+
+def test_files_of_ours_that_somebody_tracks_stay_on_the_branch_as_they_were(repo: Path, tmp_path: Path) -> None:
+    scratch, prompt, learned = (
+        tmp_path / "scratch",
+        repo / ".agents" / "prompts" / "code.md",
+        repo / ".claude" / "learnings.jsonl",
+    )
+    for file in (prompt, learned):
+        file.parent.mkdir(parents=True)
+        file.write_text("tracked\n")
+    git(repo, "add", "--force", ".")
+    git(repo, "commit", "--quiet", "-m", "Track them")
+    before = str(head_of(repo))
+    saved = save(repo, scratch, REF, "m", AT_US)
+    assert commit_on_branch(repo, scratch, saved.tree, "nothing", AT_US) is None
+    assert (list_changes(repo, before, saved.commit), count_changes(repo, before, saved.commit).files) == ((), 0)
+    learned.write_text("tracked\nand written to\n")
+    (repo / "a").write_text("a\n")
+    saved = save(repo, scratch, "refs/orc/x/2", "m2", AT_US)
+    assert commit_on_branch(repo, scratch, saved.tree, "Write a", AT_US) is not None
+    assert git(repo, "diff", "--name-only", before, "HEAD") == "a"
+    restore(repo, scratch, before, "refs/orc/x/kept", "kept", AT_US)
+    assert (prompt.read_text(), learned.read_text()) == ("tracked\n", "tracked\nand written to\n"), (
+        "they are not work to take back"
+    )
+    assert not (repo / "a").exists()
 
 
 def test_restoring_brings_back_every_file_and_keeps_what_was_there(repo: Path, tmp_path: Path) -> None:
