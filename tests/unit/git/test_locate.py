@@ -64,6 +64,17 @@ def test_what_we_write_is_never_seen_by_git_add(repo: Path) -> None:
     assert git(repo, "status", "--porcelain") == ""
 
 
+def test_a_folder_of_the_same_name_elsewhere_is_the_projects_own(repo: Path) -> None:
+    workspace = repo / "the [work] space"
+    for folder in (repo, workspace, repo / "src"):
+        (folder / "state").mkdir(parents=True)
+        (folder / "state" / "new.py").write_text("")
+    exclude(repo, ("state/",))
+    exclude(workspace, ("state/",))
+    git(repo, "add", "--all")
+    assert git(repo, "diff", "--cached", "--name-only") == "src/state/new.py"
+
+
 @pytest.mark.parametrize("before", [None, "", "*.log", "*.log\n"])
 def test_lines_are_added_once_and_what_stood_there_stays(before: str | None, repo: Path) -> None:
     file = repo / ".git" / "info" / "exclude"
@@ -74,7 +85,7 @@ def test_lines_are_added_once_and_what_stood_there_stays(before: str | None, rep
     exclude(repo, (".agents/", "state/"))
     exclude(repo, (".agents/", "state/"))
     lines = file.read_text().splitlines()
-    assert [lines.count(line) for line in (MARK, ".agents/", "state/")] == [1, 1, 1]
+    assert [lines.count(line) for line in (MARK, "/.agents/", "/state/")] == [1, 1, 1]
     assert not before or "*.log" in lines
 
 
