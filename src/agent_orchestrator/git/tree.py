@@ -13,7 +13,9 @@ OURS = (
     ".aiwg",
     *(f"coordination/{name}" for name in ("archive", "group_status.json", "orchestrator_state.json", "pm_state.json")),
     *(f"coordination/messages/{name}.json" for name in ("dev_to_qa", "qa_to_techlead", "techlead_to_dev")),
-    *(".agents", ".aiwg", ".claude/agent-state.json*", ".claude/locks.json*", ".claude/checkpoint*.json*"),
+    *("state/SCHEMA.md", "state/schemas/run.schema.json", "state/schemas/result.schema.json"),
+    *("state/runs/*.json*", "state/results/*.json*"),
+    *(".claude/agent-state.json*", ".claude/locks.json*", ".claude/checkpoint*.json*"),
     *(".claude/learnings.jsonl", ".claude/milestones", ".claude/archive"),
 )
 """What we write ourselves never counts as a change."""

@@ -39,16 +39,20 @@ def test_every_change_that_counts_changes_it(repo: Path, scratch: Path) -> None:
 
 def test_what_is_ignored_or_ours_does_not_count_even_if_it_is_tracked(repo: Path, scratch: Path) -> None:
     (repo / ".gitignore").write_text("*.log\n")
-    (repo / ".agents").mkdir()
-    (repo / ".agents" / "old.json").write_text("{}")
+    for folder in (".agents", "state/runs", "state/results/attempts"):
+        (repo / folder).mkdir(parents=True)
+        (repo / folder / "old.json").write_text("{}")
     git(repo, "add", "--all", "--force")
     git(repo, "commit", "--quiet", "--message", "Ours is tracked")
     before = tree_of(repo, scratch)
     (repo / "run.log").write_text("noise")
-    (repo / ".agents" / "old.json").write_text('{"changed": true}')
-    (repo / ".agents" / "new.json").write_text("{}")
+    for folder in (".agents", "state/runs", "state/results/attempts"):
+        (repo / folder / "old.json").write_text('{"changed": true}')
+        (repo / folder / "new.json").write_text("{}")
     assert before is not None
     assert tree_of(repo, scratch) == before
+    (repo / "state" / "machine.py").write_text("a project's own")
+    assert tree_of(repo, scratch) != before
 
 
 def test_neither_the_index_nor_the_objects_are_touched(repo: Path, scratch: Path) -> None:
