@@ -54,3 +54,10 @@ def test_a_full_disk_under_the_output_is_said_in_a_sentence(rig: Rig) -> None:
             arguments, cwd=rig.repo, env=rig.environment(), stdout=full, stderr=subprocess.PIPE, timeout=WAIT_S, check=False
         )
     assert (done.returncode, done.stderr) == (3, b"orc: nothing more can be written: No space left on device; free some space.\n")
+
+
+@pytest.mark.parametrize("group", ["loop", "phases", "swarm", "team"])
+def test_a_group_alone_shows_its_commands(rig: Rig, group: str) -> None:
+    shown = rig.orc(group)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out == rig.orc(group, "--help").out

@@ -19,6 +19,13 @@ class LazyGroup(click.Group):
         super().__init__(*given, **named)
         self.helps, self._prefix = dict(helps), prefix
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Alone, it shows its commands, as `orc` does; click would make an error of the whole help."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The order in which a person meets them."""
         return list(self.helps)

@@ -11,7 +11,6 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -81,7 +80,7 @@ def orc(ctx: click.Context) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code; nothing escapes from here."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    _replace_closed_streams()
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a name the terminal cannot show must not end a command
@@ -95,11 +94,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _replace_closed_streams() -> None:
-    """Started with `>&-`, by cron say, Python has no stream there, and the next file to be opened, the store, gets its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+def _open_streams() -> None:
+    """Whoever starts us may close what we write to (`>&-`): it goes nowhere then, and no file of ours gets its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
 
 
 def _run(arguments: list[str]) -> int:
