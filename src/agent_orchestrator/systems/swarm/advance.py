@@ -34,7 +34,7 @@ def advance(state: SwarmState, now_us: int) -> Sequence[SwarmEvent]:
         return events
     if not state.room:
         return ()
-    bead = state.dag.peek() if not state.tripped else None
+    bead = state.dag.peek() if not state.tripped and state.ended_as is None else None
     if bead is None:
         return () if len(state.doing) or state.due else [_end(state)]
     behind = state.holder(bead)
@@ -77,6 +77,9 @@ def _start(state: SwarmState, bead: str, attempt: int) -> AttemptStarted:
 
 def _end(state: SwarmState) -> Ended:
     """Nothing runs, nothing waits, nothing can start."""
+    if state.ended_as is not None:
+        stop, detail = state.ended_as
+        return Ended(stop=stop, detail=detail)
     failed, total = state.failed, len(state.beads)
     if not failed and state.dag.finished == total:
         return Ended(stop=StopReason.COMPLETED)

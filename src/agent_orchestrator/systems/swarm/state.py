@@ -15,6 +15,7 @@ import msgspec
 from agent_orchestrator.core.dag import Dag
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import RunCheck, Wait
+from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.shown import Evidence, Launch, UnitView
@@ -98,6 +99,7 @@ class SwarmState:
             "dag",
             "doing",
             "due",
+            "ended_as",
             "failed",
             "holders",
             "lifecycle",
@@ -133,6 +135,8 @@ class SwarmState:
         """Who is at work on a repository, whatever the branch."""
         self.merging: dict[str, None] = {}
         """Beads whose branches are to be merged; the first one is at it."""
+        self.ended_as: tuple[StopReason, str] | None = None
+        """How the run had ended when a merge was asked for: nothing else is begun then, and it ends so again."""
         self.updated_us = context.created_us
 
     @property

@@ -12,6 +12,9 @@ from agent_orchestrator.systems.swarm.state import Merging, SwarmState
 
 
 def _merge_asked(state: SwarmState, event: e.MergeAsked, at_us: int) -> None:
+    life = state.lifecycle
+    if life.ended and life.stop is not None:
+        state.ended_as = (life.stop, life.detail)
     for bead in event.beads:
         state.beads[bead].merge = Merging(into=event.into, check=event.check)
         state.merging[bead] = None

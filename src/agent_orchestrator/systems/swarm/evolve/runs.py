@@ -28,6 +28,7 @@ def _beads_reset(state: SwarmState, event: e.BeadsReset, at_us: int) -> None:
         held.limit = held.attempt + state.specs[bead].max_attempts
         held.error = ""
     state.dag.reset(event.beads)
+    state.ended_as = None
 
 
 def _beads_released(state: SwarmState, event: e.BeadsReleased, at_us: int) -> None:
@@ -46,6 +47,7 @@ def _ended(state: SwarmState, event: Ended, at_us: int) -> None:
     state.queues.clear()
     state.holders.clear()
     state.merging.clear()
+    state.ended_as = None
     for bead in open_beads:
         held = state.beads[bead]
         leave(state, bead)
