@@ -320,6 +320,25 @@ def test_stop_reaches_an_agent_that_nobody_drives_any_more(rig: SwarmRig) -> Non
     assert rig.record("runs", "a")["failure_reason"] == "aborted"
 
 
+def test_in_a_run_that_nobody_drives_only_what_is_asked_for_is_done(rig: SwarmRig) -> None:
+    rig.commit()
+    rig.beads(*({"id": name, "prompt": "x"} for name in "abc"))
+    rig.hold("b")
+    running = rig.start(*rig.run_arguments("--max-agents", "1", "--branch", "w"))
+    wait_until(lambda: [bead for bead, _ in rig.tries()] == ["a", "b"])
+    running.signal(signal.SIGKILL)
+    running.process.wait()
+    merged = rig.orc("swarm", "merge", "a")
+    assert (merged.code, "is not over, and nobody drives it; go on with `orc resume" in merged.err) == (2, True)
+    stopped = rig.orc("swarm", "stop", "b")
+    assert (stopped.code, "Nobody drives the run; go on with: orc resume" in stopped.out) == (0, True), stopped
+    assert rig.record("runs", "b")["failure_reason"] == "aborted"
+    assert [bead for bead, _ in rig.tries()] == ["a", "b"], "no other bead was begun"
+    assert rig.orc("resume").code == 1
+    assert [bead for bead, _ in rig.tries()] == ["a", "b", "c"]
+    assert rig.orc("swarm", "merge", "a").code == 0
+
+
 def test_a_workspace_may_be_anywhere_and_the_repository_elsewhere(rig: SwarmRig, tmp_path: Path) -> None:
     workspace, repo = tmp_path / "workspace", tmp_path / "elsewhere"
     workspace.mkdir()

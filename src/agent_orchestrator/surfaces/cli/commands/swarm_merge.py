@@ -36,6 +36,9 @@ def command(target: str, workspace: str | None, as_json: bool, into: str | None,
     with open_workspace(workspace) as orchestrator:
         run, bead = pick_swarm_run(orchestrator, target)
         orchestrator.refuse_kept(run)
+        if not run.summary.ended and orchestrator.owner(run) is None:
+            ways = f"go on with `orc resume {run.id}`, or end it with `orc swarm stop {run.id}`"
+            raise Refused(why=f"Run {run.id} is not over, and nobody drives it; {ways}, and merge then.")
         state = orchestrator.fold(run).state
         beads = [bead] if bead is not None else _mergeable(state)
         if not beads:
