@@ -92,6 +92,20 @@ def test_a_record_that_a_person_edited_is_put_aside_and_written_again(rig: Swarm
     assert '"done"' in aside.read_text()
 
 
+@pytest.mark.parametrize("anew", ["dispatch", "run"])
+def test_an_edit_of_a_record_does_not_change_the_count_of_attempts(rig: SwarmRig, anew: str) -> None:
+    rig.beads({"id": "bd-1", "prompt": "x"})
+    rig.dispatch("bd-1")
+    path = rig.repo / "state" / "runs" / "bd-1.json"
+    path.write_text(path.read_text().replace('"attempt": 1', '"attempt": 7'))
+    again = rig.dispatch("bd-1", "--force") if anew == "dispatch" else rig.swarm("--max-agents", "1", "--force")
+    assert again.code == 0, again
+    assert rig.record("runs", "bd-1")["attempt"] == 2
+    assert sorted(file.name for file in path.parent.glob("attempts/*")) == ["bd-1.1.json", "bd-1.2.json"]
+    (aside,) = path.parent.glob("bd-1.json.edited-*")
+    assert '"attempt": 7' in aside.read_text()
+
+
 def test_a_dispatch_under_the_id_of_another_run_is_refused(rig: SwarmRig) -> None:
     rig.workflow("name: w\nsteps:\n  - {id: a, agent: shell, prompt: p.sh}\n")
     (rig.repo / "p.sh").write_text("true\n")

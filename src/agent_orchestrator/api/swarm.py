@@ -21,7 +21,6 @@ from agent_orchestrator.core.units import say_count
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import Refused
-from agent_orchestrator.projections.intake import is_ours
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec, SwarmState
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
@@ -138,7 +137,7 @@ def start_dispatch(
         if found is not None:
             _check_startable(found, force=force)
         beside = _check_trees(swarm, [bead], force=force)
-        before = max(swarm.attempts(bead.id), _keep_foreign_records(orchestrator, bead.id, force=force))
+        before = swarm.attempts(bead.id) if found is not None else _keep_foreign_records(orchestrator, bead.id, force=force)
         if found is not None:
             _take_over(orchestrator, found.run, [bead.id])
         if any(run.id == bead.id for run in swarm.runs) or (orchestrator.settings.folder / "launches" / bead.id).exists():
@@ -173,9 +172,8 @@ def start_run(
         taken: dict[str, list[str]] = {}
         numbered = []
         for bead in left:
-            before = max(
-                swarm.attempts(bead.id) if bead.id in known else 0, _keep_foreign_records(orchestrator, bead.id, force=force)
-            )
+            mine = bead.id in known
+            before = swarm.attempts(bead.id) if mine else _keep_foreign_records(orchestrator, bead.id, force=force)
             numbered.append(msgspec.structs.replace(bead, attempts_before=before))
             if bead.id in known:
                 taken.setdefault(known[bead.id].run.id, []).append(bead.id)
@@ -280,10 +278,13 @@ class _Told(msgspec.Struct):
 
 
 def _keep_foreign_records(orchestrator: Orchestrator, bead: str, *, force: bool) -> int:
-    """Moves records without a journal, as another tool left them, to the ended attempts; answers with their number."""
+    """Moves records without a journal, as another tool left them, to the ended attempts; answers with their number.
+
+    Those of a bead of ours are print-outs: what was changed in one is put aside when it is written again.
+    """
     home, number = orchestrator.settings.home, 0
     files = {folder: home / folder / f"{bead}.json" for folder in (RUNS, RESULTS)}
-    if not any(file.is_file() for file in files.values()) or _is_ours(orchestrator, bead):
+    if not any(file.is_file() for file in files.values()):
         return 0
     told = {}
     for folder, file in files.items():
@@ -301,13 +302,3 @@ def _keep_foreign_records(orchestrator: Orchestrator, bead: str, *, force: bool)
             if not target.exists():
                 file.rename(target)
     return number
-
-
-def _is_ours(orchestrator: Orchestrator, bead: str) -> bool:
-    """Whether a run of ours printed the bead's newest record."""
-    path = f"{RUNS}/{bead}.json"
-    found = Swarm(orchestrator).find(bead)
-    if found is None:
-        return False
-    known = orchestrator.store.printed(found.run.id).get(path, [])
-    return is_ours(orchestrator.settings.home / path, known)
