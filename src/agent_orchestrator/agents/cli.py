@@ -133,6 +133,7 @@ class CliAgent:
             session=seen.session,
             usage=usage,
             cumulative=self.cumulative and seen.total is not None,
+            said=seen.text,
             warnings=tuple(warnings),
         )
 

@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending, Task, Verdict
-from agent_orchestrator.agents.output import read_last_line, read_tail
+from agent_orchestrator.agents.output import read_last_line, read_tail, readable
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES, TAIL_CHARS
 from agent_orchestrator.core.report import Report, ReportRule, read_report
@@ -96,10 +96,14 @@ def read_report_file(path: Path) -> bytes | Failure | None:
         os.close(opened)
 
 
-def tail_of(ending: Ending, chatter: re.Pattern[str] | None = None) -> str:
-    """The end of what it wrote, both streams, at most TAIL_CHARS: the error output has the last word, without its chatter."""
-    err = read_tail(ending.err, TAIL_CHARS // 2, chatter)
-    out = read_tail(ending.out, TAIL_CHARS - len(err) - 1 if err else TAIL_CHARS)
+def tail_of(ending: Ending, said: str = "", chatter: re.Pattern[str] | None = None) -> str:
+    """The end of what it wrote, both streams, as text, at most TAIL_CHARS: the error output, without its chatter, comes last.
+
+    `said` stands for the output where that is a stream of events.
+    """
+    err = readable(read_tail(ending.err, TAIL_CHARS // 2, chatter))
+    room = TAIL_CHARS - len(err) - 1 if err else TAIL_CHARS
+    out = readable(said)[-room:] if said else readable(read_tail(ending.out, room))
     if not out or not err:
         return out or err
     return out + err if out.endswith("\n") else f"{out}\n{err}"

@@ -55,6 +55,12 @@ def plain(text: str) -> str:
     return _CONTROLS.sub("", _ESCAPES.sub("", text))
 
 
+def readable(text: str) -> str:
+    """The text as a terminal would leave it: without escapes, and of a line that was written over only the last writing."""
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in _ESCAPES.sub("", text).split("\n"))
+    return _CONTROLS.sub("", "\n".join(lines))
+
+
 def _last_bytes(path: Path, count: int) -> tuple[bytes, bool]:
     """The last bytes of a regular file, and whether there are more before them."""
     try:

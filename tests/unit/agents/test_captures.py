@@ -144,3 +144,12 @@ def test_what_a_client_does_without_is_a_warning(tmp_path: Path) -> None:
 
 def test_a_session_that_never_began_costs_nothing(tmp_path: Path) -> None:
     assert judge("codex", "badflag", tmp_path).usage is None
+
+
+@pytest.mark.parametrize(
+    ("cli", "name"), [("claude", "write-streamjson"), ("codex", "write-json"), ("gemini", "write"), ("opencode", "write")]
+)
+def test_its_last_words_are_known_beside_its_stream(cli: str, name: str, tmp_path: Path) -> None:
+    said = judge(cli, name, tmp_path).said
+    assert said
+    assert not said.startswith("{"), said

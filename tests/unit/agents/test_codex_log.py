@@ -136,7 +136,7 @@ def test_what_is_logged_for_us_is_no_reason_and_nothing_to_tell(tmp_path: Path) 
     failure = AGENT.judge(task, ending).failure
     assert failure is not None
     assert failure.message == "Agent process exited with code 101: thread 'main' panicked"
-    assert tail_of(ending, AGENT.chatter) == BEGUN + "thread 'main' panicked\n"
+    assert tail_of(ending, chatter=AGENT.chatter) == BEGUN + "thread 'main' panicked\n"
     assert "codex_otel" in tail_of(ending)
 
 

@@ -154,3 +154,11 @@ def test_both_streams_share_the_tail(tmp_path: Path) -> None:
     assert len(tail) <= TAIL_CHARS
     assert tail.endswith("e" * (TAIL_CHARS // 2))
     assert tail.startswith("ooo")
+
+
+def test_the_tail_is_text_as_a_terminal_would_leave_it(tmp_path: Path) -> None:
+    ending = make_ending(make(tmp_path))
+    ending.out.write_bytes(b"10 %\r50 %\r\x1b[32mall\x1b[0m done\r\nbye\x07\n")
+    assert tail_of(ending) == "all done\nbye\n"
+    ending.err.write_text("\x1b[31mwrong\x1b[0m\n")
+    assert tail_of(ending, "its last words") == "its last words\nwrong\n", "events are for programs"

@@ -130,7 +130,7 @@ class AgentWork(Launched):
             report=verdict.report,
             usage=verdict.usage,
             session=verdict.session,
-            tail=redactor.redact_text(tail_of(ending, getattr(self._agent, "chatter", None))),
+            tail=redactor.redact_text(tail_of(ending, verdict.said, getattr(self._agent, "chatter", None))),
             warnings=(*ending.warnings, *verdict.warnings),
         )
 
