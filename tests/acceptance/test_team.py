@@ -165,6 +165,9 @@ def test_a_question_waits_with_exit_code_4_and_is_answered(rig: TeamRig) -> None
     assert "Which database?" in done.out
     said = rig.ask("team", "answer", "sqlite")
     assert said.code == 0, said
+    for again in (("team", "answer", "postgres"), ("approve",)):
+        refused = rig.ask(*again)
+        assert (refused.code, "has an answer already" in refused.err) == (2, True), refused
     assert rig.orc("resume").code == 0
     assert "Answer: sqlite" in rig.prompt("pm", "plan", 2)
 

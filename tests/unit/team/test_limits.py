@@ -6,8 +6,9 @@ import pytest
 
 from agent_orchestrator.core.budget import Hold, Why
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
+from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.inputs import Abort, Pause, Resume, TimerFired
+from agent_orchestrator.core.inputs import Abort, Instruct, Pause, Resume, TimerFired
 from tests.scenarios.team_world import group, working
 
 
@@ -40,6 +41,16 @@ def test_at_the_limit_of_review_rounds_a_person_may_give_up() -> None:
     assert "not worth it" in state["decisions_log"][-1]["reasoning"]
     world.tell(Resume(id=world.directive()))
     assert world.role("A") == "developer"
+
+
+def test_words_are_no_yes_where_a_person_is_to_approve_or_reject() -> None:
+    world = working(max_qa_rounds=1)
+    world.develops("A")
+    world.says("A", "FAIL", failures=["it hangs"])
+    (refused,) = world.tell(Instruct(id=world.directive(), what="answer", values={"text": "no, leave it"}))
+    assert isinstance(refused, DirectiveRefused)
+    assert f"A waits for a yes or a no, not for words: `orc approve {world.state.context.run} A" in refused.why
+    assert world.role("A") == "AskHuman"
 
 
 def test_after_two_failed_rounds_the_stronger_agent_takes_over() -> None:

@@ -11,7 +11,7 @@ from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.takeup import refuse_unkept
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import Abort, Answer, Directive, Pause, Posted, SetLimits
+from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted, SetLimits
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.errors import Refused
@@ -69,10 +69,15 @@ def _raise_if_refused(orchestrator: Orchestrator, run: StoredRun, directive: str
                 raise Refused(why=f"Run {run.id}: {event.why}.")
 
 
-def pending_answers(orchestrator: Orchestrator, run: StoredRun) -> list[Answer]:
-    """Answers that were recorded and that nobody took yet."""
+def refuse_second_answer(orchestrator: Orchestrator, run: StoredRun, unit: str | None = None) -> None:
+    """Raises while an earlier answer to the same question waits for somebody to drive the run: it would be lost."""
+    if orchestrator.owner(run) is not None:
+        return
     found = [msgspec.json.decode(body, type=Posted) for _, body in orchestrator.store.inbox(run.id)]
-    return [directive for directive in found if isinstance(directive, Answer)]
+    said = [one.unit for one in found if isinstance(one, Answer)]
+    said += [one.values.get("unit") for one in found if isinstance(one, Instruct) and one.what == "answer"]
+    if any(unit is None or other in (None, unit) for other in said):
+        raise Refused(why=f"Run {run.id} has an answer already that waits to be taken; go on with `orc resume {run.id}`.")
 
 
 def report_sent(orchestrator: Orchestrator, run: StoredRun, sent: Sent, text: str, *, as_json: bool) -> int:
@@ -108,9 +113,7 @@ def answer(repo: str | None, run: str | None, unit: str | None, *, approved: boo
     """Sends a person's judgement, for `approve` and `reject`."""
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)
-        owner = orchestrator.owner(found)
-        if owner is None and any(one.unit in (None, unit) or unit is None for one in pending_answers(orchestrator, found)):
-            raise Refused(why=f"Run {found.id} has an answer already that waits to be taken; go on with `orc resume {found.id}`.")
+        refuse_second_answer(orchestrator, found, unit)
         sent = send_and_wait(orchestrator, found, Answer(id=new_id(), approved=approved, unit=unit, comments=comments))
         said = "Approved" if approved else "Rejected"
         text = f"{said} in run {found.id}."

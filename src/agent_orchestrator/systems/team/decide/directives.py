@@ -67,12 +67,21 @@ def instructed(state: TeamState, directive: Instruct) -> list[TeamEvent]:
     if directive.what == "require":
         return _required(state, directive, text)
     if directive.what == "answer":
-        unit = values.get("unit")
-        found = _asked(state, unit if isinstance(unit, str) else None)
-        if found not in _waiting(state):
-            return _refused(directive, found)
-        return judged(state, found, True, text) if text else _refused(directive, "there is no answer in it")
+        return _told(state, directive, text)
     return _refused(directive, f"a team knows no {directive.what!r}")
+
+
+def _told(state: TeamState, directive: Instruct, text: str) -> list[TeamEvent]:
+    """Words answer the project manager's questions; they are no yes to anything else, whatever they say."""
+    waiting = _waiting(state)
+    asks = next((name for name in waiting if state.unit(name).asking == "clarification"), None)
+    if asks is not None:
+        return judged(state, asks, True, text) if text else _refused(directive, "there is no answer in it")
+    if not waiting:
+        return _refused(directive, "nobody is asked anything now")
+    run, verb = state.context.run, "waits" if len(waiting) == 1 else "wait"
+    way = f"`orc approve {run} {waiting[0]} --comments TEXT` or `orc reject {run} {waiting[0]} --comments TEXT`"
+    return _refused(directive, f"{', '.join(waiting)} {verb} for a yes or a no, not for words: {way}")
 
 
 def _required(state: TeamState, directive: Instruct, text: str) -> list[TeamEvent]:
