@@ -40,10 +40,11 @@ def _take(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
     else:
         saved = save(workdir, scratch, effect.ref, effect.message, effect.at_us)
     since = count_changes(workdir, effect.since or saved.head, saved.commit)
-    start = _start(workdir, effect) or saved.head
     branch = None
     if effect.branch_message is not None:
         branch = commit_on_branch(workdir, scratch, saved.tree, effect.branch_message, effect.at_us, empty=effect.empty)
+    # Only now: a merge that the agent left to be committed brings the branch up to what others merged.
+    start = _start(workdir, effect) or saved.head
     return CheckpointEnded(
         effect=effect.id,
         commit=saved.commit,

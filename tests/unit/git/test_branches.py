@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.core.effects import Checkpoint
+from agent_orchestrator.core.effects import Checkpoint, Tree
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.branches import current_branch, move_back, switch_to_new, uncommitted
 from agent_orchestrator.git.checkpoint import take_checkpoint
@@ -76,3 +76,19 @@ def test_moving_back_keeps_commits_and_uncommitted_work_under_a_ref(repo: Path, 
     assert git(repo, "show", f"{ref}:mine") == "mine"
     with pytest.raises(GitFailed, match="is not checked out"):
         move_back(repo, tmp_path, "phases/other", start, "refs/orc/r/rewound", "before", AT_US)
+
+
+def test_a_merge_that_the_agent_left_to_be_committed_is_not_its_work(repo: Path, tmp_path: Path) -> None:
+    git(repo, "switch", "--quiet", "--create", "feature/b")
+    (repo / "b.py").write_text("b\n")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message", "b")
+    git(repo, "switch", "--quiet", "main")
+    (repo / "a.py").write_text("somebody else's\n")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message", "a")
+    git(repo, "switch", "--quiet", "feature/b")
+    git(repo, "merge", "--quiet", "--no-commit", "main")
+    saved = take_checkpoint(repo, tmp_path, checkpoint("merged", tree=Tree(branch="feature/b"), start="main"))
+    assert [change.path for change in saved.changed] == ["b.py"]
+    assert "somebody else's" not in saved.diff
