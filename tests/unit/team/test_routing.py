@@ -130,6 +130,16 @@ def test_without_integration_tests_the_tech_lead_is_next(status: str, testing: s
     assert world.file("messages/dev_to_qa.json")["messages"] == []
 
 
+def test_the_story_says_that_qa_passed_only_where_it_tested_this_round() -> None:
+    world = working()
+    world.develops("A")
+    world.says("A", "PASS")
+    world.says("A", "CHANGES_REQUESTED", feedback="name it better")
+    world.develops("A", "READY_FOR_REVIEW")
+    told = [one["reasoning"] for one in world.file("orchestrator_state.json")["decisions_log"] if "tech_lead" in one["decision"]]
+    assert told == ["QA passed in group A", "Developer A ready for review"]
+
+
 def test_a_blocked_developer_is_helped_by_the_tech_lead() -> None:
     world = working()
     world.develops("A", "BLOCKED", blocker="no SMTP server")

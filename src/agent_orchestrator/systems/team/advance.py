@@ -151,7 +151,8 @@ def _qa(state: TeamState, unit: Unit) -> list[TeamEvent]:
 
 def _review(state: TeamState, unit: Unit) -> list[TeamEvent]:
     assert isinstance(unit, Group)
-    why = f"QA passed in group {unit.unit}" if unit.qa else f"Developer {unit.unit} ready for review"
+    tested = unit.qa and unit.then is Stage.QA
+    why = f"QA passed in group {unit.unit}" if tested else f"Developer {unit.unit} ready for review"
     return _spawn(state, unit, Purpose.REVIEW, f"spawn_tech_lead_group_{unit.unit}", why)
 
 
