@@ -159,16 +159,20 @@ def test_changes_of_the_user_in_the_way_make_the_merge_wait_for_a_person(rig: Te
 
 
 def test_a_question_waits_with_exit_code_4_and_is_answered(rig: TeamRig) -> None:
-    rig.says("pm.plan.1", status="NEEDS_CLARIFICATION", questions=["Which database?"])
+    rig.says("pm.plan.1", status="NEEDS_CLARIFICATION", questions=["Which database?", "Which port?"])
     done = rig.team("--no-wait")
     assert done.code == 4, done
-    assert "Which database?" in done.out
+    assert "waits (0/0 groups): Which database? Which port?" in done.out
+    for told in (done.out, rig.ask("team", "status").out, rig.ask("status", team_of(done)).out):
+        assert "orc team answer" in told
+        assert "orc approve" not in told
     said = rig.ask("team", "answer", "sqlite")
     assert said.code == 0, said
     for again in (("team", "answer", "postgres"), ("approve",)):
         refused = rig.ask(*again)
         assert (refused.code, "has an answer already" in refused.err) == (2, True), refused
-    assert rig.orc("resume").code == 0
+    resumed = rig.orc("resume")
+    assert (resumed.code, "answered by a person: sqlite" in resumed.out) == (0, True), resumed
     assert "Answer: sqlite" in rig.prompt("pm", "plan", 2)
 
 

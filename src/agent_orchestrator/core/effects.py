@@ -105,6 +105,8 @@ class AskHuman(_Effect, frozen=True, kw_only=True, tag="ask_human"):
     answer_file: str
     after: str
     """The agent launch whose work is to be judged: an answer written while it ran is not consent."""
+    in_words: bool = False
+    """Whether it is a question to be answered, not something to approve or reject."""
 
 
 class Wait(_Effect, frozen=True, kw_only=True, tag="wait"):

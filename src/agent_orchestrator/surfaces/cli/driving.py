@@ -117,7 +117,8 @@ def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool)
         return [f"{name} is paused ({count}){detail}. Go on with: {orc} resume {run.id}"]
     if summary.status == "waiting":
         unit = " UNIT" if len(summary.doing) > 1 else ""
-        return [f"{name} waits ({count}){detail}", f"answer with: orc approve {run.id}{unit}   then: {orc} resume {run.id}"]
+        how = "answer as said below," if noun == "team" else f"answer with: orc approve {run.id}{unit}  "
+        return [f"{name} waits ({count}){detail}", f"{how} then: {orc} resume {run.id}"]
     if summary.status == "aborted":
         return [f"{name} was aborted ({count}){detail}"]
     if summary.ended:

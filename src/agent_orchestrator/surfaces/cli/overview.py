@@ -123,7 +123,8 @@ def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded
         screen.line(f"… and {len(folded.state.steps) - STEPS_SHOWN} more steps; --json has all.")
     for effect in folded.state.doing:
         if isinstance(effect, AskHuman):
-            screen.line(f"{plain(effect.unit)} waits for a person: orc approve {run.id} {plain(effect.unit)}")
+            how = "orc team answer 'TEXT'" if effect.in_words else f"orc approve {run.id} {plain(effect.unit)}"
+            screen.line(f"{plain(effect.unit)} waits for a person: {how}")
 
 
 def document_of(folded: Folded, now_us: int) -> Any:

@@ -71,6 +71,11 @@ def event_lines(events: Sequence[Event], at_us: int, screen: Screen, *, all_of_t
 def how_to_answer(run: str, home: str, effect: AskHuman) -> list[str]:
     """What a person types, or writes, to answer."""
     file = shlex.quote(str(Path(home, effect.answer_file)))
+    if effect.in_words:
+        return [
+            f"{'':10}answer:   orc team answer 'TEXT'",
+            f'{"":10}or:       echo \'{{"approved": true, "comments": "TEXT"}}\' > {file}',
+        ]
     return [
         f"{'':10}approve:  orc approve {run} {effect.unit}",
         f"{'':10}reject:   orc reject {run} {effect.unit} --comments 'what to change'",

@@ -27,9 +27,9 @@ def _agent_finished(event: team.AgentFinished) -> Phrase:
     return Phrase(event.step, f"agent ended after {took}{_said(event.summary)}", quiet=True)
 
 
-def _asked(event: team.HumanAsked) -> Phrase:
-    how = " (answer with: orc team answer 'text')" if event.about == "clarification" else ""
-    return Phrase(event.step, f"waits for a person: {event.question}{how}")
+def _human_judged(event: team.HumanJudged) -> Phrase:
+    word = "answered" if event.about == "clarification" else "approved" if event.approved else "rejected"
+    return Phrase(event.step, f"{word} by a person{_said(event.comments)}")
 
 
 def _plan_made(event: team.PlanMade) -> Phrase:
@@ -65,10 +65,8 @@ TEAM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     team.BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
     team.PlanMade: _plan_made,
     team.QuestionsRaised: lambda event: Phrase("pm", f"asks: {'; '.join(event.questions)}"),
-    team.HumanAsked: _asked,
-    team.HumanJudged: lambda event: Phrase(
-        event.step, f"{'approved' if event.approved else 'rejected'} by a person{_said(event.comments)}"
-    ),
+    team.HumanAsked: lambda event: Phrase(event.step, f"waits for a person: {event.question}"),
+    team.HumanJudged: _human_judged,
     team.GroupSerialised: lambda event: Phrase(event.group, f"waits for {event.behind}", quiet=True),
     team.WorkReported: lambda event: Phrase(event.group, f"{event.status}{_said(event.summary or event.blocker)}"),
     team.SavingStarted: lambda event: Phrase(event.step, "is being saved", quiet=True),

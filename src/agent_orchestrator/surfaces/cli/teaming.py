@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_orchestrator.core.units import say_count
-
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
@@ -28,8 +26,9 @@ def team_closing_lines(state: TeamState) -> list[str]:
             how = {"check": "its check passed", "tech_lead": "confirmed by the tech lead", "approval": "left out with approval"}
             lines.append(f"requirement {number}: {how.get(one.met_by, 'open')}: {one.text.splitlines()[0][:80]}")
     asked = [unit for unit in (state.pm, *state.groups.values()) if unit.question and not state.lifecycle.ended]
-    lines += [f"{unit.unit} asks: {' '.join(unit.question.split())[:300]}" for unit in asked]
-    if asked:
-        told = "orc team answer 'text'" if any(unit.asking == "clarification" for unit in asked) else "orc team approve"
-        lines.append(f"answer {say_count(len(asked), 'question')} with: {told}")
+    for unit in asked:
+        lines.append(f"{unit.unit} asks: {' '.join(unit.question.split())[:300]}")
+        no = f"orc reject {state.context.run} {unit.unit} --comments 'why'"
+        way = "orc team answer 'TEXT'" if unit.asking == "clarification" else f"orc team approve {unit.unit}   or: {no}"
+        lines.append(f"answer with: {way}")
     return lines

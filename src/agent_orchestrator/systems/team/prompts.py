@@ -48,8 +48,8 @@ def _asked_of(unit: Unit, turn: Turn) -> list[str]:
 
 
 def _plan(state: TeamState, unit: Unit) -> list[str]:
-    parts = [_section("Answered questions", "\n".join(f"- {ask}\n  Answer: {said}" for ask, said in state.clarifications))]
-    parts = parts if state.clarifications else []
+    answers = [f"- {ask}\n  Answer: {_indented(said)}" for ask, said in state.clarifications]
+    parts = [_section("Answered questions", "\n".join(answers))] if answers else []
     if state.plan.made:
         new = [one for one in state.requirements if not one.planned]
         parts.append(_section("Planned already", _fenced(_json(_groups(state)), "json")))

@@ -21,7 +21,7 @@ def command(unit: str | None, run: str | None, comments: str, repo: str | None, 
     """Approve what a team asks a person.
 
     A group at its limit goes on, a merge that was held up is tried again, a reduced scope is accepted; UNIT may be left
-    out when one asks. `orc reject TEAM UNIT` says no.
+    out when one asks. `orc reject TEAM UNIT --comments WHY` says no.
     """
     from agent_orchestrator.surfaces.cli.directing import answer
     from agent_orchestrator.surfaces.cli.teaming import pick_team

@@ -13,7 +13,6 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
     from agent_orchestrator.control.team import TeamOptions
-    from agent_orchestrator.systems.team.spec import TeamSpec
 
 EXAMPLE = """
 orc team run "JWT login, registration, password reset" --agent claude --check "pytest -q"
@@ -60,12 +59,14 @@ def command(**given: Any) -> int:
     from agent_orchestrator.control.budgets import refuse_unmetered
     from agent_orchestrator.control.team import prepare
     from agent_orchestrator.surfaces.cli.driving import Manner, drive
+    from agent_orchestrator.surfaces.cli.screen import warn
 
     with open_orchestrator(given["repo"]) as orchestrator:
         spec = prepare(_options(given), orchestrator.settings.home, load_agents(orchestrator.settings))
         limits = starting_limits(orchestrator, given)
         refuse_unmetered(limits, spec.choices)
-        _warn(spec)
+        if spec.check is None and not given["no_check"]:
+            warn("no check is known: merges are made without one; --check gives one.")
         started = start_team(orchestrator, spec, pass_env=tuple(given["pass_env"]), limits=limits)
         manner = Manner(**{name: given[name] for name in ("quiet", "as_json", "no_wait", "on_wait", "on_end")})
         if given["detach"]:
@@ -83,10 +84,3 @@ def _options(given: dict[str, Any]) -> TeamOptions:
     from agent_orchestrator.control.team import TeamOptions
 
     return TeamOptions(**{name: given[name] for name in TeamOptions.__struct_fields__})
-
-
-def _warn(spec: TeamSpec) -> None:
-    from agent_orchestrator.surfaces.cli.screen import warn
-
-    if spec.check is None:
-        warn("no check is known: merges are made without one; --check gives one.")
