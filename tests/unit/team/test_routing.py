@@ -94,6 +94,12 @@ def test_branches_are_the_groups_own_whatever_the_plan_says() -> None:
     assert not any(branch.startswith("feature/") for branch in branches), "a branch `feature` is in the way of `feature/…`"
 
 
+@pytest.mark.parametrize("name", ["HEAD", "FETCH_HEAD", "refs/heads/x", "orc", "orc/x", "a b", "x.lock", "feature/../x", "é"])
+def test_a_branch_that_git_refuses_or_that_is_ours_is_named_anew(name: str) -> None:
+    world = working(group("A", branch_name=name))
+    assert world.state.groups["A"].branch_name.startswith("feature/group-A")
+
+
 def test_more_groups_are_planned_when_the_project_manager_continues() -> None:
     world = working()
     world.completes("A")
@@ -331,6 +337,11 @@ def test_groups_that_mean_to_change_the_same_files_do_not_run_together() -> None
     assert world.decisions().count("serialise_group_B") <= 2
     world.completes("A")
     assert world.role("B") == "developer"
+
+
+def test_a_file_is_the_same_however_its_path_is_written() -> None:
+    world = working(group("A", files=("./src/auth.py",)), group("B", files=("src/",)))
+    assert [world.role(name) for name in "AB"] == ["developer", "nobody"]
 
 
 def test_a_foreseen_collision_holds_the_later_group_until_the_other_has_landed() -> None:

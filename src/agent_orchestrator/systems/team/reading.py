@@ -26,7 +26,8 @@ TASKS_MAX = 1_000
 """A plan is a page; more is a mistake."""
 
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}\Z")
-_BAD_BRANCH = re.compile(r"\.\.|//|/\.|\.lock(?:/|\Z)|[./]\Z|@\{")
+_BAD_BRANCH = re.compile(r"\.\.|//|/\.|\.lock(?:/|\Z)|[./]\Z|\Arefs/|(?:\A|_)HEAD\Z|\Aorc(?:/|\Z)")
+"""What git refuses or takes for something else, and what is ours."""
 
 
 class Counts(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -88,7 +88,7 @@ def overlap(one: Group, other: Group) -> tuple[str, ...]:
 
 
 def _meet(one: str, other: str) -> bool:
-    first, second = one.strip().rstrip("/"), other.strip().rstrip("/")
+    first, second = (name.strip().removeprefix("./").rstrip("/") for name in (one, other))
     if not first or not second:
         return False
     near = first == second or first.startswith(f"{second}/") or second.startswith(f"{first}/")
