@@ -53,6 +53,20 @@ def test_words_are_no_yes_where_a_person_is_to_approve_or_reject() -> None:
     assert world.role("A") == "AskHuman"
 
 
+def test_work_that_cannot_be_saved_is_not_tried_for_ever() -> None:
+    world = working()
+    for _ in range(3):
+        world.says("A", "READY_FOR_QA")
+        world.saved("A", unavailable="the working tree was left on no branch")
+    assert (world.role("A"), world.status("A")) == ("AskHuman", "dev_blocked")
+    assert "could not be saved, 3 times in a row" in world.file("group_status.json")["A"]["blockers"][-1]["description"]
+    world.answers(comments="the tree is mended")
+    assert world.role("A") == "developer"
+    world.says("A", "READY_FOR_QA")
+    world.saved("A", unavailable="the working tree was left on no branch")
+    assert world.role("A") == "developer", "the count began anew"
+
+
 def test_after_two_failed_rounds_the_stronger_agent_takes_over() -> None:
     world = working(escalate={"developer": AgentChoice(name="command", model="opus")})
     models = []

@@ -76,7 +76,7 @@ class Unit(msgspec.Struct, kw_only=True):
     turn: Turn | None = None
     launches: int = 0
     asking: str = ""
-    """What that is about: clarification, agent, qa_rounds, review_rounds, blocked, partial, held, merge, scope."""
+    """What that is about: clarification, agent, qa_rounds, review_rounds, blocked, partial, saving, held, merge, scope."""
     question: str = ""
     """What a person is asked, or to be asked as soon as may be; '' when nobody is."""
     last_agent: str = ""
@@ -145,6 +145,8 @@ class Group(Unit, kw_only=True):
     """Since a person last allowed more."""
     blocks: int = 0
     partials: int = 0
+    unsaved: int = 0
+    """How often in a row its work could not be saved."""
     failed_rounds: int = 0
     merges_failed: int = 0
     started_us: int | None = None

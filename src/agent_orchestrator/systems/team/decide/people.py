@@ -7,7 +7,7 @@ from agent_orchestrator.systems.team.events import Concluded, HumanJudged, Scope
 from agent_orchestrator.systems.team.reading import clip
 from agent_orchestrator.systems.team.state import TeamState
 
-LIMITS = ("qa_rounds", "review_rounds", "blocked", "partial")
+LIMITS = ("qa_rounds", "review_rounds", "blocked", "partial", "saving")
 
 
 def judged(state: TeamState, unit: str, approved: bool, comments: str) -> list[TeamEvent]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
 from agent_orchestrator.core.retry import backoff_us
-from agent_orchestrator.systems.team.decide.agents import PARTIALS_MAX, limit
+from agent_orchestrator.core.units import say_count
+from agent_orchestrator.systems.team.decide.agents import limit
 from agent_orchestrator.systems.team.decide.planning import patience
 from agent_orchestrator.systems.team.events import (
     CheckFinished,
@@ -44,8 +45,13 @@ def work_saved(state: TeamState, outcome: CheckpointEnded, now_us: int) -> list[
         diff=outcome.diff,
     )
     if outcome.unavailable:
-        worn = group.partials + 1 >= PARTIALS_MAX
-        return [saved, limit(group, "partial", f"the work could not be saved: {outcome.unavailable}")] if worn else [saved]
+        if group.unsaved + 1 < state.spec.max_attempts:
+            return [saved]
+        tries = say_count(group.unsaved + 1, "time")
+        return [
+            saved,
+            limit(group, "saving", f"its work could not be saved, {tries} in a row: {outcome.unavailable.rstrip('.')}"),
+        ]
     held = _held(state, group, outcome)
     if held:
         return [saved, *held]

@@ -114,10 +114,11 @@ def _work_saved(state: TeamState, event: e.WorkSaved, at_us: int) -> None:
     group = state.groups[event.group]
     touch_group(state, group, at_us)
     if event.unavailable:
-        group.partials += 1
+        group.unsaved += 1
         group.points["saving"] = (event.unavailable,)
         develop(state, group, "saving")
         return
+    group.unsaved = 0
     group.files_modified, group.commits, group.diff = event.files_modified, event.commits, event.diff
     if group.then is Stage.DEVELOP:
         develop(state, group, "partial")

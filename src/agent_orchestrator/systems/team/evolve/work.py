@@ -131,7 +131,8 @@ def _human_judged(state: TeamState, event: e.HumanJudged, at_us: int) -> None:
     if event.comments:
         unit.points["person"] = (event.comments,)
     if isinstance(unit, Group):
-        unit.qa_failures = unit.review_failures = unit.blocks = unit.partials = unit.merges_failed = 0
+        unit.qa_failures = unit.review_failures = unit.blocks = unit.partials = 0
+        unit.unsaved = unit.merges_failed = 0
         for blocker in unit.blockers:
             if not blocker.resolved:
                 blocker.resolved, blocker.resolution = True, event.comments or "a person said to go on"
