@@ -7,6 +7,7 @@ lands. Nothing is ever forced, stashed or deleted.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -74,8 +75,7 @@ def plan_merge(repo: Path, effect: Merge) -> Planned | MergeEnded:
         return MergeEnded(effect=effect.id, verdict=MergeVerdict.LANDED, commit=base)
     tree = merged_tree(repo, base, tip)
     if isinstance(tree, Conflicts):
-        shown = ", ".join(tree.paths[:PATHS_SHOWN]) + (" and more" if len(tree.paths) > PATHS_SHOWN else "")
-        why = f"{effect.branch} and {effect.into} both changed {shown}"
+        why = f"{effect.branch} and {effect.into} both changed {_shown(tree.paths)}"
         ended = _ended(effect, MergeVerdict.CONFLICT, why)
         return msgspec.structs.replace(ended, conflicts=tree.paths, conflict_text=tree.text)
     date = f"{effect.at_us // US} +0000"
@@ -123,24 +123,30 @@ def held_by(repo: Path, branch: str, commit: str) -> str | None:
     checkout = checkout_of(repo, branch)
     if checkout is None:
         return None
-    changed = _changed_in(checkout, commit)
-    if not changed:
-        return None
-    shown = ", ".join(changed[:PATHS_SHOWN]) + (" and more" if len(changed) > PATHS_SHOWN else "")
-    return f"{checkout} is on {branch} and has changes of its own in {shown}: commit or stash them"
+    edited, untracked = _changed_in(checkout, commit)
+    if edited:
+        return f"{checkout} is on {branch} and has changes of its own in {_shown(edited)}: commit or stash them"
+    if untracked:
+        lost = f"would overwrite {_shown(untracked)} there, which git does not track: move it away"
+        return f"{checkout} is on {branch}, and the merge {lost}"
+    return None
 
 
-def _changed_in(checkout: Path, commit: str) -> list[str]:
-    """What the commit would change that is changed there already: staged, edited, untracked or ignored.
+def _shown(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:PATHS_SHOWN]) + (" and more" if len(paths) > PATHS_SHOWN else "")
+
+
+def _changed_in(checkout: Path, commit: str) -> tuple[list[str], list[str]]:
+    """What the commit would change that is changed there already: what is staged or edited, what is untracked or ignored.
 
     A tracked file that is as the commit has it is not in the way: a power cut may have come between files and branch.
     """
     touched = set(_names(checkout, "diff-tree", "-r", "HEAD", commit))
     if not touched:
-        return []
+        return [], []
     others = _names(checkout, "ls-files", "--others")
     edited = touched.intersection(_names(checkout, "diff", "HEAD")).intersection(_names(checkout, "diff", commit))
-    return sorted(edited | touched.intersection(others))
+    return sorted(edited), sorted(touched.intersection(others))
 
 
 def _names(checkout: Path, command: str, *arguments: str) -> list[str]:

@@ -107,6 +107,9 @@ def add_worktree(home: Path, run: str) -> Path:
 
 
 def _add(repo: Path, folder: Path, branch: str, start: str = "") -> None:
+    if folder.is_dir() and any(folder.iterdir()):
+        detail = f"{folder} is no worktree any more, its .git is gone: move the folder away, the branch {branch} is kept"
+        raise GitFailed(command="worktree add", where=repo, detail=detail)
     git(repo, "worktree", "prune")  # a folder that somebody deleted still holds its branch
     if git(repo, "branch", "--list", branch):
         git(repo, "worktree", "add", str(folder), branch)

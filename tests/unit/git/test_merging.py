@@ -97,7 +97,8 @@ def test_changes_of_the_user_in_the_way_hold_the_merge_up(repo: Path, how: str) 
     assert isinstance(ended, MergeEnded)
     assert ended.verdict is MergeVerdict.HELD
     assert name in ended.detail
-    assert "commit or stash" in ended.detail
+    way = "commit or stash them" if how in ("edited", "staged") else "which git does not track: move it away"
+    assert ended.detail.endswith(way)
     assert (git(repo, "rev-parse", "main"), git(repo, "status", "--porcelain")) == before
     assert (repo / name).read_text() == "mine\n"
 

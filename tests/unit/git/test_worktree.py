@@ -47,6 +47,19 @@ def test_a_folder_that_somebody_deleted_is_made_again_on_the_same_branch(repo: P
     assert (add_worktree(repo, "f8c1") / "work.txt").exists()
 
 
+def test_a_folder_whose_git_somebody_deleted_is_left_alone_and_said_so(repo: Path) -> None:
+    tree = Tree(branch="feature/a")
+    open_tree(repo, "v4", tree)
+    folder = folder_of(repo, "v4", tree)
+    (folder / "work.txt").write_text("work\n")
+    (folder / ".git").unlink()
+    with pytest.raises(GitFailed, match="move the folder away, the branch feature/a is kept"):
+        open_tree(repo, "v4", tree)
+    folder.rename(folder.with_name("aside"))
+    open_tree(repo, "v4", tree)
+    assert git(folder, "branch", "--show-current") == "feature/a"
+
+
 def test_without_a_repository_or_a_commit_it_is_refused_with_what_to_do(tmp_path: Path) -> None:
     fresh = tmp_path / "fresh"
     fresh.mkdir()
