@@ -146,6 +146,16 @@ def test_the_story_says_that_qa_passed_only_where_it_tested_this_round() -> None
     assert told == ["QA passed in group A", "Developer A ready for review"]
 
 
+def test_the_story_gives_the_reason_that_brought_the_developer_back() -> None:
+    world = working()
+    world.develops("A")
+    world.says("A", "PASS")
+    world.says("A", "CHANGES_REQUESTED", feedback="name it better")
+    world.develops("A")
+    world.says("A", "FAIL", failures=["it hangs"])
+    assert world.file("orchestrator_state.json")["decisions_log"][-1]["reasoning"] == "QA failed: it hangs"
+
+
 def test_a_blocked_developer_is_helped_by_the_tech_lead() -> None:
     world = working()
     world.develops("A", "BLOCKED", blocker="no SMTP server")

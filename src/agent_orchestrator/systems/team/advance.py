@@ -38,6 +38,11 @@ _WHY_DEVELOP = {
     "person": "A person said to go on",
 }
 
+_FOUND_BY = {"conflict": "merge", "red": "merge", "collision": "merge", "unblocked": "guidance"} | {
+    name: name for name in ("qa", "review", "saving", "person")
+}
+"""Whose points are the reason."""
+
 
 def advance(state: TeamState, now_us: int) -> Sequence[TeamEvent]:
     """The next facts, or none."""
@@ -136,7 +141,7 @@ def _develop(state: TeamState, unit: Unit) -> list[TeamEvent]:
     if not _slots(state):
         return []
     why = _WHY_DEVELOP.get(unit.because, "The group goes on")
-    points = [point for source in unit.points.values() for point in source]
+    points = unit.points.get(_FOUND_BY.get(unit.because, ""), ())
     reasoning = f"{why}: {points[0]}" if points else why
     return _spawn(state, unit, Purpose.DEVELOP, f"spawn_developer_group_{unit.unit}", reasoning)
 

@@ -75,7 +75,8 @@ def save_work(state: TeamState, group: Group, effect: str, at_us: int) -> Checkp
     run = state.context.run
     trailers = f"Orc-Run: {run}\nOrc-Group: {group.unit}\nOrc-Effect: {effect}\n"
     said = (group.summary or group.notes).splitlines()
-    title = said[0][:72] if said else f"{group.name}: round {group.developer}"
+    title = said[0] if said else f"{group.name}: round {group.developer}"
+    title = "".join(one for one in title if one.isprintable())[:72]
     watches = group.then is not Stage.MERGE
     return Checkpoint(
         id=effect,
