@@ -67,6 +67,23 @@ def test_a_red_check_or_a_no_of_the_tech_lead_sends_the_project_manager_back() -
     assert (world.role(PM), "there is no button" in world.prompt(PM)) == ("project_manager", True)
 
 
+def test_a_no_counts_in_whatever_words_the_tech_lead_names_it() -> None:
+    world = TeamWorld("- log in\n- log out\n")
+    world.planned(group("A"))
+    world.completes("A")
+    world.says(PM, "DONE")
+    world.says(PM, "APPROVED", requirements=[{"text": "log in", "met": True}, {"text": "Logging out again", "met": False}])
+    assert world.role(PM) == "project_manager"
+    assert "the tech lead does not confirm: Logging out again" in world.prompt(PM)
+
+
+def test_a_requirement_may_be_copied_with_its_mark_and_its_check() -> None:
+    world = finished_groups()
+    claims = [{"text": "- log in (check: `make login`)", "met": True}, {"text": "2. Log out", "met": True}]
+    world.says(PM, "DONE", requirements=claims)
+    assert world.role(PM) == "RunCheck"
+
+
 def test_less_than_was_asked_for_needs_a_recorded_approval() -> None:
     world = finished_groups(max_review_rounds=2)
     open_one = [{"text": "log in", "met": True}, {"text": "log out", "met": False}]

@@ -21,6 +21,7 @@ from agent_orchestrator.systems.team.events import (
     TeamEvent,
 )
 from agent_orchestrator.systems.team.reading import Claim, Judged, Proposal, clip, draw, invalid, read
+from agent_orchestrator.systems.team.spec import split_requirements
 from agent_orchestrator.systems.team.state import PM, TeamState, Unit
 
 CONFIRMED = "tech_lead"
@@ -99,6 +100,9 @@ def _same(one: str, other: str) -> bool:
 
 
 def _plain(text: str) -> str:
+    """A requirement as it is compared: without its mark in a list, its check and the punctuation, all of which may be copied."""
+    items = split_requirements(text)
+    text = items[0].text if len(items) == 1 else text
     return re.sub(r"[\s.;:!]+", " ", text).strip().casefold()
 
 
@@ -110,18 +114,22 @@ def confirmed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded,
     assert unit.turn is not None
     asked = [number for number, one in enumerate(state.requirements[: unit.turn.asked]) if not one.met_by]
     single = len(asked) == 1
-    refused = {}
-    for number in asked:
-        text = state.requirements[number].text
-        no = [claim for claim in found.requirements if not claim.met and (single or _same(claim.text, text))]
-        if no:
-            refused[number] = f"the tech lead does not confirm: {text}" + (f" ({no[0].evidence})" if no[0].evidence else "")
+    refused: dict[int, str] = {}
+    strays = []
+    for claim in (claim for claim in found.requirements if not claim.met):
+        mine = [number for number in asked if single or _same(claim.text, state.requirements[number].text)]
+        said_why = f" ({claim.evidence})" if claim.evidence else ""
+        for number in mine:
+            refused.setdefault(number, f"the tech lead does not confirm: {state.requirements[number].text}{said_why}")
+        if not mine:
+            # A no counts, in whatever words it names what is not met.
+            strays.append(f"the tech lead does not confirm: {claim.text}{said_why}")
     said = [clip(one) for one in (found.feedback or report.summary, *(issue.line() for issue in found.issues)) if one.strip()]
     if report.status == "CHANGES_REQUESTED":
-        reasons = [*refused.values(), *said] or ["the tech lead requested changes without saying which"]
+        reasons = [*refused.values(), *strays, *said] or ["the tech lead requested changes without saying which"]
         return _back(state, reasons, list(refused) or asked)
-    if refused:
-        return _back(state, list(refused.values()), list(refused))
+    if refused or strays:
+        return _back(state, [*refused.values(), *strays], list(refused) if not strays else asked)
     evidence = {
         number: next((c.evidence for c in found.requirements if _same(c.text, state.requirements[number].text)), "")
         for number in asked
