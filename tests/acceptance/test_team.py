@@ -253,6 +253,26 @@ def test_an_edited_group_is_adopted_on_resume(rig: TeamRig) -> None:
     assert "A qa 1" not in rig.turns()
 
 
+def test_a_broken_file_is_put_aside_and_the_edits_beside_it_are_adopted(rig: TeamRig) -> None:
+    rig.hold("A", "develop")
+    running = rig.start_team()
+    running.wait_for("spawn_2_developers_parallel")
+    assert rig.ask("pause", team_of(rig.ask("team", "status")), "--now").code == 0
+    running.end()
+    folder = rig.repo / "coordination"
+    document = json.loads((folder / "group_status.json").read_text())
+    document["A"]["status"] = "complete"
+    (folder / "group_status.json").write_text(json.dumps(document))
+    (folder / "orchestrator_state.json").write_text("{broken")
+    rig.open("go")
+    refused = rig.orc("resume")
+    assert (refused.code, "put aside" in refused.err) == (2, True), refused
+    done = rig.orc("resume")
+    assert (done.code, "edited by hand" in done.err) == (0, True), done
+    assert "A qa 1" not in rig.turns()
+    assert not (folder / "archive").exists()
+
+
 def test_roles_are_played_by_the_agents_given_for_them(rig: TeamRig) -> None:
     lead = rig.side / "lead.sh"
     lead.write_text('#!/bin/sh\necho lead >>"${0%/*}/lead.log"\necho \'{"status": "APPROVED"}\' >"$REPORT_PATH"\n')

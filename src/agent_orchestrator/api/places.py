@@ -26,14 +26,17 @@ class _Session(msgspec.Struct):
     session_id: str
 
 
-def claim(orchestrator: Orchestrator, system: str, run: str) -> None:
-    """Makes the shared files of a system this run's; raises Refused while another one is unfinished."""
+def claim(orchestrator: Orchestrator, system: str, run: str, *, again: bool = False) -> None:
+    """Makes the shared files of a system this run's; raises Refused while another one is unfinished.
+
+    A run that had them before, taken up `again`, takes files that do not say whose they are for its own, edited or broken.
+    """
     if system != "team":
         return
     refuse_unfinished(orchestrator, system, run)
     folder = orchestrator.settings.home / TEAM_FOLDER
     owner = owner_of(folder)
-    if owner is not None and owner != run:
+    if owner is not None and owner != run and not (again and owner == FOREIGN):
         _archive(folder, owner)
 
 

@@ -45,7 +45,7 @@ def take_up(
     The caller owns the run.
     """
     orchestrator.refuse_kept(run)
-    claim(orchestrator, run.system, run.id)
+    claim(orchestrator, run.system, run.id, again=True)
     folded = orchestrator.fold(run)
     now_us = max(orchestrator.clock.now_us(), folded.at_us)
     inputs: list[Given] = []
