@@ -209,7 +209,15 @@ def test_a_sloppy_team_gets_a_session_and_loses_only_what_is_said(repo: Path) ->
             "task_groups": [{"id": "A", "depends_on": ["Z"], "complexity": "huge", "branch_name": None}],
         },
         "group_status": {"A": {"status": "busy"}, "Z": {}},
-        "dev_to_qa": {"messages": [{"id": "msg_1", "group_id": "Z"}, {"group_id": "A"}, None]},
+        "dev_to_qa": {
+            "messages": [
+                {"id": "msg_1", "group_id": "Z"},
+                {"group_id": "A"},
+                None,
+                {"id": "msg_2", "group_id": "A", "subject": 5},
+                {"id": "msg_3", "group_id": "A", "timestamp": None},
+            ]
+        },
     }
     rig, taken = import_team(repo, files)
     assert taken.code == 0, taken
@@ -225,9 +233,14 @@ def test_a_sloppy_team_gets_a_session_and_loses_only_what_is_said(repo: Path) ->
         "messages/dev_to_qa[0]: left out, the plan has no group 'Z'",
         "messages/dev_to_qa[1]: ",
         "messages/dev_to_qa[2]: is not an object; left out",
+        "messages/dev_to_qa[3]: Expected `str | null`, got `int` - at `$.subject`; left out",
     ):
         assert change in taken.out, taken
     assert rig.file("pm_state.json")["task_groups"][0]["status"] == "assigned"
+    (kept,) = rig.file("messages/dev_to_qa.json")["messages"]
+    assert list(kept.values()) == ["msg_3", "A", "developer", "qa_expert", False]
+    told = rig.ask("team", "messages")
+    assert (told.code, "developer → qa_expert" in told.out) == (0, True), told
     again = rig.orc("import", "coordination", "--agent-command", str(rig.program))
     assert again.code == 2, again
 

@@ -147,6 +147,8 @@ def _status(name: str, wanted: str, branch: str, look: Callable[[str], Branch], 
     if wanted == "complete" and found is Branch.OPEN:
         notes.append(f"group {name}: was complete, but {branch} is not merged into {into}; it is waiting_review")
         return "waiting_review"
+    if wanted == "complete" and found is Branch.MISSING:
+        notes.append(f"group {name}: is complete by its files alone, there is no branch {branch} here that could show it")
     if wanted not in ("complete", "pending") and found is Branch.MISSING:
         notes.append(f"group {name}: was {wanted}, but there is no branch {branch} here; it is pending")
         return "pending"
@@ -198,16 +200,30 @@ def _messages(document: dict[str, Any], box: str, groups: Mapping[str, Any], not
         if read is not None and read.group_id not in groups:
             notes.append(f"{where}: left out, the plan has no group {read.group_id!r}")
         elif read is not None:
-            kept.append(message)
+            kept.append(_whole(message, box))
     return tuple(kept)
 
 
+def _whole(message: dict[str, Any], box: str) -> dict[str, Any]:
+    """A message with what its box says of it, in the seed's order, and without nulls."""
+    given = {name: value for name, value in message.items() if value is not None}
+    sender, receiver = ENDS[box]
+    head = {"id": given["id"], "group_id": given["group_id"], "from": sender.value, "to": receiver.value}
+    return {**head, **given, "read": given.get("read", False)}
+
+
 class _Message(msgspec.Struct):
-    """What a message must have to be one."""
+    """What a message must have to be one, and what must not be something else where it is there."""
 
     id: str
     group_id: str
-    read: bool = False
+    read: bool | None = None
+    sender: str | None = msgspec.field(default=None, name="from")
+    to: str | None = None
+    timestamp: str | None = None
+    subject: str | None = None
+    context: dict[str, Any] | None = None
+    feedback: str | None = None
 
 
 def _standing(status: str | None, complete: bool, notes: list[str]) -> TeamEvent:

@@ -25,20 +25,22 @@ def command(run: str | None, repo: str | None, as_json: bool, unread: bool) -> i
         found = pick_team(orchestrator, run)
         state = orchestrator.fold(found).state
         boxes = state.messages
-        kept = {box: [one for one in sent if not (unread and one["read"])] for box, sent in boxes.items()}
+        kept = {box: [one for one in sent if not (unread and one.get("read"))] for box, sent in boxes.items()}
         if as_json:
             print_json({"run_id": found.id, **kept})
             return 0
         screen = Screen(orchestrator.settings.environ)
-        listed = [one for one in state.known.values() if not (unread and one["read"])]
+        listed = [one for one in state.known.values() if not (unread and one.get("read"))]
         for one in listed:
-            mark = " " if one["read"] else "*"
+            mark = " " if one.get("read") else "*"
             word = one.get("status") or one.get("result") or one.get("decision")
-            screen.line(f"{mark} {one['timestamp']}  {one['group_id']}  {one['from']} → {one['to']}  {word}")
-            screen.line(f"    {plain(one['subject'])}")
-            said = one.get("feedback") or one.get("context", {}).get("notes") or ""
+            screen.line(
+                f"{mark} {one.get('timestamp') or 'no time'}  {one['group_id']}  {one.get('from')} → {one.get('to')}  {word}"
+            )
+            screen.line(f"    {plain(one.get('subject') or 'no subject')}")
+            said = one.get("feedback") or (one.get("context") or {}).get("notes") or ""
             if said:
-                screen.line(f"    {plain(said)}")
+                screen.line(f"    {plain(str(said))}")
         if not listed:
             screen.line("There are no unread messages." if unread else "There are no messages yet.")
     return 0
