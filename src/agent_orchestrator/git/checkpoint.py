@@ -82,8 +82,10 @@ def _unfit(workdir: Path, effect: Checkpoint) -> str | None:
 def _start(workdir: Path, effect: Checkpoint) -> str | None:
     """Where a branch of its own left `start`: what others merged there since is not this branch's work."""
     start = effect.start
-    if start is None or effect.tree is None or commit_of(workdir, start) is None:
+    if start is None or effect.tree is None:
         return start
+    if commit_of(workdir, start) is None:
+        return None  # Somebody deleted it; merging says so.
     code, base = ask_git(workdir, "merge-base", start, "HEAD", answers=(0, 1))
     return base if code == 0 else start
 

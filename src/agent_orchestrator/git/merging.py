@@ -114,8 +114,8 @@ def _move(repo: Path, into: str, planned: Planned) -> None:
         git(repo, "update-ref", "-m", f"merge {planned.commit[:12]}", f"refs/heads/{into}", planned.commit, planned.base)
         return
     # As a person's `git pull` would: files, index and branch together, refused by git itself when something is in the way.
-    quiet = ("-c", "core.hooksPath=/dev/null")
-    git(checkout, *quiet, "merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", planned.commit)
+    quiet = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "/dev/null"}
+    git(checkout, "merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", planned.commit, env=quiet)
 
 
 def held_by(repo: Path, branch: str, commit: str) -> str | None:
@@ -123,6 +123,8 @@ def held_by(repo: Path, branch: str, commit: str) -> str | None:
     checkout = checkout_of(repo, branch)
     if checkout is None:
         return None
+    if (unfinished := _unfinished_in(checkout)) is not None:
+        return f"{checkout} is on {branch} and in the middle of something: {unfinished}"
     edited, untracked = _changed_in(checkout, commit)
     if edited:
         return f"{checkout} is on {branch} and has changes of its own in {_shown(edited)}: commit or stash them"
@@ -130,6 +132,15 @@ def held_by(repo: Path, branch: str, commit: str) -> str | None:
         lost = f"would overwrite {_shown(untracked)} there, which git does not track: move it away"
         return f"{checkout} is on {branch}, and the merge {lost}"
     return None
+
+
+def _unfinished_in(checkout: Path) -> str | None:
+    """What git itself would not fast-forward over."""
+    unmerged = _names(checkout, "diff", "--diff-filter=U")
+    if unmerged:
+        return f"{_shown(unmerged)} has conflicts; resolve them"
+    begun = [what for what, head in (("merge", "MERGE_HEAD"), ("cherry-pick", "CHERRY_PICK_HEAD")) if commit_of(checkout, head)]
+    return f"a {begun[0]} is not concluded; commit or abort it" if begun else None
 
 
 def _shown(paths: Sequence[str]) -> str:

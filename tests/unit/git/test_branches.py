@@ -91,6 +91,12 @@ def test_a_lock_that_a_killed_git_left_in_a_worktree_of_ours_is_not_in_the_way(r
     assert lock.exists(), "somebody may be at work in the user's own checkout"
 
 
+def test_work_is_saved_also_when_somebody_deleted_what_it_began_at(repo: Path, tmp_path: Path) -> None:
+    git(repo, "switch", "--quiet", "--create", "feature/b")
+    (repo / "b.py").write_text("b\n")
+    assert take_checkpoint(repo, tmp_path, checkpoint("b", tree=Tree(branch="feature/b"), start="gone")).branch_commit is not None
+
+
 def test_a_merge_that_the_agent_left_to_be_committed_is_not_its_work(repo: Path, tmp_path: Path) -> None:
     git(repo, "switch", "--quiet", "--create", "feature/b")
     (repo / "b.py").write_text("b\n")

@@ -112,6 +112,21 @@ def test_changes_that_come_while_the_check_runs_hold_it_up_too(repo: Path) -> No
     assert (repo / "README.md").read_text() == "mine\n"
 
 
+@pytest.mark.parametrize("resolved", [False, True])
+def test_a_merge_of_the_users_own_that_is_not_concluded_holds_it_up(repo: Path, resolved: bool) -> None:
+    branch(repo, "theirs", {"README.md": "theirs\n"})
+    branch(repo, "feature/a", {"a.py": "a\n"})
+    (repo / "README.md").write_text("mine\n")
+    git(repo, "commit", "--quiet", "--all", "--message", "Mine")
+    subprocess.run(["git", "merge", "--quiet", "theirs"], cwd=repo, check=False, capture_output=True)
+    if resolved:
+        git(repo, "add", "README.md")
+    ended = plan_merge(repo, merge("feature/a"))
+    assert isinstance(ended, MergeEnded)
+    assert ended.verdict is MergeVerdict.HELD
+    assert ended.detail.endswith("a merge is not concluded; commit or abort it" if resolved else "has conflicts; resolve them")
+
+
 def test_changes_of_the_user_elsewhere_stay_as_they_are(repo: Path) -> None:
     (repo / "other.txt").write_text("one\n")
     git(repo, "add", "--all")

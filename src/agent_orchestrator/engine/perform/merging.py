@@ -153,7 +153,8 @@ class MergeWork(Launched):
         cause = ending.cause
         if cause is not None and cause.kind not in _RED:
             return self.unjudged(ending, cause)
-        why = cause.message if cause is not None else f"the check exited with {ending.exit_code} on the merged tree"
+        ended = f"exited with {ending.exit_code}" if cause is None else f"did not end by itself ({cause.message.rstrip('.')})"
+        why = f"the check {ended} on the merged tree"
         return MergeEnded(effect=self.effect.id, verdict=MergeVerdict.RED, detail=why, failure=cause)
 
     def unjudged(self, ending: Ending, failure: Failure) -> MergeEnded:

@@ -119,9 +119,8 @@ def _worn_out(state: TeamState, group: Group, status: str) -> list[TeamEvent]:
 
 def limit(group: Group, about: str, what: str) -> LimitReached:
     """The group cannot go on by itself."""
-    question = (
-        f"Group {group.unit} ({group.name}): {what}. Approve, with comments for the developer, to go on; reject to give up."
-    )
+    way = "Approve, with comments for the developer, to go on; reject to give up."
+    question = f"Group {group.unit} ({group.name}): {what.rstrip('.')}. {way}"
     return LimitReached(step=group.unit, about=about, description=what, question=question)
 
 

@@ -50,7 +50,7 @@ def work_saved(state: TeamState, outcome: CheckpointEnded, now_us: int) -> list[
         tries = say_count(group.unsaved + 1, "time")
         return [
             saved,
-            limit(group, "saving", f"its work could not be saved, {tries} in a row: {outcome.unavailable.rstrip('.')}"),
+            limit(group, "saving", f"its work could not be saved, {tries} in a row: {outcome.unavailable}"),
         ]
     held = _held(state, group, outcome)
     if held:
