@@ -320,8 +320,10 @@ def test_pruning_deletes_a_team_and_leaves_the_next_ones_files_alone(rig: TeamRi
         (("team", "run", "x", "--requirements", "gone.md", "--agent-command", "true"), "given twice"),
         (("team", "run", "--requirements", "gone.md", "--agent-command", "true"), "does not exist"),
         (("team", "run", "x", "--agent-command", "true", "--check", "a", "--no-check"), "exclude each other"),
+        (("team", "run", "x", "--agent-command", "true", "--check", " "), "--check is empty"),
         (("team", "status"), "There is no team"),
         (("team", "answer", "x"), "There is no team"),
+        (("team", "run", "- log in\n- log out", "--agent-command", "true"), "give it last, after `--`"),
     ],
 )
 def test_what_could_never_work_is_refused_in_a_sentence(rig: TeamRig, arguments: tuple[str, ...], said: str) -> None:

@@ -63,6 +63,8 @@ def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSett
     into = _target(options.into, home)
     if options.check is not None and options.no_check:
         raise UsageError(detail="--check and --no-check exclude each other; give one.")
+    if options.check is not None and not options.check.strip():
+        raise UsageError(detail="--check is empty: give a command, or --no-check to merge without one.")
     detected = None if options.no_check else detect_tests(home)
     return TeamSpec(
         requirements=text,

@@ -133,6 +133,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def _sentence(error: click.ClickException) -> str:
+    if isinstance(error, click.NoSuchOption) and error.option_name.endswith(" "):
+        return "A text that begins with '-' was taken for an option: give it last, after `--`."
     text = " ".join(error.format_message().split())
     return text if text.endswith((".", "?", "!")) else text + "."
 

@@ -218,7 +218,7 @@ def summary(state: TeamState) -> Summary:
         status = (life.stop or StopReason.FAILED).value
     elif life.phase is Phase.RUNNING and asked and len(asked) == len(state.doing):
         status, stop = "waiting", StopReason.WAITING_ON_HUMAN
-        detail = "; ".join(" ".join(effect.question.split()) for effect in asked)[:300]
+        detail = "; ".join(" ".join(effect.question.split()).rstrip(".") for effect in asked)[:300]
     return Summary(
         status=status,
         stop=stop,
