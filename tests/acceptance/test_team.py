@@ -158,6 +158,17 @@ def test_changes_of_the_user_in_the_way_make_the_merge_wait_for_a_person(rig: Te
     assert (rig.repo / "README.md").read_text() == "theirs\n"
 
 
+def test_what_earlier_rounds_left_open_is_in_the_prompt_once_and_at_feedback_path(rig: TeamRig) -> None:
+    rig.plan(group("A"))
+    rig.says("A.qa.1", status="FAIL", failures=["tokens never expire"])
+    keep = 'cp "$FEEDBACK_PATH" "$here/feedback.json"; '
+    (rig.side / "do.A.develop.2").write_text(keep + (rig.side / "do.develop").read_text())
+    assert rig.team().code == 0
+    kept = json.loads((rig.side / "feedback.json").read_text())
+    assert kept == {"entries": [{"found_by": "qa", "points": ["tokens never expire"]}]}
+    assert rig.prompt("A", "develop", 2).count("tokens never expire") == 1
+
+
 def test_a_question_waits_with_exit_code_4_and_is_answered(rig: TeamRig) -> None:
     rig.says("pm.plan.1", status="NEEDS_CLARIFICATION", questions=["Which database?", "Which port?"])
     done = rig.team("--no-wait")

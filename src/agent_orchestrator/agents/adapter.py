@@ -49,7 +49,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def feedback(self) -> Path | None:
         """What earlier attempts and iterations ran into, if there were any."""
-        return self.launch_dir / "feedback.json" if self.effect.feedback else None
+        return self.launch_dir / "feedback.json" if self.effect.feedback or self.effect.told else None
 
     @property
     def answer(self) -> Path | None:

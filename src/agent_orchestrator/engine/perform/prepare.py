@@ -50,7 +50,8 @@ def write_task(task: Task, *, appends_feedback: bool) -> None:
     prompt = render_prompt(text, effect.variables, effect.feedback if appends_feedback else ())
     write_plainly(task.prompt, prompt.encode())
     if task.feedback is not None:
-        task.feedback.write_bytes(msgspec.json.format(msgspec.json.encode({"entries": effect.feedback})) + b"\n")
+        entries = (*effect.told, *effect.feedback)
+        task.feedback.write_bytes(msgspec.json.format(msgspec.json.encode({"entries": entries})) + b"\n")
     if task.answer is not None:
         task.answer.parent.mkdir(parents=True, exist_ok=True)
         keep_early_answer(task.answer, task.launch_dir)

@@ -58,6 +58,7 @@ def run_agent(state: TeamState, unit: Unit, turn: Turn, effect: str) -> RunAgent
         attempt=turn.attempt,
         prompt_text=compose(state, unit, turn),
         env={**spec.env, TURN: turn.purpose.value},
+        told=tuple({"found_by": who, "points": list(points)} for who, points in unit.points.items() if points),
         feedback=tuple({"attempt": number, "error": text} for number, text in enumerate(turn.errors, 1)),
         artifacts_dir=f"{folder_of(run, unit.unit)}/artifacts",
         session=turn.session,
