@@ -32,8 +32,6 @@ def take_checkpoint(workdir: Path, scratch: Path, effect: Checkpoint) -> Checkpo
 
 
 def _take(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
-    if effect.tree is not None and effect.tree.branch:
-        _remove_stale_lock(workdir)
     refused = _unfit(workdir, effect) if effect.branch_message is not None else None
     if refused is not None:
         return CheckpointEnded(effect=effect.id, unavailable=refused)
@@ -61,11 +59,6 @@ def _take(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
         commits=_commits(workdir, effect.start) if effect.branch_message is not None else (),
         collisions=_collisions(workdir, effect),
     )
-
-
-def _remove_stale_lock(workdir: Path) -> None:
-    """In a worktree of ours nobody works while it is saved: a lock on its index is of a git that was killed."""
-    Path(git(workdir, "rev-parse", "--path-format=absolute", "--git-path", "index.lock")).unlink(missing_ok=True)
 
 
 def _unfit(workdir: Path, effect: Checkpoint) -> str | None:

@@ -78,19 +78,6 @@ def test_moving_back_keeps_commits_and_uncommitted_work_under_a_ref(repo: Path, 
         move_back(repo, tmp_path, "phases/other", start, "refs/orc/r/rewound", "before", AT_US)
 
 
-def test_a_lock_that_a_killed_git_left_in_a_worktree_of_ours_is_not_in_the_way(repo: Path, tmp_path: Path) -> None:
-    git(repo, "switch", "--quiet", "--create", "feature/b")
-    (repo / "b.py").write_text("b\n")
-    lock = repo / ".git" / "index.lock"
-    lock.touch()
-    assert take_checkpoint(repo, tmp_path, checkpoint("one", tree=Tree(branch="feature/b"))).branch_commit is not None
-    lock.touch()
-    (repo / "b.py").write_text("more\n")
-    with pytest.raises(GitFailed, match=r"index\.lock"):
-        take_checkpoint(repo, tmp_path, checkpoint("two"))
-    assert lock.exists(), "somebody may be at work in the user's own checkout"
-
-
 def test_work_is_saved_also_when_somebody_deleted_what_it_began_at(repo: Path, tmp_path: Path) -> None:
     git(repo, "switch", "--quiet", "--create", "feature/b")
     (repo / "b.py").write_text("b\n")
