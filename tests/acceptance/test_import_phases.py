@@ -66,6 +66,7 @@ def test_a_sloppy_phases_file_is_read_as_far_as_it_can_be(repo: Path) -> None:
     sloppy = {
         "orchestrator": {"status": "failed", "start_time": "$START", "end_time": None},
         "supervisor": None,
+        "active_agents": [{"type": "task-executor", "task": ["1.2"]}, None],
         "completed_tasks": [{"task": "1.1", "completed": "$START"}, {"task": "9.9", "name": "gone"}, "no entry"],
         "pending_tasks": [{"task": "1.2"}, {"task": "1.1"}, {"task": "1.3", "name": "More"}, {"task": "soon"}],
         "safety_bounds": {"max_cost": "a lot", "cost_so_far": "?", "elapsed_time": "long"},
@@ -77,6 +78,7 @@ def test_a_sloppy_phases_file_is_read_as_far_as_it_can_be(repo: Path) -> None:
     for change in (
         "orchestrator.start_time: '$START' is not a time",
         "orchestrator.status: was failed, is executing",
+        "active_agents: task-executor of task ['1.2'] does not work here",
         "completed_tasks: 9.9 is left out",
         "completed_tasks[2]: is not an object; left out",
         "completed_tasks[0].cost: was missing, is 'unknown'",

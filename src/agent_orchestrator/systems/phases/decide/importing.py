@@ -172,7 +172,7 @@ def _is_new(state: PhasesState, wanted: dict[str, str], task: str) -> bool:
 def _drop_agents(document: dict[str, Any], completed: set[str], notes: list[str]) -> None:
     for agent in read_part(document, "active_agents", list, notes):
         named = agent if isinstance(agent, dict) else {}
-        task, kind = named.get("task"), named.get("type")
+        task, kind = str(named.get("task")), str(named.get("type"))
         what = "" if task in completed else f"; task {task} begins anew"
         notes.append(f"active_agents: {kind} of task {task} does not work here{what}")
 
