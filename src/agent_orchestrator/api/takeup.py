@@ -20,6 +20,7 @@ from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import Edited, Given, Resume, SetLimits
 from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
@@ -27,7 +28,8 @@ from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.errors import InvalidDocument, Refused
 from agent_orchestrator.projections.intake import Finding, inspect
-from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.projections.writer import encode_document, put_in_place, sync_folders, write_draft
+from agent_orchestrator.store.port import Append, StoredRun
 
 
 class TakeUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +96,7 @@ def _anything_alive(orchestrator: Orchestrator, folded: Folded) -> bool:
 
 def _edits(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: int) -> list[tuple[Edited, str]]:
     known = orchestrator.store.printed(run.id)
-    edits = []
+    sound: list[tuple[Path, Edited]] = []
     for document in folded.system.documents(folded.state, now_us):
         if document.append:
             continue  # Others may add to it as they like.
@@ -105,11 +107,23 @@ def _edits(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: i
         faults = [found.problem]
         if found.document is not None:
             faults = folded.system.faults(document.path, found.document)
-        aside = move_aside(path, f"edited-{iso(now_us)}")
         if faults:
+            aside = _replace(orchestrator, run, document, now_us)
             detail = "; ".join(faults[:5])
-            detail += f". It was put aside as {aside.name}; the journal's version is in force: resume again to use it"
+            detail += f". It was put aside as {aside.name} and the journal's version written instead: resume again to use that"
             raise InvalidDocument(path=path, what="state file", detail=detail)
         assert found.document is not None
-        edits.append((Edited(path=document.path, document=found.document), f"{path} was edited by hand; kept as {aside.name}."))
-    return edits
+        sound.append((path, Edited(path=document.path, document=found.document)))
+    kept = [(edited, path, move_aside(path, f"edited-{iso(now_us)}")) for path, edited in sound]
+    return [(edited, f"{path} was edited by hand; kept as {aside.name}.") for edited, path, aside in kept]
+
+
+def _replace(orchestrator: Orchestrator, run: StoredRun, document: Document, now_us: int) -> Path:
+    """Puts a file that cannot be adopted aside, and what the journal says in its place; answers with where it is kept."""
+    home = Path(run.context.home)
+    aside = move_aside(home / document.path, f"edited-{iso(now_us)}")
+    draft = write_draft(home, document, encode_document(document), first=True)
+    orchestrator.store.append([Append(run=run.id, expected_seq=0, at_us=now_us, printed=(draft.printed,))])
+    put_in_place(draft)
+    sync_folders([draft])
+    return aside
