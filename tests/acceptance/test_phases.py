@@ -218,6 +218,17 @@ def test_an_agent_that_is_not_there_is_refused_before_a_branch_is_made(rig: Phas
     assert "there is no such file in" in refused.err
 
 
+@pytest.mark.parametrize("made", ["file", "link"])
+def test_a_place_where_no_state_file_can_be_is_refused_before_a_branch_is_made(rig: PhasesRig, tmp_path: Path, made: str) -> None:
+    folder = rig.repo / ".claude"
+    folder.write_text("mine") if made == "file" else folder.symlink_to(tmp_path)
+    rig.git("add", ".claude")
+    rig.git("-c", "user.name=ada", "-c", "user.email=ada@localhost", "commit", "--quiet", "-m", "mine")
+    refused = rig.phases("--yes")
+    assert (refused.code, str(folder) in refused.err) == (3, True), refused
+    assert (rig.git("branch", "--show-current"), rig.orc("list", "--json").json["runs"]) == ("main", [])
+
+
 def test_uncommitted_changes_are_refused_but_the_document_itself_is_not(rig: PhasesRig) -> None:
     (rig.repo / "mine").write_text("not yet")
     refused = rig.phases("--yes")

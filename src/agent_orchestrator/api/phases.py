@@ -5,6 +5,7 @@ The state file belongs to one run at a time: an unfinished one is in the way of 
 
 from __future__ import annotations
 
+import os
 import shutil
 import uuid
 from pathlib import Path
@@ -28,6 +29,7 @@ from agent_orchestrator.git.branches import current_branch, move_back, remotes, 
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.snapshots import head_of
 from agent_orchestrator.git.tree import OURS
+from agent_orchestrator.projections.writer import make_folder
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.phases import PHASES, PhasesSpec, PhasesState
 from agent_orchestrator.systems.phases.decide.importing import import_state
@@ -55,6 +57,7 @@ def start_phases(
         _refuse_old_format(home)
         notes = _make_room(orchestrator)
         _refuse_uncommitted(home, Path(spec.document))
+        _refuse_without_folder(home)
         run = checked_id(run_id, "--run-id") if run_id is not None else uuid.uuid4().hex[:8]
         owner = orchestrator.own(run)
         try:
@@ -83,6 +86,7 @@ def import_phases(
         refuse_unmetered(limits, spec.agents.values())
         archived = _make_room(orchestrator)
         _refuse_uncommitted(home, Path(spec.document))
+        _refuse_without_folder(home)
         owner = orchestrator.own(run)
         try:
             spec = _on_branch(orchestrator, taken.spec, home)
@@ -102,6 +106,17 @@ def _refuse_without_git(home: Path) -> None:
         raise Unavailable(
             detail=f"Phases need git for their checkpoints, and {home} is no repository; run `git init` and commit first."
         )
+
+
+def _refuse_without_folder(home: Path) -> None:
+    """Whoever watches the run reads its state file: one that can never be written is no run to start."""
+    folder = home / FOLDER
+    try:
+        make_folder(home, folder)
+    except OSError as error:
+        raise Unavailable(detail=f"{folder} cannot be made for the state file: {error.strerror}; make room for it.") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Unavailable(detail=f"{folder} cannot be written to, and the state file belongs there; change its permissions.")
 
 
 def _on_branch(orchestrator: Orchestrator, spec: PhasesSpec, home: Path) -> PhasesSpec:

@@ -48,7 +48,7 @@ def write_draft(home: Path, document: Document, content: bytes, *, first: bool) 
     target = home / document.path
     durable = first or document.once
     if first:
-        _make_folder(home, target.parent)
+        make_folder(home, target.parent)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_drafts)}{SUFFIX}")
     descriptor = _open(home, temporary)
     with os.fdopen(descriptor, "wb") as file:
@@ -70,7 +70,7 @@ def write_draft(home: Path, document: Document, content: bytes, *, first: bool) 
 def append_lines(home: Path, document: Document) -> None:
     """Adds the document's lines that the file does not have yet; repeated, it adds nothing."""
     target = home / document.path
-    _make_folder(home, target.parent)
+    make_folder(home, target.parent)
     descriptor = os.open(target, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     with os.fdopen(descriptor, "r+b") as file:
         there = file.read()
@@ -94,11 +94,12 @@ def _open(home: Path, temporary: Path) -> int:
         return os.open(temporary, flags, 0o644)
     except FileNotFoundError:
         # The folder was removed under us (`git clean`, a person): make it again.
-        _make_folder(home, temporary.parent)
+        make_folder(home, temporary.parent)
         return os.open(temporary, flags, 0o644)
 
 
-def _make_folder(home: Path, folder: Path) -> None:
+def make_folder(home: Path, folder: Path) -> None:
+    """Makes a folder for print-outs; raises Unavailable when it is a link that leads out of the run's home."""
     folder.mkdir(parents=True, exist_ok=True)
     if not folder.resolve().is_relative_to(home.resolve()):
         raise Unavailable(detail=f"{folder} leads out of {home} through a link; state files are not written there.")
