@@ -226,6 +226,17 @@ def test_the_files_of_a_run_are_valid(rig: PhasesRig, file: str) -> None:
     assert "Migration not automatic" in rig.ask("validate", "old.json").err
 
 
+def test_logs_show_the_supervisor_before_and_after_and_the_newest_iteration_between(rig: PhasesRig) -> None:
+    rig.do("supervisor", 'echo "looked at $STEP_ID.$ITERATION"; echo \'{"status": "PASS"}\' >"$REPORT_PATH"\n')
+    rig.report("task-executor.1.1.1", {"status": "PARTIAL"}, also="echo first try")
+    rig.do("task-executor.1.1.2", f"echo second try\n{WORKS}")
+    assert rig.phases("--yes", "--run-id", "logged").code == 0
+    shown = rig.orc("logs", "logged", "1.1").out.splitlines()
+    assert shown == ["looked at 1.1.0", "second try", "looked at 1.1.2"]
+    kinds = [launch["kind"] for launch in rig.orc("logs", "logged", "1.1", "--json").json["launches"]]
+    assert kinds == ["pre_task", "execute", "criterion", "post_task"]
+
+
 def test_git_at_another_checkpoint_than_the_state_is_pointed_out(rig: PhasesRig) -> None:
     third = "\n#### Task 1.3: Third\n\n**Success Criteria**:\n- [ ] It is good\n"
     rig.write(SMALL + third)

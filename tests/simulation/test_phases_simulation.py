@@ -13,6 +13,7 @@ import pytest
 from agent_orchestrator.core.effects import AgentChoice, AskHuman
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause
 from agent_orchestrator.systems.phases import PHASES, PhasesSpec
+from agent_orchestrator.systems.phases.effects import RULES
 from agent_orchestrator.systems.phases.parse import parse_document
 from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.faults import Faults
@@ -44,11 +45,15 @@ def spec(document: str, **options: Any) -> PhasesSpec:
     return PhasesSpec(document="/repo/task.md", plan=plan, agents={"": COMMAND}, branch="phases/task", **options)
 
 
+def is_agent(effect: str) -> bool:
+    return effect.rpartition(".")[2] in RULES
+
+
 def unreliable(effect: str, chance: random.Random) -> Part:
     """Programs fail, report nonsense, take long, ignore signals; reports may be of any role."""
     takes_s = chance.choice((0.0, 0.5, 5.0, 90.0))
     ignores_s = chance.choice((0.0, 0.0, 12.0))
-    if not effect.endswith(".agent"):
+    if not is_agent(effect):
         return Part(takes_s, chance.choice((0, 0, 1)), None, ignores_s)
     fate = chance.random()
     if fate < 0.15:
@@ -94,7 +99,7 @@ def check_history(simulation: Simulation, state: Any) -> None:
         worked = {
             process.effect.split("/")[2].split(".")[0]
             for process in simulation.machine.processes.values()
-            if process.effect.split("/")[1] == done.task and process.effect.endswith(".agent")
+            if process.effect.split("/")[1] == done.task and is_agent(process.effect)
         }
         assert worked >= {f"i{number}" for number in range(1, done.iterations + 1)}
 
@@ -102,7 +107,7 @@ def check_history(simulation: Simulation, state: Any) -> None:
 def reliable(effect: str) -> Part:
     """Everybody does well; the first task takes two iterations."""
     _, unit, launch = effect.split("/")
-    if not launch.endswith(".agent"):
+    if not is_agent(effect):
         return Part(1.0, 1 if (unit, launch[:2]) == ("1.1", "i1") else 0)
     if unit == "review":
         return Part(5.0, 0, {"status": "CLEAN"})

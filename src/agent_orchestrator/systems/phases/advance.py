@@ -52,7 +52,7 @@ def advance(state: PhasesState, now_us: int) -> Sequence[PhasesEvent]:
     if state.stage is Status.EXECUTING and state.wanted_checks and CHECK not in state.works:
         if state.doing.active:
             return ()  # The tree is looked at when nobody works on it.
-        return [AgentStarted(effect=state.name_effect(CHECK, 0, 1, "agent"), step=CHECK, purpose="on_demand")]
+        return [AgentStarted(effect=state.name_effect(CHECK, 0, 1, "on_demand"), step=CHECK, purpose="on_demand")]
     for work in [state.works[CHECK]] if CHECK in state.works else state.works.values():
         if work.due is not None:
             return _STARTS[work.due](state, work)
@@ -116,7 +116,7 @@ def _holder(state: PhasesState, task: Task, busy: list[TaskWork]) -> str | None:
 
 def _agent(purpose: str) -> Starter:
     def start(state: PhasesState, work: Work) -> list[PhasesEvent]:
-        effect = state.name_effect(work.unit, work.iteration, 1, "agent")
+        effect = state.name_effect(work.unit, work.iteration, 1, purpose)
         return [AgentStarted(effect=effect, step=work.unit, purpose=purpose, iteration=work.iteration)]
 
     return start
@@ -124,7 +124,7 @@ def _agent(purpose: str) -> Starter:
 
 def _again(state: PhasesState, work: Work) -> list[PhasesEvent]:
     """The same purpose, iteration and attempt with a new launch."""
-    effect = state.name_effect(work.unit, work.iteration, work.attempt, "agent")
+    effect = state.name_effect(work.unit, work.iteration, work.attempt, work.purpose)
     return [AgentStarted(effect=effect, step=work.unit, purpose=work.purpose, iteration=work.iteration, attempt=work.attempt)]
 
 
@@ -135,7 +135,7 @@ def _execute(state: PhasesState, work: Work) -> list[PhasesEvent]:
         said = f": {work.feedback[-1].get('error', '')}" if work.feedback else ""
         return [TaskFailed(task=work.task, why=f"{made} of {most} iterations were made{said}")]
     number = work.iteration + 1
-    effect = state.name_effect(work.unit, number, 1, "agent")
+    effect = state.name_effect(work.unit, number, 1, "execute")
     return [AgentStarted(effect=effect, step=work.unit, purpose="execute", iteration=number)]
 
 

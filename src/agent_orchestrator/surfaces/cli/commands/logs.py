@@ -36,7 +36,8 @@ def command(
 ) -> int:
     """Print what a step's agent wrote.
 
-    Without STEP, of every step, in the order they started. The newest attempt of each, unless --attempt names one.
+    Without STEP, of every step, in the order they started. The newest attempt of each, and of each thing that it did
+    (its agents, its checks), unless --attempt names one.
     """
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)
@@ -106,7 +107,8 @@ def _launches(follower: Follower, step: str | None, wanted: int | None) -> list[
         named = [(launch, match) for launch, match in launches if match is not None]
         if wanted is not None:
             named = [(launch, match) for launch, match in named if int(match[2]) == wanted]
-        chosen += _of_last_attempt(named)
+        for kind in dict.fromkeys(match[4] for _, match in named):
+            chosen += _of_last_attempt([(launch, match) for launch, match in named if match[4] == kind])
     return sorted(chosen, key=lambda launch: (launch["started_us"], launch["effect"]))
 
 
