@@ -168,8 +168,10 @@ def test_a_skipped_task_leaves_its_dependents_undone_and_is_named_in_the_warning
     assert rig.phases("--yes", "--no-wait", "--run-id", "fails", "--max-iterations", "1").code == 4
     assert rig.orc("phases", "skip", "1.1", "--why", "done elsewhere").code == 0
     done = rig.orc("resume", "fails")
-    assert done.code == 0, done
+    assert done.code == 1, done
+    assert "no task was completed: all 2 were skipped" in done.out
     state = rig.state()
+    assert state["orchestrator"]["status"] == "failed"
     assert (state["completed_tasks"], state["pending_tasks"]) == ([], [])
     warned = state["safety_bounds"]["warnings"]
     assert warned[:2] == ["Task 1.1 was skipped: done elsewhere", "Task 1.2 was skipped: it depends on task 1.1"]

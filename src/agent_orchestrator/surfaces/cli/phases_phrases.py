@@ -114,7 +114,7 @@ PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     e.TaskCompleted: lambda event: Phrase(
         event.task, f"completed, checkpoint-{event.number:03d} at {event.git_sha[:12]} ({say_count(len(event.files), 'file')})"
     ),
-    e.PhaseCompleted: lambda event: Phrase("", f"phase {event.phase + 1} is complete"),
+    e.PhaseCompleted: lambda event: Phrase("", f"phase {event.phase + 1} is {'complete' if event.completed else 'skipped'}"),
     e.MilestoneRecorded: lambda event: Phrase("", f"milestone: {event.url}"),
     e.ReviewStarted: lambda event: Phrase("", "all phases are complete, the review begins"),
     e.FindingsListed: _findings,

@@ -15,6 +15,7 @@ from agent_orchestrator.systems.phases.decide.settling import replanned
 from agent_orchestrator.systems.phases.events import (
     AgentStarted,
     CheckStarted,
+    Concluded,
     HumanAsked,
     IterationFinished,
     MergeStarted,
@@ -31,7 +32,7 @@ from agent_orchestrator.systems.phases.events import (
 )
 from agent_orchestrator.systems.phases.replanning import say_change
 from agent_orchestrator.systems.phases.spec import Task, overlaps
-from agent_orchestrator.systems.phases.state import PhasesState, Status
+from agent_orchestrator.systems.phases.state import NEEDS_GONE, PhasesState, Status
 from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, ReviewWork, TaskWork, Work
 
 Starter = Callable[[PhasesState, Work], list[PhasesEvent]]
@@ -87,9 +88,11 @@ def _next_task(state: PhasesState) -> list[PhasesEvent]:
     if busy:
         return []
     if waiting:
-        return [TasksSkipped(tasks=(waiting[0].id,), why="what it needs will not be done")]
+        return [TasksSkipped(tasks=(waiting[0].id,), why=NEEDS_GONE)]
     if state.phase < len(state.spec.plan.phases):
         return [PhaseCompleted(phase=state.phase, completed=any(t.id in state.completed for t in state.tasks_of(state.phase)))]
+    if not state.completed:
+        return [Concluded(stop=StopReason.FAILED, detail=f"no task was completed: all {len(state.plan)} were skipped")]
     return [ReviewStarted()]
 
 

@@ -242,6 +242,26 @@ class PhasesState:
 _NEEDS_NOTHING = UnitNeeds()
 
 
+NEEDS_GONE = "what it needs will not be done"
+_DEPENDS = "it depends on task "
+
+
+def because_of(task: str) -> str:
+    """Why a task is skipped that depends on one that is."""
+    return f"{_DEPENDS}{task}"
+
+
+def skipped_with(state: PhasesState, task: str) -> tuple[str, ...]:
+    """Tasks that were skipped only because they need this one, directly or not, and nothing else that is skipped."""
+    back = {task}
+    for one in state.plan.values():  # What a task needs comes before it.
+        why = state.skipped.get(one.id, "")
+        open_needs = [need for need in one.needs if need in state.skipped]
+        if (why == NEEDS_GONE or why.startswith(_DEPENDS)) and open_needs and back.issuperset(open_needs):
+            back.add(one.id)
+    return tuple(one for one in state.plan if one in back and one != task)
+
+
 def order_of(task: str) -> tuple[int, ...]:
     """Sorts task ids as numbers: 1.2 comes before 1.10."""
     return tuple(int(part) for part in task.split("."))

@@ -20,7 +20,7 @@ from agent_orchestrator.systems.phases.events import (
     Rewound,
     TaskRetried,
 )
-from agent_orchestrator.systems.phases.state import PhasesState, Status
+from agent_orchestrator.systems.phases.state import PhasesState, Status, skipped_with
 
 CHANGEABLE = ("max_iterations", "max_parallel")
 
@@ -107,9 +107,10 @@ def _skip(state: PhasesState, directive: Instruct, task: str, why: str) -> list[
 def _retry(state: PhasesState, directive: Instruct, task: str, comments: str) -> list[PhasesEvent]:
     effect = state.doing.of(task)
     if task in state.skipped:
-        why = state.skipped[task]
-        also = tuple(one for one, said in state.skipped.items() if one != task and said == why)
-        return [TaskRetried(task=task, comments=comments, also=also)]
+        gone = [need for need in state.plan[task].needs if need in state.skipped]
+        if gone:
+            return _refused(directive, f"task {task} needs task {gone[0]}, which is skipped; retry that first")
+        return [TaskRetried(task=task, comments=comments, also=skipped_with(state, task))]
     if isinstance(effect, AskHuman) and state.works[task].asking == "task":
         return [TaskRetried(task=task, comments=comments)]
     return _refused(directive, f"task {task} neither failed nor was skipped")

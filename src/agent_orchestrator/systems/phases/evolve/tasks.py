@@ -16,6 +16,7 @@ from agent_orchestrator.systems.phases.state import (
     CompletedTask,
     PhasesState,
     Snapshot,
+    because_of,
     stamp,
 )
 from agent_orchestrator.systems.phases.works import TaskWork, Work
@@ -103,7 +104,7 @@ def _task_retried(state: PhasesState, event: e.TaskRetried, at_us: int) -> None:
 def _tasks_skipped(state: PhasesState, event: e.TasksSkipped, at_us: int) -> None:
     root = event.tasks[0]
     for task in event.tasks:
-        state.skipped[task] = event.why if task == root else f"it depends on task {root}"
+        state.skipped[task] = event.why if task == root else because_of(root)
         work = drop_work(state, task)
         if isinstance(work, TaskWork) and work.iteration and not work.branch:
             # What it left in the tree is committed by itself, so that no other task's changes are mixed with it.

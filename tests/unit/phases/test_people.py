@@ -1,0 +1,104 @@
+"""What people do to a run of phases, played by hand: skipped and wanted again, and what the state file says meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from agent_orchestrator.core.events import DirectiveRefused, StopReason
+from agent_orchestrator.core.inputs import Answer, Instruct
+from agent_orchestrator.systems.phases.events import ReviewStarted, TaskRetried
+from agent_orchestrator.systems.phases.state import Status
+from tests.scenarios.phases_world import PhasesWorld
+
+DOCUMENTS = Path(__file__).parents[2] / "scenarios" / "documents"
+FIVE = """\
+# Task: Five
+
+## Goal
+
+Two chains that meet.
+
+## Phases & Tasks
+
+### Phase 1: Only
+
+#### Task 1.1: A
+**Success Criteria**:
+- [ ] It is good
+
+#### Task 1.2: Needs A
+**Success Criteria**:
+- [ ] It is good
+**Dependencies**: 1.1
+
+#### Task 1.3: Needs what needs A
+**Success Criteria**:
+- [ ] It is good
+**Dependencies**: 1.2
+
+#### Task 1.4: B
+**Success Criteria**:
+- [ ] It is good
+
+#### Task 1.5: Needs A and B
+**Success Criteria**:
+- [ ] It is good
+**Dependencies**: 1.1, 1.4
+"""
+
+
+def instruct(world: PhasesWorld, what: str, task: str) -> list[Any]:
+    return world.tell(Instruct(id=world.directive(), what=what, values={"task": task}))
+
+
+def planned(document: str, **options: Any) -> PhasesWorld:
+    world = PhasesWorld(document, **options)
+    world.saved("plan")
+    return world
+
+
+def test_a_task_wanted_again_brings_back_what_was_skipped_for_its_sake_and_nothing_else() -> None:
+    world = planned(FIVE)
+    instruct(world, "skip", "1.1")
+    instruct(world, "skip", "1.4")
+    assert list(world.state.skipped) == ["1.1", "1.2", "1.3", "1.5", "1.4"]
+    assert [event for event in instruct(world, "retry", "1.1") if isinstance(event, TaskRetried)] == [
+        TaskRetried(task="1.1", also=("1.2", "1.3"))
+    ]
+    assert list(world.state.skipped) == ["1.5", "1.4"]
+    instruct(world, "retry", "1.4")
+    assert world.state.skipped == {}
+
+
+def test_a_task_whose_needs_are_skipped_is_not_wanted_again_by_itself() -> None:
+    world = planned(FIVE)
+    instruct(world, "skip", "1.1")
+    refused = instruct(world, "retry", "1.3")
+    assert [event.why for event in refused if isinstance(event, DirectiveRefused)] == [
+        "task 1.3 needs task 1.2, which is skipped; retry that first"
+    ]
+
+
+def test_what_a_person_skipped_by_itself_stays_skipped() -> None:
+    world = planned(FIVE)
+    instruct(world, "skip", "1.2")
+    instruct(world, "skip", "1.1")
+    instruct(world, "retry", "1.1")
+    assert list(world.state.skipped) == ["1.2", "1.3"]
+
+
+def test_a_run_whose_tasks_were_all_skipped_has_failed_and_is_not_reviewed() -> None:
+    world = planned((DOCUMENTS / "plain.md").read_text("utf-8"))
+    for task in ("1.1", "1.3"):
+        instruct(world, "skip", task)
+    world.tell(_approve(world))
+    life = world.state.lifecycle
+    assert (life.stop, life.detail) == (StopReason.FAILED, "no task was completed: all 3 were skipped")
+    assert world.state.status is Status.FAILED
+    assert not [event for event, _ in world.journal if isinstance(event, ReviewStarted)]
+    assert world.document()["milestones"] == []
+
+
+def _approve(world: PhasesWorld) -> Any:
+    return Answer(id=world.directive(), approved=True)
