@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import DirectiveRefused, StopReason
 from agent_orchestrator.core.inputs import Answer, Instruct
 from agent_orchestrator.systems.phases.events import ReviewStarted, TaskRetried
@@ -58,6 +59,17 @@ def planned(document: str, **options: Any) -> PhasesWorld:
     return world
 
 
+def warned(world: PhasesWorld) -> list[str]:
+    told: list[str] = world.document()["safety_bounds"]["warnings"]
+    return told
+
+
+def feedback(world: PhasesWorld) -> list[dict[str, Any]]:
+    effect = world.doing("1.1")
+    assert isinstance(effect, RunAgent)
+    return list(effect.feedback)
+
+
 def test_a_task_wanted_again_brings_back_what_was_skipped_for_its_sake_and_nothing_else() -> None:
     world = planned(FIVE)
     instruct(world, "skip", "1.1")
@@ -102,3 +114,42 @@ def test_a_run_whose_tasks_were_all_skipped_has_failed_and_is_not_reviewed() -> 
 
 def _approve(world: PhasesWorld) -> Any:
     return Answer(id=world.directive(), approved=True)
+
+
+def test_a_question_to_a_person_stands_in_the_warnings_until_it_is_answered() -> None:
+    world = planned((DOCUMENTS / "plain.md").read_text("utf-8"))
+    assert warned(world) == ["plan waits for a person: Execute Plain thing: 1 phases, 3 tasks? `orc phases plan` shows them."]
+    world.tell(_approve(world))
+    assert warned(world) == []
+
+
+def test_an_attempt_that_is_to_be_made_again_stands_in_the_warnings() -> None:
+    world = planned((DOCUMENTS / "plain.md").read_text("utf-8"), yes=True)
+    world.agent("1.1", {"status": "SUCCESS", "criteria": {"it_is_good": "perhaps"}})
+    (told,) = warned(world)
+    assert told.startswith("1.1 waits to be tried again: the report has a wrong field")
+
+
+def test_the_next_iteration_is_told_what_a_failed_command_wrote() -> None:
+    world = planned((DOCUMENTS / "small.md").read_text("utf-8"), yes=True)
+    world.agent("1.1", {"status": "PASS"})
+    world.agent("1.1", {"status": "SUCCESS", "criteria": {"it_is_good": True}})
+    world.check_end("1.1", 2, tail="test_login: expected 1\nmake: *** [test] Error 1\n")
+    assert [entry["checks"] for entry in feedback(world)] == [
+        {
+            "tests_pass": {
+                "command": "make test",
+                "exit_code": 2,
+                "tail": "test_login: expected 1\nmake: *** [test] Error 1\n",
+            }
+        }
+    ]
+    world.agent("1.1", {"status": "PARTIAL", "criteria": {"it_is_good": True}})
+    world.check_end("1.1")
+    assert ["checks" in entry for entry in feedback(world)] == [True, False]
+
+
+def test_each_thing_is_warned_of_once() -> None:
+    world = planned((DOCUMENTS / "plain.md").read_text("utf-8"), yes=True)
+    world.agent("1.1", {"status": "PARTIAL"}, warnings=("odd", "odd"))
+    assert warned(world) == ["odd"]

@@ -84,14 +84,14 @@ def instruct(repo: str | None, run: str | None, what: str, values: dict[str, str
 
 def closing_lines(state: PhasesState) -> list[str]:
     """Where the work is, what it cost, and what was left."""
-    from agent_orchestrator.systems.phases.documents import state_document
+    from agent_orchestrator.systems.phases.documents import remarks, state_document
 
     bounds = state_document(state).safety_bounds
     lines = [f"branch: {state.spec.branch}", f"cost: {bounds.cost_so_far}, time at work: {bounds.elapsed_time}"]
     if state.checkpoints:
         newest = state.checkpoints[-1]
         lines.append(f"last checkpoint: {newest.state_snapshot.removesuffix('.json')} ({newest.git_sha[:12]})")
-    lines += [f"warning: {text}" for text in bounds.warnings if not text.startswith("Paused: ")]
+    lines += [f"warning: {text}" for text in remarks(state)]
     if state.pull_request:
         lines.append(f"pull request: {state.pull_request}")
     return lines

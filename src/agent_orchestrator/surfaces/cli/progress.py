@@ -104,10 +104,11 @@ class Lines:
         """Tells the events, and how to answer what the run asks."""
         for line in event_lines(events, at_us, self.screen):
             self.tell(line)
-        old = any(isinstance(event, TakenUp) for event in events)
+        told = {getattr(event, "effect", None) for event in events}
         for effect in new_questions(driver.state, events):
-            if old:
-                self.tell(f"{clock_time(at_us)}  {shorten(effect.unit, UNIT_WIDTH):8}  waits for a person")
+            if effect.id not in told:  # It was asked before the run was taken up.
+                asked = f": {plain(effect.question)}" if effect.question else ""
+                self.tell(f"{clock_time(at_us)}  {shorten(effect.unit, UNIT_WIDTH):8}  waits for a person{asked}")
             for line in how_to_answer(driver.run.id, driver.run.context.home, effect):
                 self.tell(line)
 

@@ -214,10 +214,25 @@ def active_agent(state: PhasesState, work: Work) -> ActiveAgent | None:
 
 def warnings(state: PhasesState) -> list[str]:
     """What a person should know: what was skipped, what was noted, and why nothing goes on."""
+    return [*remarks(state), *hindrances(state)]
+
+
+def remarks(state: PhasesState) -> list[str]:
+    """What was skipped, what was noted, what waits for money or an account."""
     told = [f"Task {task} was skipped: {why}" for task, why in state.skipped.items()]
     told += [f"{LIMITS.get(what, what)} at {percent}% of limit" for what, percent in state.doing.warned.items()]
     told += [f"{unit} waits: {hold.told}" for unit, hold in state.doing.holds.items()]
-    told += state.warnings
+    return told + state.warnings
+
+
+def hindrances(state: PhasesState) -> list[str]:
+    """Why units rest that nothing is wrong with: a person is asked, a try is over and the next one is due, a pause."""
+    told = []
+    for effect in state.doing:
+        if isinstance(effect, AskHuman):
+            told.append(f"{effect.unit} waits for a person: {effect.question}")
+        elif isinstance(effect, Wait):
+            told.append(f"{effect.unit} waits to be tried again: {effect.reason}")
     life = state.lifecycle
     if life.phase is Phase.PAUSED and life.detail:
         told.append(f"Paused: {life.detail}")

@@ -83,6 +83,8 @@ class TaskWork(Work, kw_only=True):
     said: dict[str, bool] = {}
     errors: list[str] = []
     """Why criteria of this iteration are not met."""
+    checks: dict[str, dict[str, Any]] = {}
+    """Commands of this iteration that failed, by criterion, with the end of what they wrote."""
     status: str = ""
     """The agent's word for its iteration."""
     fixed: bool = False

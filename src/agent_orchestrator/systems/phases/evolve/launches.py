@@ -29,7 +29,7 @@ def _agent_started(state: PhasesState, event: e.AgentStarted, at_us: int) -> Non
     if fresh:
         work.agent_since_us, work.session, work.tried_us = at_us, None, 0
         if isinstance(work, TaskWork) and event.purpose == "execute":
-            work.met, work.said, work.errors, work.status = {}, {}, [], ""
+            work.met, work.said, work.errors, work.checks, work.status = {}, {}, [], {}, ""
             work.fixed, work.verdict, work.at = False, None, 0
     work.iteration, work.attempt, work.trouble = event.iteration, event.attempt, ""
     work.agent_launch = event.effect
@@ -140,7 +140,7 @@ def _settle_fix(state: PhasesState, work: Work) -> None:
     if isinstance(work, CheckWork):
         state.works.pop(work.unit)
     elif isinstance(work, TaskWork) and work.verdict is not None and work.verdict.check_type == "post_task":
-        work.fixed, work.errors = True, []
+        work.fixed, work.errors, work.checks = True, [], {}
         at = next_command(state.plan[work.task].criteria, 0)
         work.at, work.due = at or 0, "criteria" if at is not None else "judge"
     else:
@@ -190,6 +190,7 @@ def _check_finished(state: PhasesState, event: e.CheckFinished, at_us: int) -> N
         work.met[event.criterion] = event.passed
         if not event.passed:
             work.errors.append(_unmet(event))
+            work.checks[event.criterion] = {"command": event.command, "exit_code": event.exit_code, "tail": event.tail}
         at = next_command(state.plan[work.task].criteria, work.at + 1)
         work.at, work.due = at or 0, "criteria" if at is not None else "judge"
     elif isinstance(work, ReviewWork):

@@ -34,7 +34,7 @@ def close_launch(state: PhasesState, event: AgentFinished | CheckFinished) -> No
 
 def warn(state: PhasesState, *texts: str) -> None:
     """Something a person should know, once."""
-    new = [text for text in texts if text and text not in state.warnings]
+    new = [text for text in dict.fromkeys(texts) if text and text not in state.warnings]
     state.warnings = [*state.warnings, *new][-WARNINGS_KEPT:]
 
 

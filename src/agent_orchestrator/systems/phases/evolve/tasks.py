@@ -73,7 +73,8 @@ def _iteration_finished(state: PhasesState, event: e.IterationFinished, at_us: i
         return
     work.failed_in_a_row += 1
     unmet = [key for key, met in event.met.items() if not met]
-    work.feedback.append({"iteration": event.iteration, "error": event.error, "not_met": unmet})
+    told: dict[str, Any] = {"iteration": event.iteration, "error": event.error, "not_met": unmet}
+    work.feedback.append({**told, "checks": work.checks} if work.checks else told)
     work.verdict, work.fixed, work.due = None, False, "execute"
 
 
