@@ -144,11 +144,24 @@ def test_a_pause_stops_and_resume_goes_on_in_the_same_iteration(rig: PhasesRig) 
     assert rig.state()["completed_tasks"][0]["iterations"] == 1
 
 
+def test_a_plan_is_not_executed_on_another_branch(rig: PhasesRig) -> None:
+    assert rig.phases("--no-wait", "--run-id", "waits").code == 4
+    rig.git("switch", "--quiet", "main")
+    assert "phases/small-thing is not checked out (main is)" in rig.orc("phases", "status").out
+    assert rig.orc("approve", "waits").code == 0
+    assert rig.orc("resume", "waits").code == 3
+    assert not rig.started("task-executor")
+
+
 def test_a_branch_that_was_left_pauses_the_run_until_it_is_back(rig: PhasesRig) -> None:
     rig.do("task-executor.1.1", f"{WORKS}git switch --quiet main")
     paused = rig.phases("--yes", "--no-supervisor", "--run-id", "left")
     assert paused.code == 4, paused
     assert "instead of phases/small-thing" in paused.out
+    before = rig.started("task-executor")
+    refused = rig.orc("resume", "left")
+    assert (refused.code, "go back to it first: git switch phases/small-thing" in refused.err) == (3, True), refused
+    assert rig.started("task-executor") == before
     rig.git("switch", "--quiet", "phases/small-thing")
     assert rig.orc("resume", "left").code == 0
     assert rig.git("log", "-1", "--format=%s", "main") == "init"

@@ -25,7 +25,7 @@ from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
-from agent_orchestrator.git.branches import current_branch, move_back, remotes, switch_to_new, uncommitted
+from agent_orchestrator.git.branches import current_branch, move_back, refuse_elsewhere, remotes, switch_to_new, uncommitted
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.snapshots import head_of
 from agent_orchestrator.git.tree import OURS
@@ -223,14 +223,23 @@ def _check_rewind(orchestrator: Orchestrator, run: StoredRun, state: PhasesState
             raise Refused(why=f"Run {run.id}: {event.why}.")
 
 
+def refuse_other_branch(orchestrator: Orchestrator, run: StoredRun) -> None:
+    """Raises Unavailable when agents would begin to work on another branch than the run's; those that live on are adopted."""
+    state: PhasesState = orchestrator.fold(run).state
+    if not state.lifecycle.ended and not orchestrator.launches().living(run.id):
+        refuse_elsewhere(Path(run.context.home), state.spec.branch)
+
+
 def out_of_step(run: StoredRun, state: PhasesState) -> str | None:
     """What a person should know when the branch is not where the state thinks it is."""
     home = Path(run.context.home)
     branch, head = current_branch(home), head_of(home)
-    if state.lifecycle.ended or not state.checkpoints:
+    if state.lifecycle.ended:
         return None
     if branch != state.spec.branch:
         return f"the branch {state.spec.branch} is not checked out ({branch or 'no branch'} is): git switch {state.spec.branch}"
+    if not state.checkpoints:
+        return None
     newest = state.checkpoints[-1]
     known = {one.git_sha: one.state_snapshot for one in state.checkpoints}
     if head in known and head != newest.git_sha:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.errors import GitFailed, Unavailable
 from agent_orchestrator.git.merging import too_old
 from agent_orchestrator.git.run import ask_git, git
 from agent_orchestrator.git.snapshots import commit_of, head_of, restore
@@ -21,6 +21,16 @@ def branches_of(home: Path) -> tuple[str, ...]:
 def current_branch(home: Path) -> str | None:
     """The branch that is checked out, or None."""
     return ask_git(home, "symbolic-ref", "--quiet", "--short", "HEAD", answers=(0, 1))[1] or None
+
+
+def refuse_elsewhere(workdir: Path, branch: str) -> None:
+    """Raises Unavailable when another branch than this one is checked out."""
+    found = current_branch(workdir)
+    if found != branch:
+        raise Unavailable(
+            detail=f"The branch {branch} is not checked out in {workdir} ({found or 'no branch'} is); "
+            f"go back to it first: git switch {branch}"
+        )
 
 
 def can_merge(home: Path) -> str | None:
@@ -55,10 +65,7 @@ def uncommitted(workdir: Path, ours: tuple[str, ...]) -> list[str]:
 
 def move_back(workdir: Path, scratch: Path, branch: str, commit: str, keep: str, message: str, at_us: int) -> str:
     """Moves a checked-out branch and the working tree to a commit; answers with the ref that keeps what was there."""
-    found = current_branch(workdir)
-    if found != branch:
-        detail = f"the branch {branch} is not checked out ({found or 'no branch'} is)"
-        raise GitFailed(command="switch", where=workdir, detail=detail)
+    refuse_elsewhere(workdir, branch)
     kept = restore(workdir, scratch, commit, keep, message, at_us)
     git(workdir, "update-ref", "-m", message, f"refs/heads/{branch}", commit, head_of(workdir) or "")
     git(workdir, "read-tree", "HEAD")

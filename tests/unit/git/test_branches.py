@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.effects import Checkpoint, Tree
-from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.errors import GitFailed, Unavailable
 from agent_orchestrator.git.branches import current_branch, move_back, switch_to_new, uncommitted
 from agent_orchestrator.git.checkpoint import take_checkpoint
 from agent_orchestrator.git.snapshots import head_of
@@ -74,7 +74,7 @@ def test_moving_back_keeps_commits_and_uncommitted_work_under_a_ref(repo: Path, 
     assert not (repo / "mine").exists()
     assert git(repo, "status", "--porcelain") == ""
     assert git(repo, "show", f"{ref}:mine") == "mine"
-    with pytest.raises(GitFailed, match="is not checked out"):
+    with pytest.raises(Unavailable, match="is not checked out"):
         move_back(repo, tmp_path, "phases/other", start, "refs/orc/r/rewound", "before", AT_US)
 
 

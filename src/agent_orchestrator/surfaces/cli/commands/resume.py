@@ -59,6 +59,10 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
         owner = orchestrator.owner(found)
         if owner is not None:
             return _tell_driver(orchestrator, found, owner, limits, budget, as_json=as_json)
+        if found.system == "phases":
+            from agent_orchestrator.api.phases import refuse_other_branch
+
+            refuse_other_branch(orchestrator, found)
         if detach:
             from agent_orchestrator.surfaces.cli.detach import detach as start_behind
             from agent_orchestrator.surfaces.cli.detach import resume_arguments
