@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,14 @@ def test_a_bad_document_is_refused_with_all_its_lines(rig: PhasesRig) -> None:
     refused = rig.ask("phases", "plan", "task.md", "--json")
     assert refused.code == 2
     assert [problem["line"] for problem in refused.json["error"]["problems"]] == [19, 40, 44]
+
+
+def test_a_document_with_a_byte_order_mark_is_read_and_a_pipe_is_not(rig: PhasesRig) -> None:
+    (rig.repo / "task.md").write_bytes(b"\xef\xbb\xbf" + SMALL.encode())
+    assert rig.orc("phases", "plan", "task.md").code == 0
+    os.mkfifo(rig.repo / "pipe.md")
+    refused = rig.orc("phases", "plan", "pipe.md")
+    assert (refused.code, "is not a regular file" in refused.err) == (2, True), refused
 
 
 def test_the_plan_shows_phases_criteria_bounds_and_what_runs_side_by_side(rig: PhasesRig) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -55,9 +56,12 @@ class PhasesOptions(msgspec.Struct, frozen=True, kw_only=True):
 def read_document(file: Path) -> Parsed:
     """The plan in a task document, or every problem that it has."""
     try:
-        if file.stat().st_size > REPORT_LIMIT_BYTES:
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):  # Reading a pipe may never end.
+            raise UsageError(detail=f"The task document {file} is not a regular file; write it to one.")
+        if found.st_size > REPORT_LIMIT_BYTES:
             raise UsageError(detail=f"The task document {file} is larger than {REPORT_LIMIT_BYTES} bytes; split it.")
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except FileNotFoundError:
         raise MissingPath(what="The task document", path=file) from None
     except (IsADirectoryError, PermissionError, NotADirectoryError) as error:
