@@ -147,3 +147,41 @@ def test_a_section_that_is_not_read_is_pointed_out() -> None:
 def test_settings_are_strict(lines: str, said: str) -> None:
     (fault,) = faults(f"{SMALL}\n{lines}")
     assert said in fault
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "needle", "said"),
+    [
+        ("- **Maximum cost**: $10", "- Maximum cost: $10", "Maximum cost", "'Maximum cost: $10' would not be read"),
+        ("- **Maximum cost**: $10", "Maximum cost: $10\n", "Maximum cost", "'Maximum cost: $10' would not be read"),
+        ("- **Maximum cost**: $10", "- at most $10", "at most", "'at most $10' would not be read"),
+        (
+            "- **Maximum time**: 2h",
+            "- **Maximum time**: 2h\n- **maximum time**: 3h",
+            "3h",
+            "'maximum time' stands twice; keep one",
+        ),
+        ("- **Auto-fix**: yes", "- Auto-fix: no", "Auto-fix", "'Auto-fix: no' would not be read"),
+        ("- **Maximum iterations**: 3", "- Max: 3", "Max: 3", "'Max: 3' would not be read"),
+        ("**Dependencies**: 1.1", "Dependencies: 1.1", "Dependencies: 1.1", "'Dependencies' would not be read like this"),
+        ("**Description**: The model", "The model", "The model gets", "this would not be read: write **Description**: before it"),
+        ("**Agents Needed**", "##### Notes\n\n**Agents Needed**", "##### Notes", "'Notes' would not be read"),
+    ],
+)
+def test_nothing_that_was_written_is_overlooked(was: str, now: str, needle: str, said: str) -> None:
+    text = FOUR_PHASES.replace(was, now, 1)
+    found = faults(text)
+    assert any(one.startswith(f"task.md:{line_of(text, needle)}: {said}") for one in found), found
+
+
+def test_the_context_keeps_what_stands_below_its_own_headings() -> None:
+    told = "The code is in files named work-*."
+    plan = read(FOUR_PHASES.replace(told, f"{told}\n\n### Rules\n\nNo new dependencies.\n"))
+    assert plan.context == f"{told}\n\n### Rules\n\nNo new dependencies."
+
+
+def test_text_below_a_phase_is_pointed_out() -> None:
+    text = FOUR_PHASES.replace("### Phase 2: Endpoints\n", "### Phase 2: Endpoints\n\nSlowly.\n")
+    assert parse_document(text, "task.md").warnings == (
+        f"line {line_of(text, '### Phase 2')}: what stands below 'Phase 2: Endpoints' is not read; the context and tasks are",
+    )

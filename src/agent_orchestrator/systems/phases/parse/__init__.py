@@ -12,8 +12,8 @@ import msgspec
 
 from agent_orchestrator.errors import InvalidSpec, InvalidValue, Problem
 from agent_orchestrator.systems.phases.bounds import with_bounds
-from agent_orchestrator.systems.phases.parse.blocks import Entry, Section, read_sections
-from agent_orchestrator.systems.phases.parse.switches import read_outer, read_supervision
+from agent_orchestrator.systems.phases.parse.blocks import Entry, Section, joined, read_sections
+from agent_orchestrator.systems.phases.parse.switches import only_fields, read_outer, read_supervision
 from agent_orchestrator.systems.phases.parse.tasks import read_phases
 from agent_orchestrator.systems.phases.spec import Bounds, Criterion, Plan, make_criteria
 
@@ -56,17 +56,20 @@ def parse_document(text: str, file: str) -> Parsed:
             complain(f"the template's example {found[0]} is left in: write what is meant, or delete the line", number)
     sections = read_sections(text)
     warnings: list[str] = []
-    parts = _sort(sections, complain, warnings)
+    sorted_parts = _sort(sections, complain, warnings)
+    parts = {name: joined(found) for name, found in sorted_parts.items()}
     plan = Plan(
         name=_title(sections, complain),
         goal=_goal(parts, complain),
-        context=parts["context"][0].text if "context" in parts else "",
-        criteria=read_boxes(parts["criteria"][0].entries, complain) if "criteria" in parts else (),
-        bounds=_bounds(parts["bounds"][0], complain) if "bounds" in parts else Bounds(),
-        **read_phases(parts.get("phases"), complain),
-        **(read_supervision(parts["supervisor"][0], complain) if "supervisor" in parts else {}),
-        **(read_outer(parts["outer"][0], complain) if "outer" in parts else {}),
+        context=parts["context"].text if "context" in parts else "",
+        criteria=read_boxes(parts["criteria"].entries, complain) if "criteria" in parts else (),
+        bounds=_bounds(parts["bounds"], complain) if "bounds" in parts else Bounds(),
+        **read_phases(sorted_parts.get("phases"), complain),
+        **(read_supervision(parts["supervisor"], complain) if "supervisor" in parts else {}),
+        **(read_outer(parts["outer"], complain) if "outer" in parts else {}),
     )
+    silent = [section for section in sorted_parts.get("phases", []) if section.level < 4 and section.text]
+    warnings += [f"line {one.line}: what stands below {one.title!r} is not read; the context and tasks are" for one in silent]
     if problems:
         raise InvalidSpec(file, sorted(problems, key=lambda one: one.line or 0))
     return Parsed(plan=plan, warnings=tuple(warnings))
@@ -103,11 +106,11 @@ def _title(sections: list[Section], complain: Complain) -> str:
     return match["name"].strip()
 
 
-def _goal(parts: dict[str, list[Section]], complain: Complain) -> str:
+def _goal(parts: dict[str, Section], complain: Complain) -> str:
     if "goal" not in parts:
         complain("the section ## Goal is missing: say what is to be reached", 1)
         return ""
-    goal = parts["goal"][0]
+    goal = parts["goal"]
     if not goal.text:
         complain("the goal is empty: say what is to be reached", goal.line)
     return goal.text
@@ -130,6 +133,7 @@ def read_boxes(entries: tuple[Entry, ...], complain: Complain) -> tuple[Criterio
 
 def _bounds(section: Section, complain: Complain) -> Bounds:
     bounds = Bounds()
+    only_fields(section, BOUNDS, "Maximum cost", complain)
     for field in section.fields:
         name = BOUNDS.get(field.key.lower())
         if name is None:

@@ -6,7 +6,7 @@ Knows Markdown and nothing of tasks. Every line number is that of the file, coun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 from markdown_it import MarkdownIt
@@ -15,6 +15,7 @@ from markdown_it.token import Token
 _FIELD = re.compile(r"\*\*(?P<key>[^*]+?)\s*(?::\*\*|\*\*\s*:)\s*(?P<value>.*)\Z", re.S)
 _BOX = re.compile(r"\[(?P<mark>[ xX]?)\](?:\s+(?P<text>.*))?\Z", re.S)
 _CODE = re.compile(r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)")
+_PLAIN = re.compile(r"(?P<key>[A-Za-z][A-Za-z -]*?)\s*:")
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 
 
@@ -24,6 +25,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     text: str
     item: bool = False
+    more: tuple[tuple[int, str], ...] = ()
+    """The lines of an item after its first, each with its number; they are part of the text."""
 
     @property
     def code(self) -> str | None:
@@ -63,6 +66,31 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     entries: tuple[Entry, ...]
     fields: tuple[Field, ...]
+
+    @property
+    def loose(self) -> tuple[Entry, ...]:
+        """What stands before the first field."""
+        first = self.fields[0].line if self.fields else None
+        return tuple(entry for entry in self.entries if first is None or entry.line < first)
+
+    def unmarked(self, known: Collection[str]) -> dict[int, tuple[str, str]]:
+        """Lines that begin with a known key, in small letters there, which is not written as one: text and key by number."""
+        lines = [line for entry in self.entries for line in ((entry.line, entry.text), *entry.more)]
+        found = ((number, text, _PLAIN.match(text)) for number, text in lines)
+        named = ((number, text, " ".join(match["key"].split())) for number, text, match in found if match is not None)
+        return {number: (text, key) for number, text, key in named if key.lower() in known}
+
+
+def joined(sections: Sequence[Section]) -> Section:
+    """A section with those of deeper levels below it, as one."""
+    first, *deeper = sections
+    parts = [first.text, *(f"{'#' * one.level} {one.title}\n\n{one.text}" for one in deeper)]
+    return msgspec.structs.replace(
+        first,
+        text="\n\n".join(part.strip() for part in parts if part.strip()),
+        entries=tuple(entry for one in sections for entry in one.entries),
+        fields=tuple(field for one in sections for field in one.fields),
+    )
 
 
 def read_sections(source: str) -> list[Section]:
@@ -111,7 +139,7 @@ def _lines(lines: list[str], first: int, *, item: bool) -> Iterator[Entry]:
                 yield held
             held = Entry(line=number, text=text, item=item and number == first)
         else:
-            held = msgspec.structs.replace(held, text=f"{held.text} {text}")
+            held = msgspec.structs.replace(held, text=f"{held.text} {text}", more=(*held.more, (number, text)))
     if held is not None:
         yield held
 

@@ -43,6 +43,10 @@ def read_phases(sections: list[Section] | None, complain: Complain) -> dict[str,
                 complain(f"{empty.title} has no task; write #### Task {len(phases)}.1: NAME below it", empty.line)
             empty = section
             _read_phase(section, phases, complain)
+        elif section.level > 4:
+            complain(
+                f"{section.title!r} would not be read: a task has no headings below it; write it in its description", section.line
+            )
         elif section.level == 4 and (task := _read_task(section, phases, complain)) is not None:
             empty = None
             needs += [(task.id, line, need) for line, need in _needs(section, task.id, complain)]
@@ -81,6 +85,7 @@ def _read_task(section: Section, phases: list[Phase], complain: Complain) -> Tas
     elif int(match["phase"]) != phases[-1].number:
         complain(f"task {match['id']} stands in phase {phases[-1].number}; its number must begin with that", section.line)
     fields = _fields(section, complain)
+    _refuse_loose(section, complain)
     task = f"{int(match['phase'])}.{int(match['number'])}"
     return Task(
         id=task,
@@ -93,6 +98,15 @@ def _read_task(section: Section, phases: list[Phase], complain: Complain) -> Tas
         effort=fields["effort"].value if "effort" in fields else "",
         files=_files(fields.get("files"), complain),
     )
+
+
+def _refuse_loose(section: Section, complain: Complain) -> None:
+    """What would be overlooked: a field without its asterisks, and text before the first field."""
+    unmarked = section.unmarked(FIELDS)
+    for line, (_, key) in unmarked.items():
+        complain(f"{key!r} would not be read like this: write **{key}**: and what belongs to it", line)
+    if section.loose and not any(entry.line in unmarked for entry in section.loose):
+        complain("this would not be read: write **Description**: before it", section.loose[0].line)
 
 
 def _fields(section: Section, complain: Complain) -> dict[str, Field]:
