@@ -145,6 +145,15 @@ def test_a_pause_stops_and_resume_goes_on_in_the_same_iteration(rig: PhasesRig) 
     assert rig.state()["completed_tasks"][0]["iterations"] == 1
 
 
+def test_an_answer_in_the_file_that_is_named_counts_for_who_does_not_wait(rig: PhasesRig) -> None:
+    asked = rig.phases("--no-wait", "--run-id", "filed")
+    file = rig.repo / ".agents" / "runs" / "filed" / "plan" / "answer.json"
+    assert (asked.code, f"> {file}" in asked.out) == (4, True), asked
+    file.write_text('{"approved": true}')
+    assert rig.orc("resume", "filed", "--no-wait").code == 0
+    assert rig.state()["orchestrator"]["status"] == "completed"
+
+
 def test_a_plan_is_not_executed_on_another_branch(rig: PhasesRig) -> None:
     assert rig.phases("--no-wait", "--run-id", "waits").code == 4
     rig.git("switch", "--quiet", "main")

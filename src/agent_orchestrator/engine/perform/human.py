@@ -6,6 +6,7 @@ An answer that appeared while the step's own agent ran is not consent: the agent
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,12 @@ class HumanWork(Waiting):
         self._earlier = launches.directory(effect.after) / TAKEN
         self._agent_ended_ns = _ended_ns(launches.directory(effect.after))
         self._problem = ""
+
+    def start(self, *, halt: bool) -> None:
+        """Makes the folder in which a person is asked to write, then looks for the first time."""
+        with contextlib.suppress(OSError):  # `orc approve` works without it.
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+        super().start(halt=halt)
 
     def _look(self) -> None:
         try:
