@@ -120,6 +120,19 @@ def test_milestones_and_the_pull_request_go_through_gh_where_there_is_a_remote(r
     assert not (rig.repo / ".claude" / "milestones").exists()
 
 
+def test_a_push_that_is_refused_is_told_with_the_reason_and_not_with_the_last_line(rig: PhasesRig, tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "gh").write_text(GH)
+    (folder / "gh").chmod(0o755)
+    rig.git("remote", "add", "origin", str(tmp_path / "nowhere.git"))
+    path = f"{folder}:{rig.environment()['PATH']}"
+    assert rig.orc(*rig.arguments("--yes"), env={"PATH": path}).code == 0
+    (told,) = rig.state()["safety_bounds"]["warnings"]
+    assert told.startswith("git push --quiet failed: fatal: "), told
+    assert "nowhere.git" in told
+
+
 def test_a_change_of_the_plan_waits_for_a_person(rig: PhasesRig) -> None:
     rig.report("supervisor.1.1.0", {"status": "RE_PLAN", "conflicts": [{"type": "api", "recommendation": "keep the old one"}]})
     assert rig.phases("--no-wait", "--run-id", "plans").code == 4

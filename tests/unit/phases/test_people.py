@@ -118,7 +118,7 @@ def _approve(world: PhasesWorld) -> Any:
 
 def test_a_question_to_a_person_stands_in_the_warnings_until_it_is_answered() -> None:
     world = planned((DOCUMENTS / "plain.md").read_text("utf-8"))
-    assert warned(world) == ["plan waits for a person: Execute Plain thing: 1 phases, 3 tasks? `orc phases plan` shows them."]
+    assert warned(world) == ["plan waits for a person: Execute Plain thing: 1 phase, 3 tasks? `orc phases plan` shows them."]
     world.tell(_approve(world))
     assert warned(world) == []
 
@@ -153,3 +153,10 @@ def test_each_thing_is_warned_of_once() -> None:
     world = planned((DOCUMENTS / "plain.md").read_text("utf-8"), yes=True)
     world.agent("1.1", {"status": "PARTIAL"}, warnings=("odd", "odd"))
     assert warned(world) == ["odd"]
+
+
+def test_what_an_ended_run_is_asked_for_is_refused_with_what_can_be_done() -> None:
+    world = planned((DOCUMENTS / "plain.md").read_text("utf-8"))
+    world.tell(Answer(id=world.directive(), approved=False))
+    refused = instruct(world, "retry", "1.1")
+    assert [event.why for event in refused if isinstance(event, DirectiveRefused)] == ["it is failed; a new run starts anew"]

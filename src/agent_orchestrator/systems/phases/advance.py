@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from agent_orchestrator.core.events import Ended, Paused, StopReason
 from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.phases.decide.programs import recorded_as_file
 from agent_orchestrator.systems.phases.decide.settling import replanned
 from agent_orchestrator.systems.phases.events import (
@@ -191,7 +192,7 @@ def _approve(state: PhasesState, work: Work) -> list[PhasesEvent]:
     if state.spec.yes:
         return [PlanApproved()]
     plan = state.spec.plan
-    size = f"{len(plan.phases)} phases, {len(plan.tasks)} tasks"
+    size = f"{say_count(len(plan.phases), 'phase')}, {say_count(len(plan.tasks), 'task')}"
     return _asked(state, work, "plan", f"Execute {plan.name}: {size}? `orc phases plan` shows them.")
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import MilestoneWork
 
@@ -73,7 +74,8 @@ def milestone_body(state: PhasesState, phase: int) -> str:
     for task in state.tasks_of(phase):
         done = state.completed.get(task.id)
         if done is not None:
-            lines.append(f"- [x] {task.id} {task.name}: {done.iterations} iterations, {done.time_elapsed}, {done.cost}")
+            times = say_count(done.iterations, "iteration")
+            lines.append(f"- [x] {task.id} {task.name}: {times}, {done.time_elapsed}, {done.cost}")
         else:
             lines.append(f"- [ ] {task.id} {task.name}: skipped, {state.skipped.get(task.id, 'not done')}")
     return "\n".join(lines) + "\n"

@@ -59,6 +59,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
 
 def _print_head(screen: Screen, run: str, state: PhasesState, document: dict[str, Any]) -> None:
     from agent_orchestrator.core.effects import AskHuman
+    from agent_orchestrator.core.units import say_count
     from agent_orchestrator.surfaces.cli.screen import plain
 
     where = document["orchestrator"]
@@ -72,7 +73,7 @@ def _print_head(screen: Screen, run: str, state: PhasesState, document: dict[str
         screen.line(f"  {screen.paint(f'Phase {number + 1}', 'bold')}: {plain(phase.name)}")
         for task in state.tasks_of(number):
             step = steps[task.id]
-            times = f", {step.iteration_count} iterations" if step.iteration_count else ""
+            times = f", {say_count(step.iteration_count, 'iteration')}" if step.iteration_count else ""
             why = f": {plain(step.last_error)}" if step.last_error else ""
             screen.line(f"    [{MARKS[step.status]}] {task.id} {plain(task.name)}{times}{why}")
     for agent in document["active_agents"]:

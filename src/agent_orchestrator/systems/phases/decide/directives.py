@@ -29,7 +29,7 @@ def resumed(state: PhasesState, directive: Resume) -> list[PhasesEvent]:
     """Goes on where it stood, with the bounds that were given."""
     life = state.lifecycle
     if life.ended:
-        return _refused(directive, f"it is {state.status}; `orc rewind` takes it back to a checkpoint, a new run starts anew")
+        return _refused(directive, _ended(state))
     if life.phase is Phase.ABORTING:
         return _refused(directive, "it is being aborted")
     changes = {name: value for name, value in directive.changes.items() if value is not None}
@@ -81,7 +81,7 @@ def instructed(state: PhasesState, directive: Instruct) -> list[PhasesEvent]:
     if directive.what not in ("skip", "retry", "check"):
         return _refused(directive, f"a phased run knows no {directive.what!r}")
     if state.lifecycle.ended:
-        return _refused(directive, f"it is {state.status}")
+        return _refused(directive, _ended(state))
     task = str(values.get("task", ""))
     if directive.what == "check":
         return _check(state, directive, task)
@@ -141,6 +141,11 @@ def _rewound(state: PhasesState, directive: Instruct, to: str) -> list[PhasesEve
         return _refused(directive, "it is archived, another run has begun")
     why = f"rewound to {name}"
     return [Rewound(to=known[name], why=why), Paused(reason=why)]
+
+
+def _ended(state: PhasesState) -> str:
+    back = "`orc rewind` takes it back to a checkpoint, " if state.snapshots and not state.archived else ""
+    return f"it is {state.status}; {back}a new run starts anew"
 
 
 def _refused(directive: Resume | Answer | Instruct, why: str) -> list[PhasesEvent]:

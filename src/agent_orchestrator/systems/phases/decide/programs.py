@@ -103,7 +103,10 @@ def _published(state: PhasesState, work: MilestoneWork, tool: CheckFinished) -> 
     if not gone:
         return []
     lines = [line.strip() for line in tool.tail.splitlines() if line.strip()]
-    said = tool.failure.message if tool.failure is not None else lines[-1] if lines else f"exit code {tool.exit_code}"
+    told = next(
+        (line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else f"exit code {tool.exit_code}"
+    )
+    said = tool.failure.message if tool.failure is not None else told
     return [recorded_as_file(state, work, f"{tool.command} failed: {said[:300]}")]
 
 
