@@ -15,7 +15,8 @@ import msgspec
 
 from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.control.loop import as_command
+from agent_orchestrator.control.budgets import refuse_unmetered
+from agent_orchestrator.control.loop import as_command, refuse_unable
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
 from agent_orchestrator.core.events import Event
@@ -188,6 +189,25 @@ def succeed(
     return started
 
 
+def check_going_on(
+    orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any], agent: AgentChoice | None, limits: Limits
+) -> None:
+    """Raises when a loop's agents, as they will be, would escape its budget or cannot do what its mode asks of them."""
+    state: LoopState = orchestrator.fold(run).state
+    spec = _changed(state, changes, agent)
+    refuse_unable(spec)
+    if agent is not None or limits.costs or limits.counts:
+        refuse_unmetered(state.doing.limits.laid_under(limits), spec.choices)
+
+
+def _changed(state: LoopState, changes: dict[str, Any], agent: AgentChoice | None) -> LoopSpec:
+    try:
+        spec = changed_spec(state.spec, changes)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise Refused(why=f"Loop {state.context.run} cannot go on: {error}.") from None
+    return spec if agent is None else msgspec.structs.replace(spec, agent=agent)
+
+
 def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, Any], agent: AgentChoice | None) -> LoopSpec:
     """What the successor is asked to do; raises Refused when there cannot be one."""
     state: LoopState = orchestrator.fold(old).state
@@ -195,10 +215,7 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, An
         raise Refused(why=f"Loop {old.id} is completed; there is nothing to resume.")
     if state.recovered_by is not None:
         raise Refused(why=f"Loop {old.id} has a successor already: {state.recovered_by}; resume that one.")
-    try:
-        spec = changed_spec(state.spec, changes)
-    except (msgspec.ValidationError, ValueError) as error:
-        raise Refused(why=f"Loop {old.id} cannot go on: {error}.") from None
+    spec = _changed(state, changes, agent)
     if state.iteration >= spec.max_iterations:
         why = f"it made all of its {spec.max_iterations} iterations; raise --max-iterations"
         raise Refused(why=f"Loop {old.id} cannot go on: {why}.")
@@ -210,9 +227,9 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, An
         check_output=state.check_output,
         tests_most=state.tests_most,
     )
-    if (agent or spec.agent) is None:
+    if spec.agent is None:
         raise Refused(why=f"Loop {old.id} has no agent: give --agent, --agent-command or --rehearse.")
-    return msgspec.structs.replace(spec, carried=carried, agent=agent or spec.agent, budget_usd=None)
+    return msgspec.structs.replace(spec, carried=carried, budget_usd=None)
 
 
 def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, limits: Limits, *, force: bool) -> Started:

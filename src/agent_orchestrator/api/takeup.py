@@ -15,6 +15,7 @@ import msgspec
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.places import claim
 from agent_orchestrator.control.budgets import refuse_unmetered
+from agent_orchestrator.control.loop import refuse_unable
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
@@ -30,6 +31,7 @@ from agent_orchestrator.errors import InvalidDocument, Refused
 from agent_orchestrator.projections.intake import Finding, inspect
 from agent_orchestrator.projections.writer import encode_document, put_in_place, sync_folders, write_draft
 from agent_orchestrator.store.port import Append, StoredRun
+from agent_orchestrator.systems.loop.spec import LoopSpec
 
 
 class TakeUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +72,8 @@ def take_up(
         inputs.append(resume)
     if limits is not None:
         refuse_unkept(folded, limits)
+    if isinstance(folded.state.spec, LoopSpec):
+        refuse_unable(folded.state.spec)  # Its mode may have been changed by hand.
     return TakeUp(inputs=tuple(inputs), notes=tuple(notes))
 
 

@@ -109,7 +109,7 @@ def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSett
         idle_timeout_s=_duration(options.idle_timeout, "--idle-timeout"),
     )
     changes = {name: value for name, value in changes_of(options).items() if name != "execution_mode"}
-    _check_abilities(options, agent)
+    refuse_unable(spec)
     return msgspec.convert(msgspec.to_builtins(spec) | changes, LoopSpec)
 
 
@@ -237,13 +237,14 @@ def _mode(options: LoopOptions) -> tuple[ExecutionMode, int | None]:
     return mode, None
 
 
-def _check_abilities(options: LoopOptions, agent: AgentChoice) -> None:
-    """What an agent cannot do is refused, not ignored."""
-    able = abilities_of(agent)
-    if options.execution_mode == ExecutionMode.STRICT and "temperature" not in able:
-        raise UsageError(detail=f"--execution-mode strict needs an agent with a temperature to set to 0; {agent.name} has none.")
-    if options.continue_session and "session" not in able:
-        raise UsageError(detail=f"--continue-session needs an agent that keeps sessions; {agent.name} does not.")
+def refuse_unable(spec: LoopSpec) -> None:
+    """What an agent cannot do is refused, not ignored: raises a UsageError."""
+    for agent in spec.choices if spec.execution_mode is ExecutionMode.STRICT else ():
+        if "temperature" not in abilities_of(agent):
+            why = f"needs an agent with a temperature to set to 0; {agent.name} has none"
+            raise UsageError(detail=f"--execution-mode strict {why}.")
+    if spec.continue_session and spec.agent is not None and "session" not in abilities_of(spec.agent):
+        raise UsageError(detail=f"--continue-session needs an agent that keeps sessions; {spec.agent.name} does not.")
 
 
 def _confirmer(given: str | None, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice | None:

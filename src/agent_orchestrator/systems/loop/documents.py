@@ -203,7 +203,7 @@ def details(state: LoopState) -> dict[str, Any]:
         "status": state.status.value,
         "command": spec.command,
         "test_command": spec.test_command if spec.auto_test else None,
-        "seed": spec.seed,
+        "seed": spec.handed_seed,
         "predecessor": spec.carried.loop if spec.carried is not None else None,
         "successor": state.recovered_by,
         "pausing": state.pausing,

@@ -35,7 +35,7 @@ def run_agent(state: LoopState, effect: str, at_us: int) -> RunAgent:
     spec, current, run = state.spec, state.current, state.context.run
     assert spec.agent is not None, "an iteration has an agent"
     assert current is not None, "an agent works in an iteration"
-    env = spec.env if spec.seed is None else spec.env | {"LOOP_SEED": str(spec.seed)}
+    env = spec.env if spec.handed_seed is None else spec.env | {"LOOP_SEED": str(spec.handed_seed)}
     return RunAgent(
         id=effect,
         unit=UNIT,
@@ -65,7 +65,7 @@ def confirm(state: LoopState, effect: str, at_us: int) -> RunAgent:
     return RunAgent(
         id=effect,
         unit=UNIT,
-        agent=spec.confirm_with,
+        agent=_with_options(state, spec.confirm_with),
         role=CONFIRMER,
         report=ReportRule(
             words={"PASS": "PASS", "FAIL": "FAIL"}, required=True, ids={"run_id": run, "step_id": UNIT, "agent": CONFIRMER}

@@ -85,6 +85,11 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     carried: Carried | None = None
 
     @property
+    def handed_seed(self) -> int | None:
+        """What the agent gets as LOOP_SEED; the modes with a seed have one, whoever chose them and when."""
+        return self.seed or 0 if self.execution_mode in (ExecutionMode.SEEDED, ExecutionMode.STRICT) else None
+
+    @property
     def choices(self) -> tuple[AgentChoice, ...]:
         """Everybody who may work."""
         return tuple(choice for choice in (self.agent, self.confirm_with) if choice is not None)

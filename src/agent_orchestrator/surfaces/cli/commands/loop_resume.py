@@ -68,7 +68,7 @@ def _resume(
 ) -> int:
     import msgspec
 
-    from agent_orchestrator.api.loops import succeed
+    from agent_orchestrator.api.loops import check_going_on, succeed
     from agent_orchestrator.api.takeup import take_up
     from agent_orchestrator.core.inputs import Resume
     from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait, tell_limits
@@ -76,6 +76,7 @@ def _resume(
     from agent_orchestrator.surfaces.cli.screen import warn
 
     manner = read_manner(given)
+    check_going_on(orchestrator, run, changes, agent, limits)
     if run.summary.ended:
         started = succeed(orchestrator, run, changes, agent, limits, force=given["force"])
         warn(f"loop {run.id} is {run.summary.facts['status']}; {started.run.id} goes on with its work.")
