@@ -20,11 +20,12 @@ from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.control.budgets import abilities_of
 from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.ids import ID_LENGTH_MAX
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
 from agent_orchestrator.errors import InvalidValue, MissingPath, UsageError
 from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.systems.loop.spec import LOOP_ID, ExecutionMode, LoopSpec
+from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id
 
 _VERDICT = re.compile(r"\s+(?:passes|succeeds|exits (?:with )?0)\.?\s*\Z", re.I)
 _SHELL_WORDS = frozenset(
@@ -196,10 +197,9 @@ def detect_tests(home: Path) -> str | None:
 
 def checked_loop_id(given: str) -> str:
     """The id unchanged, or the sentence that says what one looks like."""
-    if not LOOP_ID.match(given) or len(given) > 100:
-        raise InvalidValue(
-            what="--loop-id", value=given, expected="an id such as ralph-fix-tests-a1b2c3d4 (at most 100 characters)"
-        )
+    if not is_loop_id(given):
+        expected = f"an id such as ralph-fix-tests-a1b2c3d4 (at most {ID_LENGTH_MAX} characters)"
+        raise InvalidValue(what="--loop-id", value=given, expected=expected)
     return given
 
 

@@ -31,10 +31,14 @@ def _iso_second(second: int) -> str:
 
 
 def from_iso(text: str) -> int:
-    """Microseconds since the epoch of an ISO 8601 time; one without a zone is taken as UTC."""
+    """Microseconds since the epoch of an ISO 8601 time, one without a zone taken as UTC; raises ValueError."""
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError as error:  # Its zone takes it out of the calendar.
+        raise ValueError(str(error)) from None
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 

@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from agent_orchestrator.core.events import Ended, Paused
+from agent_orchestrator.core.events import Paused
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.units import from_iso
 from agent_orchestrator.errors import InvalidDocument
+from agent_orchestrator.systems.loop import LOOP, LoopState
 from agent_orchestrator.systems.loop.decide.edits import import_state
 from agent_orchestrator.systems.loop.spec import Carried, Tried
 from tests.scenarios.loop_world import LoopWorld
+
+NOW_US = from_iso("2026-02-03T00:00:00Z")
+
+
+def taken_over(file: dict[str, Any]) -> LoopState:
+    """The loop made of a file, as it is right after it was taken over."""
+    taken = import_state({"task": "x", "completion": "y", **file}, "state.json")
+    state = LOOP.fresh(taken.spec, Context(run="ralph-x-00000000", home="/h", workdir="/h", created_us=NOW_US))
+    for event in taken.facts:
+        LOOP.evolve(state, event, NOW_US)
+    return state
+
+
+def imported(file: dict[str, Any]) -> Any:
+    """Its state.json."""
+    return msgspec.to_builtins(next(iter(LOOP.documents(taken_over(file), NOW_US))).body)
 
 
 def test_a_sloppy_file_is_taken_over_and_what_was_changed_is_said() -> None:
@@ -32,14 +52,60 @@ def test_a_sloppy_file_is_taken_over_and_what_was_changed_is_said() -> None:
         assert part in said
 
 
-@pytest.mark.parametrize(("status", "stop"), [("completed", "completed"), ("aborted", "aborted"), ("crashed", "failed")])
-def test_a_file_of_an_ended_loop_stays_ended(status: str, stop: str) -> None:
-    taken = import_state({"task": "x", "completion": "y", "status": status}, "state.json")
-    assert isinstance(taken.facts[1], Ended)
-    assert taken.facts[1].stop == stop
+@pytest.mark.parametrize("status", ["completed", "aborted", "failed", "crashed"])
+def test_a_file_of_an_ended_loop_stays_ended_as_it_was(status: str) -> None:
+    file = {
+        "status": status,
+        "started_at": "2026-02-02T21:00:00Z",
+        "completed_at": "2026-02-02T21:05:30Z",
+        "error_context": {"error_message": "boom", "error_timestamp": "2026-02-02T21:05:30Z"},
+    }
+    document = imported(file)
+    assert (document["status"], document["completed_at"]) == (status, "2026-02-02T21:05:30Z")
+    assert document["metrics"]["total_duration_seconds"] == 330
+    told = {"error_message": "boom", "error_timestamp": "2026-02-02T21:05:30Z", "recovery_attempted": False}
+    assert document["error_context"] == (told if status in ("failed", "crashed") else None)
 
 
-@pytest.mark.parametrize("document", [[], {"task": "x"}, {"completion": "y"}, {"task": 1, "completion": "y"}])
+def test_what_was_counted_before_is_kept() -> None:
+    counted = {
+        "successful_iterations": 4,
+        "failed_iterations": 1,
+        "total_tokens": 25000,
+        "total_cost_usd": 0.125,
+    }
+    metrics = imported({"iteration": 5, "status": "paused", "metrics": counted})["metrics"]
+    del metrics["total_duration_seconds"], metrics["average_iteration_time_seconds"]
+    assert metrics == {
+        "total_iterations": 5,
+        "successful_iterations": 4,
+        "failed_iterations": 1,
+        "total_tokens": 25000,
+        "total_cost_usd": 0.125,
+    }
+
+
+def test_the_time_in_which_nobody_drove_it_is_not_the_loops() -> None:
+    file = {"status": "running", "started_at": "2020-01-01T00:00:00Z", "configuration": {"timeout_minutes": 60}}
+    assert taken_over(file).time_left_s(NOW_US) == 3600
+    assert taken_over({**file, "metrics": {"total_duration_seconds": 330}}).time_left_s(NOW_US) == 3270
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ({"loop_id": f"ralph-{'a' * 300}-00000000"}, "is not an id; a new one is made"),
+        ({"started_at": "0001-01-01T00:00:00+23:00"}, "is not a time"),
+    ],
+)
+def test_what_no_loop_can_have_is_replaced_and_said(field: dict[str, Any], said: str) -> None:
+    taken = import_state({"task": "x", "completion": "y", **field}, "state.json")
+    assert said in "; ".join(taken.notes)
+
+
+@pytest.mark.parametrize(
+    "document", [[], {"task": "x"}, {"completion": "y"}, {"task": 1, "completion": "y"}, {"task": " ", "completion": "y"}]
+)
 def test_a_file_without_a_task_or_a_criterion_is_refused(document: Any) -> None:
     with pytest.raises(InvalidDocument):
         import_state(document, "state.json")

@@ -228,6 +228,14 @@ class Imported(Event, frozen=True, kw_only=True, tag="imported"):
     iteration: int = 0
     checks: tuple[dict[str, Any], ...] = msgspec.field(default_factory=tuple)
     started_at: str | None = None
+    ended_at: str | None = None
+    """When it ended, if it did."""
+    successes: int = 0
+    failures: int = 0
+    tokens: int | None = None
+    cost_usd: float | None = None
+    spent_s: int = 0
+    """What of the loop's own time is used up; the time in which nobody drove it is not."""
 
 
 class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from typing import TypeGuard
 
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.ids import ID_LENGTH_MAX
 
 LOOP_ID = re.compile(r"ralph-[a-z0-9-]+-[a-f0-9]{8}\Z")
 SLUG_CHARS_MAX = 30
@@ -102,6 +104,11 @@ def slug_of(task: str) -> str:
         cut = words[: SLUG_CHARS_MAX + 1]
         words = cut.rpartition("-")[0] or cut[:SLUG_CHARS_MAX]
     return words[:SLUG_CHARS_MAX].strip("-") or "task"
+
+
+def is_loop_id(given: object) -> TypeGuard[str]:
+    """Whether it is an id that a loop may have; what cannot be a file's name is none."""
+    return isinstance(given, str) and len(given) <= ID_LENGTH_MAX and LOOP_ID.match(given) is not None
 
 
 def loop_id(task: str, unique: str) -> str:

@@ -163,6 +163,8 @@ class LoopState:
         self.started_us = context.created_us
         self.updated_us = context.created_us
         self.ended_us: int | None = None
+        self.over_us: int | None = None
+        """When an imported loop ended, by its file."""
         self.error: tuple[str, int] | None = None
         self.pid: int | None = None
         self.driven = False

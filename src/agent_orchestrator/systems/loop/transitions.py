@@ -37,6 +37,9 @@ ALLOWED: dict[Status, tuple[Status, ...]] = {
 ACTIVE = (Status.RUNNING, Status.PAUSED, Status.COMPLETING)
 """What the registry lists and the limit on loops counts."""
 
+ENDED = tuple(status for status, ways in ALLOWED.items() if not ways)
+"""What is terminal."""
+
 
 def refusal(now: Status, wanted: Status) -> str | None:
     """Why a loop cannot go from one status to another, or None when it can."""

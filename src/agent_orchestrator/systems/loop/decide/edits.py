@@ -12,15 +12,16 @@ import msgspec
 
 from agent_orchestrator.core.events import Aborted, Ended, Paused, Resumed, StopReason
 from agent_orchestrator.core.inputs import Edited
-from agent_orchestrator.core.units import from_iso
+from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
 from agent_orchestrator.systems.loop.events import Concluded, EditRefused, Imported, LoopEvent, OptionsChanged
-from agent_orchestrator.systems.loop.spec import LOOP_ID, ExecutionMode, LoopSpec
+from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id
 from agent_orchestrator.systems.loop.state import LoopState
-from agent_orchestrator.systems.loop.transitions import Status, refusal
+from agent_orchestrator.systems.loop.transitions import ENDED, Status, refusal
 
 BY_HAND = "set by hand in state.json"
+IMPORTED = "imported"
 _VERSION = re.compile(r"2\.\d+\.\d+\Z")
 
 
@@ -109,10 +110,10 @@ def import_state(document: object, path: str) -> Taken:
     given = {**document, **{_snake(key): value for key, value in document.items() if isinstance(key, str)}}
     task = given.get("task") or given.get("prompt") or given.get("description")
     criterion = given.get("completion_criteria") or given.get("completion") or given.get("completion_promise")
-    if not isinstance(task, str) or not isinstance(criterion, str):
+    if not (isinstance(task, str) and task.strip() and isinstance(criterion, str) and criterion.strip()):
         raise InvalidDocument(path=path, what="loop state", detail="it has no task and completion_criteria")
     loop = given.get("loop_id")
-    if not isinstance(loop, str) or not LOOP_ID.match(loop):
+    if not is_loop_id(loop):
         notes.append(f"loop_id: {loop!r} is not an id; a new one is made" if loop is not None else "loop_id: made")
         loop = None
     configuration = given.get("configuration")
@@ -122,8 +123,29 @@ def import_state(document: object, path: str) -> Taken:
     if not _count(iteration, 0):
         notes.append(f"iteration: {iteration!r} is not a count; 0 is used")
         iteration = 0
-    fact = Imported(iteration=iteration, checks=_import_checks(given, notes), started_at=_time(given.get("started_at"), notes))
-    return Taken(loop, spec, (fact, _standstill(given.get("status"), notes)), tuple(notes))
+    started, left = _time(given.get("started_at"), notes), _time(given.get("completed_at") or given.get("last_updated"), [])
+    counted = _import_metrics(given.get("metrics"))
+    if started is not None and left is not None:
+        counted.setdefault("spent_s", max(0, from_iso(left) - from_iso(started)) // US)
+    ended_at = left if given.get("status") in ENDED else None
+    fact = Imported(iteration=iteration, checks=_import_checks(given, notes), started_at=started, ended_at=ended_at, **counted)
+    return Taken(loop, spec, (fact, *_standstill(given, notes)), tuple(notes))
+
+
+def _import_metrics(metrics: object) -> dict[str, Any]:
+    """What the file counted and a journal cannot recompute; what it does not say is left out."""
+    given = metrics if isinstance(metrics, dict) else {}
+    names = {
+        "successes": "successful_iterations",
+        "failures": "failed_iterations",
+        "tokens": "total_tokens",
+        "spent_s": "total_duration_seconds",
+    }
+    kept: dict[str, Any] = {mine: given[name] for mine, name in names.items() if _count(given.get(name), 0)}
+    cost = given.get("total_cost_usd")
+    if isinstance(cost, (int, float)) and not isinstance(cost, bool) and cost >= 0:
+        kept["cost_usd"] = float(cost)
+    return kept
 
 
 def _import_spec(task: str, criterion: str, given: dict[str, Any], notes: list[str]) -> LoopSpec:
@@ -152,16 +174,23 @@ def _import_checks(given: dict[str, Any], notes: list[str]) -> tuple[dict[str, A
     return tuple(kept)
 
 
-def _standstill(status: object, notes: list[str]) -> LoopEvent:
-    if status == Status.COMPLETED:
-        return Ended(stop=StopReason.COMPLETED, detail="imported")
-    if status == Status.ABORTED:
-        return Ended(stop=StopReason.ABORTED, detail="imported")
-    if status in (Status.FAILED, Status.CRASHED):
-        return Ended(stop=StopReason.FAILED, detail="imported")
+def _standstill(given: dict[str, Any], notes: list[str]) -> list[LoopEvent]:
+    """How it stands until it is resumed: ended as it was, or paused."""
+    status, context = given.get("status"), given.get("error_context")
+    said = context.get("error_message") if isinstance(context, dict) else None
+    why = said if isinstance(said, str) and said.strip() else IMPORTED
+    match status:
+        case Status.COMPLETED:
+            return [Ended(stop=StopReason.COMPLETED, detail=IMPORTED)]
+        case Status.ABORTED:
+            return [Ended(stop=StopReason.ABORTED, detail=IMPORTED)]
+        case Status.FAILED:
+            return [Ended(stop=StopReason.FAILED, detail=why)]
+        case Status.CRASHED:
+            return [Concluded(stop=StopReason.FAILED, detail=why, crashed=True), Ended(stop=StopReason.FAILED, detail=why)]
     if status != Status.PAUSED:
         notes.append(f"status: was {status}, is paused until it is resumed")
-    return Paused(reason="imported")
+    return [Paused(reason=IMPORTED)]
 
 
 def _time(value: object, notes: list[str]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import Aborted, Ended, HoldEnded, Paused, Resumed, StopReason, TakenUp, UnitHeld
-from agent_orchestrator.core.units import from_iso
+from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.checkpoints import keep_checkpoint
 from agent_orchestrator.systems.loop.evolve.marks import has_tests, most, stop_pausing
@@ -101,8 +101,13 @@ def _options_changed(state: LoopState, event: e.OptionsChanged, at_us: int) -> N
 
 def _imported(state: LoopState, event: e.Imported, at_us: int) -> None:
     state.iteration = state.first = event.iteration
+    state.successes, state.failures = event.successes, event.failures
+    state.tokens, state.cost_usd = event.tokens, event.cost_usd
     if event.started_at is not None:
         state.started_us = from_iso(event.started_at)
+    state.over_us = from_iso(event.ended_at) if event.ended_at is not None else None
+    until_us = at_us if state.over_us is None else state.over_us
+    state.paused_us = max(0, until_us - state.started_us - event.spent_s * US)
     known = [msgspec.convert(check, Check, strict=False) for check in event.checks]
     state.checks = known[-CHECKS_KEPT:]
     if known:
@@ -142,9 +147,10 @@ def _aborted(state: LoopState, event: Aborted, at_us: int) -> None:
 
 def _ended(state: LoopState, event: Ended, at_us: int) -> None:
     state.doing.drop(UNIT)
-    state.due, state.completing, state.ended_us = None, False, at_us
+    over_us = state.over_us if state.over_us is not None else at_us
+    state.due, state.completing, state.ended_us = None, False, over_us
     if event.stop not in (StopReason.COMPLETED, StopReason.ABORTED):
-        state.error = event.detail, at_us
+        state.error = event.detail, over_us
     state.lifecycle.evolve(event)
 
 
