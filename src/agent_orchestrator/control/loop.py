@@ -173,11 +173,9 @@ def as_command(text: str, home: Path) -> str | None:
     except ValueError:
         return None
     word = next((one for one in words if not _ASSIGNMENT.match(one)), "")
-    if word in _SHELL_WORDS or (word and "/" not in word and shutil.which(word) is not None):
-        return command
-    if "/" in word and (home / word).is_file():
-        return command
-    return None
+    word = word.lstrip("(") or word
+    program = str(home / word) if "/" in word else word
+    return command if word in _SHELL_WORDS or (word and shutil.which(program) is not None) else None
 
 
 def detect_tests(home: Path) -> str | None:

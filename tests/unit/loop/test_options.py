@@ -25,14 +25,19 @@ def options(**given: Any) -> LoopOptions:
         ("CI=1 sh -c true", "CI=1 sh -c true"),
         ("./check.sh passes", "./check.sh"),
         ("[ -f done ]", "[ -f done ]"),
+        ("(cd src && make) passes", "(cd src && make)"),
         ("./missing.sh passes", None),
+        ("docs/guide.md covers every command", None),
+        ("(most of) the guide reads well", None),
         ("all tests are green", None),
         ("The guide reads well", None),
         ("it's unfinished", None),
     ],
 )
 def test_a_criterion_is_a_command_when_its_first_word_is_one(text: str, command: str | None, tmp_path: Path) -> None:
-    (tmp_path / "check.sh").touch()
+    (tmp_path / "check.sh").touch(0o755)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "guide.md").touch()
     if command is not None and command.startswith("make"):
         command = command if _has("make") else None
     assert as_command(text, tmp_path) == command
