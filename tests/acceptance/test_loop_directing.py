@@ -300,7 +300,8 @@ def test_aiwg_speaks_the_seeds_command_lines(rig: LoopRig) -> None:
     loop = started.json["run_id"]
     assert rig.state(loop)["completion_criteria"] == "test -f done passes"
     wait_until(lambda: rig.launches())
-    assert loop in rig.aiwg("ralph-status").out
+    assert f"loop {loop}  running" in rig.aiwg("ralph-status").out
+    assert f"loop {loop}  running" in rig.aiwg("ralph-status", f"--loop-id={loop}", "--repo", str(rig.repo)).out
     assert "running" in rig.aiwg("ralph-status", loop).out
     assert rig.aiwg("ralph-pause", "--loop-id", loop).code == 0
     rig.open("go")

@@ -19,7 +19,7 @@ COMMANDS = {
 USAGE = """Usage: aiwg COMMAND [LOOP] [OPTIONS]
 
   aiwg ralph "task" --completion TEXT   start a loop
-  aiwg ralph-status [LOOP]              show how a loop stands, or all that are active
+  aiwg ralph-status [LOOP]              show how a loop stands
   aiwg ralph-pause [LOOP]               pause it when its iteration is over
   aiwg ralph-resume [LOOP]              go on
   aiwg ralph-abort [LOOP]               stop it for good
@@ -39,6 +39,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"aiwg: There is no command {arguments[0]!r}; there are: {', '.join(COMMANDS)}.\n")
         return 2
     name, *rest = arguments
-    if name == "ralph-status" and not any(not word.startswith("-") for word in rest) and "--loop-id" not in rest:
-        return orc(["loop", "list", *rest])
     return orc(["loop", COMMANDS[name], *rest])

@@ -14,7 +14,7 @@ orc loop list --all --json
 
 
 def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
-    """Lists loops, those that crashed seen and recorded; also what `aiwg ralph-status` does without an id."""
+    """Lists loops, those that crashed seen and recorded."""
     from agent_orchestrator.api.loops import loops
     from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import say_age

@@ -1,4 +1,4 @@
-"""`orc loop status`: how one loop stands, or all that are active."""
+"""`orc loop status`: how one loop stands."""
 
 from __future__ import annotations
 
