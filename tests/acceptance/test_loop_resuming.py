@@ -80,3 +80,10 @@ def test_a_mode_that_the_agent_cannot_have_is_refused_when_it_was_written_by_han
 def test_a_loop_that_becomes_seeded_hands_a_seed_on(rig: LoopRig, failed: str) -> None:
     assert rig.orc("loop", "resume", failed, "--max-iterations", "2", "--execution-mode", "seeded").code == 5
     assert (rig.repo / "n").read_text().splitlines() == ["1", "2 0"]
+
+
+def test_an_aborted_loop_says_that_it_has_a_successor(rig: LoopRig, paused: str) -> None:
+    assert rig.orc("loop", "abort", paused).code == 0
+    assert rig.state(paused)["error_context"] is None
+    assert rig.orc("loop", "resume", paused, "--max-iterations", "2").code == 5
+    assert rig.state(paused)["error_context"] == {"recovery_attempted": True}

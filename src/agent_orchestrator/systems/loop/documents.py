@@ -141,7 +141,8 @@ def _metrics(state: LoopState) -> Metrics:
 
 def _error_context(state: LoopState) -> dict[str, Any] | None:
     if state.error is None:
-        return None
+        # An aborted loop has no error, but it may have a successor.
+        return {"recovery_attempted": True} if state.recovered_by is not None else None
     message, at_us = state.error
     return {"error_message": message, "error_timestamp": stamp(at_us), "recovery_attempted": state.recovered_by is not None}
 
