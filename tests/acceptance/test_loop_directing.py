@@ -251,7 +251,20 @@ def test_a_legacy_file_is_migrated_once_and_kept_in_step(rig: LoopRig) -> None:
     done = rig.orc("loop", "resume", "--agent-command", str(rig.agent))
     assert done.code == 0, done
     assert rig.state(loop)["iteration"] == 5
+    kept = json.loads(legacy.read_text())
+    assert (kept["loop_id"], kept["status"], kept["iteration"], kept["pid"]) == (loop, "completed", 5, None)
     assert len(rig.orc("loop", "list", "--all", "--json").json["loops"]) == 1
+    assert rig.orc("prune", "--older-than", "0", "--yes", "--json").json["deleted"] == [loop]
+    assert rig.orc("loop", "list", "--all", "--json").json["loops"] == []
+
+
+def test_a_legacy_file_that_nobody_has_seen_yet_is_not_overwritten(rig: LoopRig) -> None:
+    foreign = {"loop_id": "ralph-old-work-0badcafe", "task": "old work", "completion_criteria": "false", "iteration": 2}
+    (rig.side / "foreign.json").write_text(json.dumps(foreign))
+    rig.do("cp ../side/foreign.json .aiwg/ralph/current-loop.json; touch done")
+    assert rig.loop().code == 0
+    assert json.loads((rig.ralph / "current-loop.json").read_text()) == foreign
+    assert rig.orc("loop", "status", "--json").json["state"]["loop_id"] == foreign["loop_id"]
 
 
 def test_detached_loops_run_behind(rig: LoopRig) -> None:

@@ -56,7 +56,7 @@ def test_the_seeds_own_example_is_valid_and_accepted_on_reading() -> None:
     assert VALIDATOR.is_valid(EXAMPLE)
     assert check_state_document(EXAMPLE) == []
     taken = import_state(EXAMPLE, "state.json")
-    assert (taken.loop, taken.spec.max_iterations, taken.spec.timeout_minutes) == ("ralph-fix-tests-a1b2c3d4", 200, 60)
+    assert (taken.name, taken.spec.max_iterations, taken.spec.timeout_minutes) == ("ralph-fix-tests-a1b2c3d4", 200, 60)
 
 
 @pytest.mark.parametrize("field", ["version", "loop_id", "status", "iteration"])

@@ -5,7 +5,6 @@ Whoever looks at loops first sees to it that a loop whose process and agent are 
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -283,15 +282,8 @@ def migrate_legacy(orchestrator: Orchestrator) -> None:
             aside = move_aside(path, "invalid")
             detail = f"{error.values['detail']}. It was put aside as {aside.name}; repair it and put it back, or go on without it"
             raise InvalidDocument(path=path, what="loop state", detail=detail) from None
-        name = taken.loop or _legacy_id(taken, document)
-        if not any(run.id == name for run in orchestrator.runs()):
-            _import(orchestrator, name, taken)
-
-
-def _identity(document: dict[str, Any]) -> dict[str, Any]:
-    """What stays the same in a legacy file as long as it is about the same loop."""
-    kept = ("task", "prompt", "description", "started_at", "startedAt")
-    return {name: document[name] for name in kept if name in document}
+        if not any(run.id == taken.name for run in orchestrator.runs()):
+            _import(orchestrator, taken)
 
 
 def _import_directory(orchestrator: Orchestrator, given: str) -> None:
@@ -299,24 +291,18 @@ def _import_directory(orchestrator: Orchestrator, given: str) -> None:
     path = orchestrator.settings.home / loop_directory(given) / "state.json"
     if "/" not in given and path.is_file():
         taken = import_state(_read(path), str(path))
-        if taken.loop != given:
+        if taken.name != given:
             raise InvalidDocument(path=path, what="loop state", detail=f"its loop_id is not {given}")
-        _import(orchestrator, given, taken)
+        _import(orchestrator, taken)
 
 
 def import_loop(orchestrator: Orchestrator, path: Path, document: dict[str, Any]) -> tuple[StoredRun, tuple[str, ...]]:
     """A loop made of a state.json or a legacy current-loop.json, and what was changed; raises RunExists."""
     taken = import_state(document, str(path))
-    name = taken.loop or _legacy_id(taken, document)
-    if (known := orchestrator.store.run(name)) is not None:
+    if (known := orchestrator.store.run(taken.name)) is not None:
         raise RunExists(run=known.id, status=known.summary.status)
-    _import(orchestrator, name, taken)
-    return orchestrator.find(name), taken.notes
-
-
-def _legacy_id(taken: Taken, document: dict[str, Any]) -> str:
-    """The same for the same loop, so that a legacy file is taken over once."""
-    return loop_id(taken.spec.task, hashlib.sha256(msgspec.json.encode(_identity(document))).hexdigest()[:8])
+    _import(orchestrator, taken)
+    return orchestrator.find(taken.name), taken.notes
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -326,8 +312,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise InvalidDocument(path=path, what="loop state", detail=str(error)) from None
 
 
-def _import(orchestrator: Orchestrator, name: str, taken: Taken) -> None:
-    home = orchestrator.settings.home
+def _import(orchestrator: Orchestrator, taken: Taken) -> None:
+    home, name = orchestrator.settings.home, taken.name
     context = Context(run=name, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us())
     spec = msgspec.structs.replace(taken.spec, git=top_level(home) is not None, command=as_command(taken.spec.completion, home))
     facts: Sequence[Event] = taken.facts

@@ -15,6 +15,7 @@ from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.errors import InvalidId, Refused
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems import STATE_FILES
+from agent_orchestrator.systems.loop.registry import LEGACY, loop_named_in
 
 TEAM_FOLDER = "coordination"
 TEAM_FILES = ("pm_state.json", "group_status.json", "orchestrator_state.json", "messages")
@@ -85,5 +86,10 @@ def printed_by(run: StoredRun) -> list[Path]:
     if run.system == "phases":
         return [home / ".claude" / "archive" / run.id, own]
     if run.system == "loop":
-        return [(home / STATE_FILES["loop"].format(run=run.id)).parent]
+        folder, legacy = (home / STATE_FILES["loop"].format(run=run.id)).parent, home / LEGACY
+        if legacy.is_file() and loop_named_in(legacy.read_bytes()) == run.id:
+            # Left where it is, it would be taken over again.
+            folder.mkdir(parents=True, exist_ok=True)
+            legacy.rename(folder / legacy.name)
+        return [folder]
     return [own]

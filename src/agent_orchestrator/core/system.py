@@ -67,8 +67,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Encoded as JSON unless it is text or bytes."""
     once: bool = False
     """Never rewritten (a checkpoint, a record): synced to disk when it is made."""
-    only_over: bool = False
-    """Written only where a file of that name stands already."""
+    over: Callable[[bytes], bool] | None = None
+    """Written only where a file of that name stands already whose content this accepts."""
     checked: bool = False
     """Whether `faults` must find nothing wrong with it before it is written."""
     append: bool = False

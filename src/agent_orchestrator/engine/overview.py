@@ -11,7 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ class Overviews:
                 now_us = self._clock.now_us()
                 for document in system.overview(runs, self._is_driven, now_us):
                     target = home / document.path
-                    if not document.only_over or target.exists():
+                    if document.over is None or _accepts(document.over, target):
                         write_whole(target, encode_document(document))
         return mine
 
@@ -64,6 +64,13 @@ class Overviews:
             yield True
         finally:
             os.close(lock)
+
+
+def _accepts(over: Callable[[bytes], bool], target: Path) -> bool:
+    try:
+        return over(target.read_bytes())
+    except OSError:
+        return False  # There is none, or it is not ours to write.
 
 
 class OverviewKeeper:

@@ -31,7 +31,8 @@ class Listing(ToySystem):
 
     def overview(self, runs: Sequence[ListedRun], driven: Callable[[str], bool], now_us: int) -> Iterable[Document]:
         listed = {run.id: [run.summary.done, driven(run.id)] for run in runs}
-        return [Document(path="all.json", body=listed), Document(path="old.json", body=listed, only_over=True)]
+        old = Document(path="old.json", body=listed, over=lambda content: content.startswith(b"{"))
+        return [Document(path="all.json", body=listed), old]
 
     def summary(self, state: ToyState) -> Summary:
         made = super().summary(state)
@@ -74,6 +75,9 @@ def test_an_overview_is_written_from_a_fresh_read_and_says_who_is_driven(rig: Li
     assert listed(rig) == {"one": [0, False], "two": [0, True]}
     held.release()
     assert not (rig.home / "old.json").exists()
+    (rig.home / "old.json").write_text("somebody else's")
+    overviews(rig).write(rig.system, rig.home)
+    assert (rig.home / "old.json").read_text() == "somebody else's"
     (rig.home / "old.json").write_text("{}")
     overviews(rig).write(rig.system, rig.home)
     assert json.loads((rig.home / "old.json").read_bytes()) == listed(rig)

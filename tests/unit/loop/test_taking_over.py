@@ -45,7 +45,9 @@ def test_a_sloppy_file_is_taken_over_and_what_was_changed_is_said() -> None:
         "progress": {"completion_checks": [None, {"iteration": 1, "timestamp": "2026-02-02T21:03:00Z", "passed": False}]},
     }
     taken = import_state(document, "current-loop.json")
-    assert (taken.loop, taken.spec.task, taken.spec.completion, taken.spec.max_iterations) == (None, "old", "make", 200)
+    assert (taken.spec.task, taken.spec.completion, taken.spec.max_iterations) == ("old", "make", 200)
+    assert taken.name.startswith("ralph-old-")
+    assert import_state({**document, "iteration": 9}, "current-loop.json").name == taken.name
     assert isinstance(taken.facts[1], Paused)
     said = "; ".join(taken.notes)
     for part in ("loop_id: 'not an id'", "iteration: 'three'", "max_iterations: 0", "was running, is paused", "left out"):

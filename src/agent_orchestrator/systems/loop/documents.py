@@ -16,7 +16,7 @@ from agent_orchestrator.systems.loop.effects import loop_directory, ref_of
 from agent_orchestrator.systems.loop.spec import ExecutionMode
 from agent_orchestrator.systems.loop.state import UNIT, Check, LoopState
 from agent_orchestrator.systems.loop.times import stamp
-from agent_orchestrator.systems.loop.transitions import ACTIVE, Status
+from agent_orchestrator.systems.loop.transitions import Status
 
 VERSION = "2.0.0"
 
@@ -174,8 +174,6 @@ def summary(state: LoopState) -> Summary:
 def _facts(state: LoopState) -> dict[str, Any]:
     spec, context = state.spec, state.context
     logged = {"logged": True} if spec.execution_mode is not ExecutionMode.DEFAULT else {}
-    if state.status not in ACTIVE:
-        return {"status": state.status.value, **logged}
     inside = context.workdir == context.home
     return {
         **logged,

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from agent_orchestrator.core.system import Document, ListedRun
+from agent_orchestrator.errors import InvalidDocument
+from agent_orchestrator.systems.loop.decide.edits import import_state
 from agent_orchestrator.systems.loop.times import stamp
 from agent_orchestrator.systems.loop.transitions import ACTIVE
 
@@ -25,7 +29,7 @@ def active_loops(runs: Sequence[ListedRun]) -> list[ListedRun]:
 
 
 def overview(runs: Sequence[ListedRun], driven: Callable[[str], bool], now_us: int) -> list[Document]:
-    """registry.json, and current-loop.json where there is one and exactly one loop is active."""
+    """registry.json, and current-loop.json where there is one about a loop of ours, unless several are active."""
     listed = [_entry(run, now_us, driven=driven(run.id)) for run in active_loops(runs)]
     body = {
         "version": VERSION,
@@ -34,9 +38,27 @@ def overview(runs: Sequence[ListedRun], driven: Callable[[str], bool], now_us: i
         "last_updated": stamp(now_us),
     }
     documents = [Document(path=REGISTRY, body=body)]
-    if len(listed) == 1:
-        documents.append(Document(path=LEGACY, body=_legacy(listed[0]), only_over=True))
+    shown = listed[0] if len(listed) == 1 else None if listed else _ended_last(runs, now_us)
+    if shown is not None:
+        known = frozenset(run.id for run in runs)
+        documents.append(Document(path=LEGACY, body=_legacy(shown), over=lambda content: loop_named_in(content) in known))
     return documents
+
+
+def loop_named_in(content: bytes) -> str | None:
+    """The loop that a current-loop.json is about, known or not; None for a file that is about none."""
+    try:
+        document = msgspec.json.decode(content, type=dict[str, Any])
+        return import_state(document, LEGACY).name
+    except (msgspec.DecodeError, RecursionError, InvalidDocument):
+        return None
+
+
+def _ended_last(runs: Sequence[ListedRun], now_us: int) -> dict[str, Any] | None:
+    """The loop whose end left none active: who reads only the old file learns how it ended."""
+    ended = [run for run in runs if "task" in run.summary.facts]  # Those of older versions say too little.
+    last = max(ended, key=lambda run: (run.updated_us, run.id), default=None)
+    return _entry(last, now_us, driven=False) if last is not None else None
 
 
 def _entry(run: ListedRun, now_us: int, *, driven: bool) -> dict[str, Any]:

@@ -5,6 +5,7 @@ The configuration and a legal change of status are; everything derived is recomp
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 
@@ -16,12 +17,13 @@ from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
 from agent_orchestrator.systems.loop.events import Concluded, EditRefused, Imported, LoopEvent, OptionsChanged
-from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id
+from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id, loop_id
 from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.loop.transitions import ENDED, Status, refusal
 
 BY_HAND = "set by hand in state.json"
 IMPORTED = "imported"
+_LASTING = ("task", "prompt", "description", "started_at", "startedAt")
 _VERSION = re.compile(r"2\.\d+\.\d+\Z")
 
 
@@ -96,7 +98,8 @@ def _moved(wanted: Status) -> list[LoopEvent]:
 class Taken(msgspec.Struct, frozen=True):
     """A loop made of a foreign state file: what it is asked to do, its facts after those of `begin`, what was changed."""
 
-    loop: str | None
+    name: str
+    """The loop's id: its own, or one that is the same whenever the same loop is read."""
     spec: LoopSpec
     facts: tuple[LoopEvent, ...]
     notes: tuple[str, ...]
@@ -115,7 +118,7 @@ def import_state(document: object, path: str) -> Taken:
     loop = given.get("loop_id")
     if not is_loop_id(loop):
         notes.append(f"loop_id: {loop!r} is not an id; a new one is made" if loop is not None else "loop_id: made")
-        loop = None
+        loop = _id_for(task, document)
     configuration = given.get("configuration")
     options = configuration if isinstance(configuration, dict) else {}
     spec = _import_spec(task, criterion, {**given, **options}, notes)
@@ -130,6 +133,12 @@ def import_state(document: object, path: str) -> Taken:
     ended_at = left if given.get("status") in ENDED else None
     fact = Imported(iteration=iteration, checks=_import_checks(given, notes), started_at=started, ended_at=ended_at, **counted)
     return Taken(loop, spec, (fact, *_standstill(given, notes)), tuple(notes))
+
+
+def _id_for(task: str, document: dict[str, Any]) -> str:
+    """Made of what stays the same in a file as long as it is about the same loop, so that it is taken over once."""
+    kept = {name: document[name] for name in _LASTING if name in document}
+    return loop_id(task, hashlib.sha256(msgspec.json.encode(kept)).hexdigest()[:8])
 
 
 def _import_metrics(metrics: object) -> dict[str, Any]:
