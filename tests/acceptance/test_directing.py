@@ -132,7 +132,7 @@ def test_pause_now_stops_the_agent_also_when_nobody_drives(rig: Rig) -> None:
     running.process.wait()
     assert is_alive(pid)
     doctor = rig.orc("doctor")
-    assert "1 agents live without a driver (planning)" in doctor.out, doctor
+    assert "1 agent lives without a driver (planning)" in doctor.out, doctor
     paused = rig.orc("pause", "--now")
     assert paused.code == 0, paused
     assert not is_alive(pid)

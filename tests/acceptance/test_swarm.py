@@ -71,7 +71,7 @@ def test_an_exhausted_bead_needs_force_or_a_retry_and_its_numbers_go_on(rig: Swa
     assert rig.dispatch("bd-1").code == 1
     refused = rig.dispatch("bd-1")
     assert refused.code == 2
-    assert "failed in all of its 2 attempts" in refused.err
+    assert "failed after 2 attempts, its limit" in refused.err
     assert "--force" in refused.err
     assert rig.orc("swarm", "retry", "bd-1").code == 1
     assert rig.dispatch("bd-1", "--force").code == 1

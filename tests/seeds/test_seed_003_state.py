@@ -191,7 +191,7 @@ def test_a_failed_loop_has_an_error_context_and_others_null() -> None:
     world.begin()
     world.iterate(tail="1 failed")
     context = world.document()["error_context"]
-    assert context["error_message"].startswith("1 of 1 iterations were made")
+    assert context["error_message"].startswith("1 of 1 iteration was made")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", context["error_timestamp"])
     assert context["recovery_attempted"] is False
     world.tell(Instruct(id="i", what="recovered", values={"by": "ralph-next-00000000"}))

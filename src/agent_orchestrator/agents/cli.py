@@ -28,6 +28,7 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS
+from agent_orchestrator.core.units import say_count, was_or_were
 from agent_orchestrator.errors import AgentMissing
 
 CLI = BASICS | {"binary", "args", "denials"}
@@ -119,7 +120,8 @@ class CliAgent:
         verdict = self._verdict(task, ending, seen, settings)
         warnings = [*verdict.warnings]
         if seen.skipped:
-            warnings.append(f"{seen.skipped} lines of the agent's stream were too long to be read.")
+            lines = say_count(seen.skipped, "line")
+            warnings.append(f"{lines} of the agent's stream {was_or_were(seen.skipped)} too long to be read.")
         warnings += [f"The agent says: {_short(note)}" for note in seen.notes]
         if seen.denials and verdict.failure is None:
             warnings.append(f"The agent was refused {_tools(seen)}.")

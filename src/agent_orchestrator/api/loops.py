@@ -21,6 +21,7 @@ from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
@@ -216,7 +217,7 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, An
         raise Refused(why=f"Loop {old.id} has a successor already: {state.recovered_by}; resume that one.")
     spec = _changed(state, changes, agent)
     if state.iteration >= spec.max_iterations:
-        why = f"it made all of its {spec.max_iterations} iterations; raise --max-iterations"
+        why = f"it made {say_count(state.iteration, 'iteration')}, and {spec.max_iterations} is its limit; raise --max-iterations"
         raise Refused(why=f"Loop {old.id} cannot go on: {why}.")
     carried = Carried(
         loop=old.id,

@@ -205,7 +205,7 @@ def _without(bead: BeadSpec, done: set[str]) -> BeadSpec:
 
 def _notes(spec: SwarmSpec, done: int) -> Iterator[str]:
     if done:
-        yield f"{say_count(done, 'bead')} of the file are done already and left alone."
+        yield f"{say_count(done, 'bead')} of the file {'is' if done == 1 else 'are'} done already and left alone."
     places: dict[str, int] = {}
     for bead in spec.beads:
         places[bead.place] = places.get(bead.place, 0) + 1
@@ -229,7 +229,8 @@ def _check_startable(found: Found, *, force: bool) -> None:
         raise Refused(why=f"Bead {bead} is done (attempt {found.held.attempt}); --force dispatches it again.")
     if found.held.attempt >= found.held.limit and standing in OVER:
         way = f"`orc swarm retry {bead}` or --force tries again"
-        raise Refused(why=f"Bead {bead} failed in all of its {found.held.limit} attempts ({found.held.error}); {way}.")
+        made = say_count(found.held.limit, "attempt")
+        raise Refused(why=f"Bead {bead} failed after {made}, its limit ({found.held.error}); {way}.")
 
 
 def _check_trees(swarm: Swarm, beads: Sequence[BeadSpec], *, force: bool) -> tuple[str, ...]:

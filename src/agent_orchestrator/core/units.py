@@ -103,5 +103,12 @@ def say_cost(cost_usd: float | None, *, partly: bool = False) -> str:
 
 
 def say_count(number: int, noun: str) -> str:
-    """1 file, 2 files: for people."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """1 file, 2 files, 2 launches: for people."""
+    if number == 1:
+        return f"{number} {noun}"
+    return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
+
+
+def was_or_were(number: int) -> str:
+    """The verb after a count."""
+    return "was" if number == 1 else "were"

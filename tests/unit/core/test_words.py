@@ -11,7 +11,7 @@ from agent_orchestrator.core.failure import DETERMINISTIC, Failure, FailureKind
 from agent_orchestrator.core.ids import checked_id, effect_id, split_effect_id
 from agent_orchestrator.core.limits import RETRY_BASE_S, RETRY_CAP_S, SHORTAGE_BASE_S, SHORTAGE_CAP_S
 from agent_orchestrator.core.retry import backoff_us, shortage_pause_s
-from agent_orchestrator.core.units import US, from_iso, iso, read_count, read_duration_s, say_duration
+from agent_orchestrator.core.units import US, from_iso, iso, read_count, read_duration_s, say_count, say_duration, was_or_were
 from agent_orchestrator.errors import InvalidId, InvalidValue
 
 
@@ -109,3 +109,11 @@ def test_a_shortage_that_lasts_for_weeks_is_waited_out() -> None:
 def test_steps_that_failed_together_do_not_start_again_together() -> None:
     pauses = {backoff_us(1, f"run/s{number}/i0.a1.l1.agent") for number in range(50)}
     assert len(pauses) > 40
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [(0, "file", "0 files were"), (1, "file", "1 file was"), (2, "file", "2 files were"), (2, "launch", "2 launches were")],
+)
+def test_a_count_agrees_with_its_noun_and_its_verb(number: int, noun: str, text: str) -> None:
+    assert f"{say_count(number, noun)} {was_or_were(number)}" == text

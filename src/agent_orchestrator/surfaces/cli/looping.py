@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.core.units import say_count
+from agent_orchestrator.core.units import say_cost, say_count
 from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
 from agent_orchestrator.surfaces.cli.options import complete_runs
 
@@ -156,9 +156,8 @@ def closing_lines(state: LoopState) -> list[str]:
         lines.append(f"changed since the start: {say_count(len(state.changed), 'file')} ({names}{more})")
     elif state.iterations:
         lines.append("changed since the start: nothing")
-    cost = f"${state.cost_usd:.2f}" if state.cost_usd is not None else "unknown"
-    tokens = f", {state.tokens} tokens" if state.tokens is not None else ""
-    lines.append(f"cost: {cost}{tokens}")
+    tokens = f", {say_count(state.tokens, 'token')}" if state.tokens is not None else ""
+    lines.append(f"cost: {say_cost(state.cost_usd)}{tokens}")
     if state.best is not None and state.best.saved is not None and state.best.score and not state.best.passed:
         lines.append(f"best iteration: {state.best.number} (score {state.best.score:g}): orc loop best {state.context.run}")
     if state.plateau is not None and not state.lifecycle.ended:

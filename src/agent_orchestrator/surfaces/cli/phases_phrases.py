@@ -80,7 +80,7 @@ def _lists(event: e.ListsEdited) -> Phrase:
 
 
 PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
-    e.RunPlanned: lambda event: Phrase("", f"{event.name}: {event.phases} phases, {event.tasks} tasks"),
+    e.RunPlanned: lambda event: Phrase("", f"{event.name}: {say_count(event.phases, 'phase')}, {say_count(event.tasks, 'task')}"),
     e.SavingStarted: lambda event: Phrase(event.step, f"commits ({event.purpose})", quiet=True),
     e.TreeSaved: _tree_saved,
     e.AgentStarted: _agent_started,

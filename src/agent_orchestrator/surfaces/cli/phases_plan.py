@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
 from agent_orchestrator.systems.phases.spec import Criterion, Plan, Task, overlaps
 
@@ -87,7 +88,7 @@ def print_plan(facts: dict[str, Any], screen: Screen) -> None:
     screen.line(screen.paint(plain(facts["name"]), "bold"))
     screen.line(plain(facts["goal"]))
     screen.line(
-        f"bounds: {bounds['max_iterations_per_task']} iterations per task, cost {plain(bounds['max_cost'])}, "
+        f"bounds: {say_count(bounds['max_iterations_per_task'], 'iteration')} per task, cost {plain(bounds['max_cost'])}, "
         f"time {plain(bounds['max_time'])}"
     )
     screen.line(f"supervisor: {_when(facts['supervisor'])}; outer loop: {_outer(facts['outer_ralph'])}")
@@ -131,4 +132,4 @@ def _when(supervisor: dict[str, Any]) -> str:
 
 
 def _outer(outer: dict[str, Any]) -> str:
-    return f"at most {outer['max_iterations']} iterations" if outer["enabled"] else "off"
+    return f"at most {say_count(outer['max_iterations'], 'iteration')}" if outer["enabled"] else "off"

@@ -9,7 +9,7 @@ import msgspec
 
 from agent_orchestrator.core import events as common
 from agent_orchestrator.core.budget import say_amount, say_parked
-from agent_orchestrator.core.units import US, say_duration
+from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.loop_phrases import LOOP_PHRASES
 from agent_orchestrator.surfaces.cli.phases_phrases import PHASES_PHRASES
 from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time, date_time
@@ -137,7 +137,7 @@ _PHRASES: dict[type, Callable[[Any], Phrase]] = {
     common.UnitHeld: _held,
     common.HoldEnded: lambda event: Phrase(event.unit, "goes on"),
     common.CameLate: lambda event: Phrase(event.effect.split("/")[1], "an outcome came too late and changed nothing", quiet=True),
-    workflow.RunBegan: lambda event: Phrase("", f"workflow {event.workflow}, {event.steps} steps"),
+    workflow.RunBegan: lambda event: Phrase("", f"workflow {event.workflow}, {say_count(event.steps, 'step')}"),
     workflow.StepStarted: _started,
     workflow.AgentFinished: _agent_finished,
     workflow.RetryScheduled: lambda event: Phrase(event.step, f"tries again at {clock_time(event.until_us)}: {event.error}"),

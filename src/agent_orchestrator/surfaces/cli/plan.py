@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_orchestrator.core.units import say_duration
+from agent_orchestrator.core.units import say_count, say_duration
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
 
@@ -67,8 +67,9 @@ def _step_facts(spec: WorkflowSpec, step: StepSpec) -> dict[str, Any]:
 def print_plan(spec: WorkflowSpec, screen: Screen) -> None:
     """The plan for people."""
     facts = plan_facts(spec)
-    limits = f"{spec.max_parallel} at once, {spec.max_attempts} attempts, {spec.max_iterations} iterations"
-    screen.line(f"{screen.paint(plain(spec.name), 'bold')}: {len(spec.steps)} steps; {limits}")
+    attempts, iterations = say_count(spec.max_attempts, "attempt"), say_count(spec.max_iterations, "iteration")
+    limits = f"{spec.max_parallel} at once, {attempts}, {iterations}"
+    screen.line(f"{screen.paint(plain(spec.name), 'bold')}: {say_count(len(spec.steps), 'step')}; {limits}")
     if spec.description:
         screen.line(plain(spec.description))
     for number, level in enumerate(facts["levels"], 1):

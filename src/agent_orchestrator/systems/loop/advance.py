@@ -8,7 +8,7 @@ from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import Ended, Paused, StopReason
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import backoff_us
-from agent_orchestrator.core.units import say_duration
+from agent_orchestrator.core.units import say_count, say_duration, was_or_were
 from agent_orchestrator.systems.loop.events import (
     BackoffStarted,
     CheckStarted,
@@ -65,11 +65,12 @@ def _next(state: LoopState, now_us: int) -> list[LoopEvent]:
         blocked = state.iterations[-1].blocked if state.iterations else ()
         said = state.check_output.strip()[-OUTPUT_CHARS:]
         why = f": {'; '.join(blocked)}" if blocked else f", the last check said: {said}" if said else ""
-        return [Ended(stop=StopReason.LIMIT_REACHED, detail=f"{done} of {spec.max_iterations} iterations were made{why}")]
+        made = f"{done} of {say_count(spec.max_iterations, 'iteration')} {was_or_were(done)} made"
+        return [Ended(stop=StopReason.LIMIT_REACHED, detail=f"{made}{why}")]
     left_s = state.time_left_s(now_us)
     if left_s is not None and left_s <= 0:
         took = say_duration((spec.timeout_minutes or 0) * 60)
-        return [Ended(stop=StopReason.TIMED_OUT, detail=f"the time of {took} is over after {done} iterations")]
+        return [Ended(stop=StopReason.TIMED_OUT, detail=f"the time of {took} is over after {say_count(done, 'iteration')}")]
     if state.strikes > STEERS_BEFORE_STOP:
         return _stuck(state)
     if spec.agent is None:
@@ -115,8 +116,7 @@ def _check(purpose: str) -> Callable[[LoopState, int], list[LoopEvent]]:
 def _done(state: LoopState, now_us: int) -> list[LoopEvent]:
     if state.early:
         return [Ended(stop=StopReason.COMPLETED, detail="the check passed before the first iteration: nothing was to be done")]
-    count = f"{state.iteration} iteration{'s' if state.iteration != 1 else ''}"
-    return [Ended(stop=StopReason.COMPLETED, detail=f"the criterion was met after {count}")]
+    return [Ended(stop=StopReason.COMPLETED, detail=f"the criterion was met after {say_count(state.iteration, 'iteration')}")]
 
 
 _STARTS: dict[str, Callable[[LoopState, int], list[LoopEvent]]] = {

@@ -10,6 +10,7 @@ import zlib
 from fnmatch import fnmatchcase
 
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.loop.events import HumanAsked, IterationFinished, LoopEvent, StuckNoticed
 from agent_orchestrator.systems.loop.state import Iteration, LoopState
 
@@ -125,7 +126,7 @@ def weakened(state: LoopState) -> tuple[str, ...]:
     found = []
     ran, most = state.current.tests if state.current is not None else None, state.tests_most
     if ran is not None and most is not None and ran < most:
-        found.append(f"{ran} tests ran where {most} ran before")
+        found.append(f"{say_count(ran, 'test')} ran where {most} ran before")
     gone = [change.path for change in state.changed if change.status == "D" and _TESTS.search(change.path)]
     if gone:
         found.append(f"test files were deleted: {_names(gone)}")

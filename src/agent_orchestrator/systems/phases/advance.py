@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from agent_orchestrator.core.events import Ended, Paused, StopReason
 from agent_orchestrator.core.lifecycle import Phase
-from agent_orchestrator.core.units import say_count
+from agent_orchestrator.core.units import say_count, was_or_were
 from agent_orchestrator.systems.phases.decide.programs import recorded_as_file
 from agent_orchestrator.systems.phases.decide.settling import replanned
 from agent_orchestrator.systems.phases.events import (
@@ -67,7 +67,8 @@ def _schedule(state: PhasesState) -> list[PhasesEvent]:
         return _next_task(state)
     if state.stage is Status.REVIEWING and not state.works:
         done = len(state.completed)
-        return [Ended(stop=StopReason.COMPLETED, detail=f"{done} of {len(state.plan)} tasks were completed")]
+        told = f"{done} of {say_count(len(state.plan), 'task')} {was_or_were(done)} completed"
+        return [Ended(stop=StopReason.COMPLETED, detail=told)]
     return []
 
 
@@ -137,7 +138,7 @@ def _execute(state: PhasesState, work: Work) -> list[PhasesEvent]:
     made, most = work.iteration - work.first, state.bounds.max_iterations
     if made >= most:
         said = f": {work.feedback[-1].get('error', '')}" if work.feedback else ""
-        return [TaskFailed(task=work.task, why=f"{made} of {most} iterations were made{said}")]
+        return [TaskFailed(task=work.task, why=f"{made} of {say_count(most, 'iteration')} {was_or_were(made)} made{said}")]
     number = work.iteration + 1
     effect = state.name_effect(work.unit, number, 1, "execute")
     return [AgentStarted(effect=effect, step=work.unit, purpose="execute", iteration=number)]

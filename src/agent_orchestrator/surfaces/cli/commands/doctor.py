@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.errors import GitFailed, OrcError
 from agent_orchestrator.surfaces.cli.exits import ENVIRONMENT
 from agent_orchestrator.surfaces.cli.options import command as make_command
@@ -129,7 +130,7 @@ def _store(orchestrator: Orchestrator) -> Iterator[Finding]:
     version, faults = orchestrator.store.health()
     kind = filesystem_of(folder) or "a file system of unknown kind"
     size = (folder / "orc.db").stat().st_size
-    where = f"{folder} on {kind}, schema {version}, {size / 1e6:.1f} MB, {len(orchestrator.runs())} runs"
+    where = f"{folder} on {kind}, schema {version}, {size / 1e6:.1f} MB, {say_count(len(orchestrator.runs()), 'run')}"
     yield Finding("store", "bad" if faults else "ok", f"{where}: {'; '.join(faults[:3])}" if faults else f"{where}, intact")
 
 
@@ -145,7 +146,8 @@ def _runs(orchestrator: Orchestrator) -> Iterator[Finding]:
             yield Finding("run", "note", f"{run.id} says {run.summary.status} and nobody drives it: orc resume {run.id}")
         if alive:
             names = ", ".join(sorted({place.name.partition("~")[0] for place in alive})[:5])
-            detail = f"{run.id}: {len(alive)} agents live without a driver ({names}): orc resume or orc abort {run.id}"
+            living = f"{say_count(len(alive), 'agent')} {'lives' if len(alive) == 1 else 'live'} without a driver ({names})"
+            detail = f"{run.id}: {living}: orc resume or orc abort {run.id}"
             yield Finding("launches", "note", detail)
 
 

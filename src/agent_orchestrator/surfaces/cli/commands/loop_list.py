@@ -29,7 +29,8 @@ def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
             return 0
         screen = Screen(orchestrator.settings.environ)
         if not shown:
-            hidden = f"; `orc loop list --all` shows the {len(known)} that ended" if known else ", `orc loop run` starts one"
+            ended = "the one" if len(known) == 1 else f"the {len(known)}"
+            hidden = f"; `orc loop list --all` shows {ended} that ended" if known else ", `orc loop run` starts one"
             screen.line(f"No loop is active in {orchestrator.settings.home}{hidden}.")
             return 0
         now_us = orchestrator.clock.now_us()

@@ -61,6 +61,7 @@ def command(repo: str | None, as_json: bool, older_than: str, keep: str, yes: bo
 
 
 def _tell(screen: Screen, chosen: list[StoredRun], deleted: list[str], kept: dict[str, str], *, yes: bool, now_us: int) -> None:
+    from agent_orchestrator.core.units import say_count
     from agent_orchestrator.surfaces.cli.overview import say_age
 
     for run in chosen:
@@ -71,7 +72,7 @@ def _tell(screen: Screen, chosen: list[StoredRun], deleted: list[str], kept: dic
     if not chosen:
         screen.line("There is nothing to prune.")
     elif not yes:
-        screen.line(f"Nothing was touched; the same with --yes deletes {len(deleted)} runs.")
+        screen.line(f"Nothing was touched; the same with --yes deletes {say_count(len(deleted), 'run')}.")
 
 
 def _read_age_s(text: str) -> float:

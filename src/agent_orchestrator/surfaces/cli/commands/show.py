@@ -108,7 +108,7 @@ def _print_launches(screen: Screen, details: dict[str, Any]) -> None:
 
 
 def _print_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
-    from agent_orchestrator.core.units import say_cost
+    from agent_orchestrator.core.units import say_cost, say_count
 
     if not usage:
         return
@@ -116,4 +116,4 @@ def _print_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
     known = [cost for cost in costs if cost is not None]
     cost = say_cost(sum(known) if known else None, partly=len(known) < len(costs))
     tokens = sum(row["usage"].get(name) or 0 for row in usage for name in ("input_tokens", "output_tokens"))
-    screen.line(f"usage: cost {cost}, {tokens} tokens in {len(usage)} launches")
+    screen.line(f"usage: cost {cost}, {say_count(tokens, 'token')} in {say_count(len(usage), 'launch')}")

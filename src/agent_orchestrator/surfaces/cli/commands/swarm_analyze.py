@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.surfaces.cli.swarming import open_workspace, swarm_command
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.errors import InvalidSpec, MissingPath, Problem, UsageError
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
@@ -51,7 +52,7 @@ def command(file: str, repo: str | None, as_json: bool) -> int:
         else:
             parsed = _check_workflow(text, path, settings.home if repo is not None else None)
             warnings = parsed.warnings
-            facts = f"workflow {parsed.spec.name}, {len(parsed.spec.steps)} steps"
+            facts = f"workflow {parsed.spec.name}, {say_count(len(parsed.spec.steps), 'step')}"
     except InvalidSpec as error:
         if as_json:
             problems = [{"line": one.line, "column": one.column, "message": one.message} for one in error.problems]
@@ -77,7 +78,8 @@ def _check_document(text: str, file: str) -> tuple[str, tuple[str, ...]]:
 
     parsed = parse_document(text, file)
     plan = parsed.plan
-    return f"task document {plan.name}, {len(plan.phases)} phases, {len(plan.tasks)} tasks", parsed.warnings
+    size = f"{say_count(len(plan.phases), 'phase')}, {say_count(len(plan.tasks), 'task')}"
+    return f"task document {plan.name}, {size}", parsed.warnings
 
 
 def _check_workflow(text: str, path: Path, home: Path | None) -> Parsed:
@@ -148,10 +150,11 @@ def _check_state(text: str, file: str) -> str:
         raise InvalidSpec(file, [Problem(fault, *_place(root, fault.split(": ", 1)[0])) for fault in faults])
     if is_phases:
         where = document["orchestrator"]
-        return f"the state of a run of phases, {where['status']}, {len(document['completed_tasks'])} tasks completed"
+        return f"the state of a run of phases, {where['status']}, {say_count(len(document['completed_tasks']), 'task')} completed"
     if is_loop:
-        return f"the state of loop {document['loop_id']}, {document['status']} after {document['iteration']} iterations"
-    return f"the state of run {document['run_id']}, {len(document['steps'])} steps"
+        made = say_count(document["iteration"], "iteration")
+        return f"the state of loop {document['loop_id']}, {document['status']} after {made}"
+    return f"the state of run {document['run_id']}, {say_count(len(document['steps']), 'step')}"
 
 
 def _compose_json(text: str, file: str) -> yaml.Node | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.evolve.marks import drop_work, next_command, warn
 from agent_orchestrator.systems.phases.publishing import PULL_REQUEST_FILE, milestone_file
@@ -76,7 +77,7 @@ def go_on_reviewing(state: PhasesState, work: ReviewWork) -> None:
         work.iteration += 1
         work.due = "scan"
     else:
-        work.left.append(f"the outer loop ended after {work.iteration} iterations without a clean scan")
+        work.left.append(f"the outer loop ended after {say_count(work.iteration, 'iteration')} without a clean scan")
         check_globals(state, work)
 
 

@@ -111,9 +111,9 @@ def _worn_out(state: TeamState, group: Group, status: str) -> list[TeamEvent]:
     """A developer who is blocked or not done again and again needs a person."""
     most = state.spec.max_review_rounds
     if status == "BLOCKED" and group.blocks + 1 >= most:
-        return [limit(group, "blocked", f"developer {group.unit} was blocked {group.blocks + 1} times")]
+        return [limit(group, "blocked", f"developer {group.unit} was blocked {say_count(group.blocks + 1, 'time')}")]
     if status == "PARTIAL" and group.partials + 1 >= PARTIALS_MAX:
-        return [limit(group, "partial", f"developer {group.unit} was not done {group.partials + 1} times in a row")]
+        return [limit(group, "partial", f"developer {group.unit} was not done {say_count(group.partials + 1, 'time')} in a row")]
     return []
 
 
@@ -147,7 +147,8 @@ def _tested(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, n
     events: list[TeamEvent] = [reported, MessageSent(box=QA_TO_TECHLEAD, group=unit.unit, message=message)]
     rounds = unit.qa_failures + 1
     if not passed and rounds >= state.spec.max_qa_rounds:
-        why = f"QA failed {rounds} times, the limit is {state.spec.max_qa_rounds}; the last time: {reported.failures[0]}"
+        failed = f"QA failed {say_count(rounds, 'time')}, the limit is {state.spec.max_qa_rounds}"
+        why = f"{failed}; the last time: {reported.failures[0]}"
         events.append(limit(unit, "qa_rounds", why))
     return events
 
@@ -173,7 +174,8 @@ def _reviewed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded,
     events: list[TeamEvent] = [reviewed, MessageSent(box=TECHLEAD_TO_DEV, group=unit.unit, message=message)]
     rounds = unit.review_failures + 1
     if decision == "changes_requested" and rounds >= state.spec.max_review_rounds:
-        why = f"changes were requested {rounds} times, the limit is {state.spec.max_review_rounds}; the last time: {feedback}"
+        requested = f"changes were requested {say_count(rounds, 'time')}, the limit is {state.spec.max_review_rounds}"
+        why = f"{requested}; the last time: {feedback}"
         events.append(limit(unit, "review_rounds", why))
     return events
 

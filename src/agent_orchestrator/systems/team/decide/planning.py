@@ -11,6 +11,7 @@ import re
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.report import Report
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.events import (
     CompletionClaimed,
     LimitReached,
@@ -147,6 +148,6 @@ def patience(state: TeamState, still_open: list[int]) -> list[TeamEvent]:
     if rounds < state.spec.max_review_rounds:
         return []
     left = "; ".join(state.requirements[number].text for number in still_open) or "none by name"
-    what = f"the project manager said DONE {rounds} times with open requirements: {left}"
+    what = f"the project manager said DONE {say_count(rounds, 'time')} with open requirements: {left}"
     question = f"{what[0].upper()}{what[1:]}. Approve to end without them, reject to have the project manager go on."
     return [LimitReached(step=PM, about="scope", description=what, question=question)]
