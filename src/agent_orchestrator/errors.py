@@ -13,6 +13,7 @@ The tree, and what `orc` exits with:
     │   ├── AmbiguousRun
     │   ├── UnknownUnit
     │   ├── RunExists
+    │   │   └── LoopExists
     │   └── Refused
     ├── Unavailable           3   the world can fix it
     │   ├── AgentMissing
@@ -107,6 +108,10 @@ class UnknownUnit(UsageError):
 
 class RunExists(UsageError):
     """Run {run} exists already (it is {status}); continue it with `orc resume {run}` or choose another --run-id."""
+
+
+class LoopExists(RunExists):
+    """Loop {run} exists already (it is {status}); go on with `orc loop resume {run}`, or give another id."""
 
 
 class Refused(UsageError):

@@ -87,3 +87,23 @@ def test_an_aborted_loop_says_that_it_has_a_successor(rig: LoopRig, paused: str)
     assert rig.state(paused)["error_context"] is None
     assert rig.orc("loop", "resume", paused, "--max-iterations", "2").code == 5
     assert rig.state(paused)["error_context"] == {"recovery_attempted": True}
+
+
+def test_a_loop_at_its_limit_says_how_it_can_go_on(rig: LoopRig) -> None:
+    ended = rig.loop("--max-iterations", "1")
+    loop = loop_of(ended)
+    assert f"try again: orc loop resume {loop} --max-iterations N" in ended.out
+    assert f"go on with its work: orc loop resume {loop} --max-iterations N" in rig.orc("loop", "status", loop).out
+    refused = rig.orc("loop", "resume", loop)
+    assert refused.code == 2
+    assert "it made 1 iteration, and 1 is its limit; raise --max-iterations" in refused.err
+
+
+def test_what_to_do_about_a_loop_that_is_over_is_said_by_every_command(rig: LoopRig, failed: str) -> None:
+    generic = rig.orc("resume", failed)
+    assert generic.code == 2
+    assert f"it is terminal; `orc loop resume {failed}` starts a successor." in generic.err
+    again = rig.loop("--loop-id", failed, "--git-worktree")
+    assert again.code == 2
+    said = f"Loop {failed} exists already (it is limit_reached); go on with `orc loop resume {failed}`, or give another id."
+    assert said in again.err

@@ -27,7 +27,7 @@ from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.engine.ownership import Ownership
-from agent_orchestrator.errors import InvalidDocument, Refused, RunBusy, RunExists, UsageError
+from agent_orchestrator.errors import InvalidDocument, LoopExists, Refused, RunBusy, UsageError
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.snapshots import is_clean, make_branch, restore
 from agent_orchestrator.git.worktree import add_worktree
@@ -113,14 +113,16 @@ def start_loop(
     pass_env: tuple[str, ...] = (),
     limits: Limits | None = None,
 ) -> Started:
-    """Creates a loop, unless too many are active; raises RunExists for an id that is in use."""
+    """Creates a loop, unless too many are active; raises LoopExists for an id that is in use."""
     home = orchestrator.settings.home
     if spec.commit and not worktree and not is_clean(home):
         raise UsageError(detail=f"--commit needs a clean tree, and {home} has uncommitted changes; commit or stash them first.")
     with alone(orchestrator.settings.folder, "loops"):
         notes = _check_room(orchestrator, force=force)
         run = loop if loop is not None else loop_id(spec.task, uuid.uuid4().hex[:8])
-        if (orchestrator.settings.folder / "launches" / run).exists() and orchestrator.store.run(run) is None:
+        if (known := orchestrator.store.run(run)) is not None:
+            raise LoopExists(run=run, status=known.summary.status)
+        if (orchestrator.settings.folder / "launches" / run).exists():
             raise Refused(why=f"Outputs of an earlier loop {run} are left whose journal is gone; choose another --loop-id.")
         workdir = add_worktree(home, run) if worktree else home
         context = Context(
@@ -298,10 +300,10 @@ def _import_directory(orchestrator: Orchestrator, given: str) -> None:
 
 
 def import_loop(orchestrator: Orchestrator, path: Path, document: dict[str, Any]) -> tuple[StoredRun, tuple[str, ...]]:
-    """A loop made of a state.json or a legacy current-loop.json, and what was changed; raises RunExists."""
+    """A loop made of a state.json or a legacy current-loop.json, and what was changed; raises LoopExists."""
     taken = import_state(document, str(path))
     if (known := orchestrator.store.run(taken.name)) is not None:
-        raise RunExists(run=known.id, status=known.summary.status)
+        raise LoopExists(run=known.id, status=known.summary.status)
     _import(orchestrator, taken)
     return orchestrator.find(taken.name), taken.notes
 

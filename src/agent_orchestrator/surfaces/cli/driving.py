@@ -30,6 +30,9 @@ FAILED_SHOWN = 5
 AFTER_FAILURE = {"loop": ("orc loop status", "orc loop resume"), "swarm": ("orc swarm status", "orc swarm retry")}
 """By system: what shows why it failed, and what tries again."""
 
+RAISE_LIMIT = " --max-iterations N"
+"""Without it a loop that made all of its iterations cannot go on."""
+
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """How a run is shown and when it is left."""
@@ -124,9 +127,10 @@ def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool)
     if summary.ended:
         words = summary.status.replace("_", " ")
         show, again = AFTER_FAILURE.get(run.system, ("orc show", f"{orc} resume"))
+        more = RAISE_LIMIT if noun == "loop" and summary.stop is StopReason.LIMIT_REACHED else ""
         return [
             f"{name} {words} ({count}){detail}",
-            f"why: {show} {run.id}   try again: {again} {run.id}   state: {state_file(run)}",
+            f"why: {show} {run.id}   try again: {again} {run.id}{more}   state: {state_file(run)}",
         ]
     return [f"{name} rests ({count}). Go on with: {orc} resume {run.id}"]
 

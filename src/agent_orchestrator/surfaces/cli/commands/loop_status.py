@@ -49,6 +49,8 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
 
 def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
     from agent_orchestrator.core.effects import AskHuman
+    from agent_orchestrator.core.events import StopReason
+    from agent_orchestrator.surfaces.cli.driving import RAISE_LIMIT
     from agent_orchestrator.surfaces.cli.facts import state_file
     from agent_orchestrator.surfaces.cli.looping import closing_lines
     from agent_orchestrator.surfaces.cli.screen import plain
@@ -68,7 +70,8 @@ def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
         screen.line(f"  nobody drives it; go on with: orc loop resume {run.id}")
     elif state.status in ("failed", "aborted", "crashed"):
         successor = state.recovered_by
-        said = f"its successor is {successor}" if successor else f"go on with its work: orc loop resume {run.id}"
+        more = RAISE_LIMIT if state.lifecycle.stop is StopReason.LIMIT_REACHED else ""
+        said = f"its successor is {successor}" if successor else f"go on with its work: orc loop resume {run.id}{more}"
         screen.line(f"  {said}")
     asked = state.doing.of("loop")
     if isinstance(asked, AskHuman):

@@ -54,7 +54,9 @@ def resumed(state: LoopState, directive: Resume) -> list[LoopEvent]:
     if state.lifecycle.phase is Phase.ABORTING:
         return _refused(directive, "the loop is being aborted")
     if state.lifecycle.ended:
-        return _refused(directive, refusal(state.status, Status.RUNNING) or "the loop has ended")
+        why = refusal(state.status, Status.RUNNING) or "the loop has ended"
+        way = f"; `orc loop resume {state.context.run}` starts a successor" if state.status is not Status.COMPLETED else ""
+        return _refused(directive, f"{why}{way}")
     changes = dict(directive.changes)
     try:
         agent = msgspec.convert(changes.pop("agent", None), AgentChoice | None)
