@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.effects import Checkpoint, Tree
-from agent_orchestrator.errors import GitFailed, Unavailable
+from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.git.branches import current_branch, move_back, switch_to_new, uncommitted
 from agent_orchestrator.git.checkpoint import take_checkpoint
 from agent_orchestrator.git.snapshots import head_of

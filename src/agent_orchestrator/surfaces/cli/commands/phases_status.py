@@ -60,7 +60,6 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
 
 def _print_head(screen: Screen, run: str, state: PhasesState, document: dict[str, Any]) -> None:
     from agent_orchestrator.core.effects import AskHuman
-    from agent_orchestrator.core.units import say_count
     from agent_orchestrator.surfaces.cli.screen import plain
 
     where = document["orchestrator"]

@@ -122,7 +122,6 @@ def _print(screen: Screen, figures: Figures, advice: list[str], since: str | Non
 
 
 def _print_groups(screen: Screen, title: str, groups: dict[str, Tally]) -> None:
-    from agent_orchestrator.core.units import say_count
     from agent_orchestrator.surfaces.cli.screen import plain
 
     screen.line()
