@@ -12,6 +12,7 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered, Reading, Sleeping
 from agent_orchestrator.agents.judging import tail_of
+from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import AgentEnded, Outcome
@@ -49,6 +50,8 @@ class AgentWork(Launched):
         self._cumulative = False
         self._meter: Callable[[], Reading] | None = None
         self._asleep: Callable[[], Failure | None] | None = None
+        self._seen: tuple[Reading, Limits] | None = None
+        """What it had consumed when that was last judged, and by which limits."""
 
     def order(self) -> Order:
         """Writes prompt and feedback and asks the adapter how to start."""
@@ -96,8 +99,11 @@ class AgentWork(Launched):
             return None
         if self._meter is None:
             self._meter = self._metered.meter(self._task, self.directory / "out", self.directory / "err")
-        reading = self._meter()
-        return admission.metered(self.effect, reading) if reading.calls else None
+        seen = (self._meter(), self.driver.state.doing.limits)
+        if not seen[0].calls or seen == self._seen:
+            return None  # What it wrote was no call: a stream says more of other things, and asking costs a commit.
+        self._seen = seen
+        return admission.metered(self.effect, seen[0])
 
     def stop_for(self, failure: Failure) -> None:
         """Stops the program for a reason of the engine's own; nothing, when it has not started or is being stopped."""
