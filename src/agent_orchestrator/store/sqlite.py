@@ -27,6 +27,7 @@ from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.filesystem import make_folder, refuse_network_filesystem
 from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Row, StoredRun, StoredUsage, fits
 from agent_orchestrator.store.queries import migrations, queries
+from agent_orchestrator.store.spending import Spending
 
 BUSY_TIMEOUT_MS = 10_000
 TURNSTILE_WAIT_S = 0.05
@@ -61,6 +62,7 @@ class SqliteStore:
             flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
             self._db = apsw.Connection(str(self.path), flags=flags)
             try:
+                self._spending = Spending(self._db, self._sql)
                 self._configure()
                 self._migrate()
                 self._inode = os.stat(self.path).st_ino
@@ -327,7 +329,7 @@ class SqliteStore:
             return self._day(since_us, self._key(but_for) or 0, "")
 
     def _day(self, since_us: int, run: int, effect: str) -> Day:
-        spent: Any = self._db.execute(self._sql["select_spent_since"], (since_us,)).fetchall()[0]
+        spent = self._spending.since(since_us)
         marked: Any = self._db.execute(self._sql["select_earmarked"], (since_us, run, effect)).fetchall()[0]
         return Day(cost_usd=spent[0], tokens=spent[1], wall_s=spent[2], earmarked_usd=marked[0], earmarked_tokens=marked[1])
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.errors import (
     DiskFull,
     StoreCorrupt,
@@ -28,7 +29,7 @@ from agent_orchestrator.errors import (
 from agent_orchestrator.store import sqlite as sqlite_module
 from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.filesystem import refuse_network_filesystem
-from agent_orchestrator.store.port import Append
+from agent_orchestrator.store.port import Append, Day, UsageRow
 from agent_orchestrator.store.queries import migrations, queries
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.testing.store import new_run
@@ -54,6 +55,18 @@ def test_a_new_store_is_for_its_owner_alone_and_a_mode_set_later_stays(tmp_path:
     folder.chmod(0o750)
     SqliteStore(folder).close()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o750
+
+
+def test_a_day_that_is_remembered_sees_what_other_processes_add_and_prune(tmp_path: Path) -> None:
+    mine, theirs = SqliteStore(tmp_path), SqliteStore(tmp_path)
+    theirs.create(*new_run("one"))
+    for number in (1, 2):
+        row = UsageRow(effect=f"one/a/i0.a1.l{number}.agent", unit="a", agent="x", usage=Usage(cost_usd=0.5, input_tokens=10))
+        theirs.append([Append(run="one", expected_seq=0, at_us=7, usage=(row,))])
+        assert mine.day(1) == mine.day(1) == Day(cost_usd=0.5 * number, tokens=10 * number)
+    assert mine.day(8) == Day()
+    theirs.delete("one")
+    assert mine.day(1) == Day()
 
 
 def test_the_journal_is_synced_on_every_commit(tmp_path: Path) -> None:

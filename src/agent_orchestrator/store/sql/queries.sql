@@ -47,6 +47,10 @@ WHERE at_us >= ?1 AND run <> ?2 AND effect <> ?3;
 -- name: select_run_earmarked
 SELECT coalesce(sum(cost_usd), 0.0), coalesce(sum(tokens), 0) FROM earmarks WHERE run = ?1;
 
+-- By its index alone: hundreds of times faster than the sums.
+-- name: select_ledger_mark
+SELECT count(*), max(at_us) FROM usage WHERE at_us >= ?1;
+
 -- The ledger's lines are JSON; a blob would be taken for SQLite's own binary form of it.
 -- name: select_spent_since
 SELECT coalesce(sum(line ->> 'cost_usd'), 0.0),
