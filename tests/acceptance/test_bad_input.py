@@ -54,6 +54,8 @@ def check_refused(result: Result, code: int, *names: str) -> None:
         (["--var", "novalue"], ["--var", "novalue"]),
         (["--env", "=x"], ["--env", "=x"]),
         (["--env", "K=\udcff"], ["K=\\udcff", "UTF-8"]),
+        (["--env", "REPORT_PATH=/x"], ["--env", "REPORT_PATH", "set by orc itself"]),
+        (["--pass-env", "API_KEY=abc"], ["--pass-env", "the NAME of a variable"]),
         (["--agent", "claude"], ["--wrapper", "--agent"]),
         (["--unknown"], ["--unknown", "orc run --help"]),
         (["--start-at-step", "coding"], ["line", "no earlier run"]),
@@ -72,6 +74,11 @@ def test_a_repository_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None
     folder.mkdir()
     with pytest.raises(InvalidValue, match="it must be UTF-8"):
         load_settings(str(folder))
+
+
+def test_a_role_that_no_step_has_is_warned_of(rig: Rig) -> None:
+    planned = rig.run("--role", "codder=shell", "--plan")
+    assert (planned.code, "--role codder=shell: no step has this role" in planned.err) == (0, True), planned
 
 
 @pytest.mark.parametrize(

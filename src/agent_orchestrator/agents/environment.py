@@ -25,6 +25,14 @@ NESTED = frozenset(
 Names, not a prefix: CLAUDE_CODE_USE_BEDROCK, CLAUDE_CODE_OAUTH_TOKEN and their like are settings that agents need.
 """
 
+OWN = frozenset(
+    {
+        "RUN_ID", "STEP_ID", "AGENT_ID", "ITERATION", "STEP_ATTEMPT", "REPO_DIR", "PROMPT_PATH", "REPORT_PATH", "ARTIFACTS_DIR",
+        "FEEDBACK_PATH", "MANUAL_RESULT_PATH", "ORC_LAUNCH",
+    }
+)  # fmt: skip
+"""What only orc can know: with another value an agent would report to the wrong place, or under the wrong name."""
+
 FEEDBACK_TITLE = "## What earlier iterations and attempts ran into"
 
 _OPTIONAL = frozenset({"STEP_MODEL", "FEEDBACK_PATH", "MANUAL_RESULT_PATH"})

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from agent_orchestrator.agents import find_agent
+from agent_orchestrator.agents.environment import OWN
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.errors import AgentMissing, InvalidValue
 
@@ -53,3 +54,20 @@ def read_pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
             raise InvalidValue(what=flag, value=text, expected="NAME=VALUE")
         pairs[name] = value
     return pairs
+
+
+def read_env(given: tuple[str, ...]) -> dict[str, str]:
+    """NAME=VALUE, each, for agents; what orc itself tells them is not to be set."""
+    pairs = read_pairs(given, "--env")
+    for name, value in pairs.items():
+        if name in OWN:
+            raise InvalidValue(what="--env", value=f"{name}={value}", expected=f"another name; {name} is set by orc itself")
+    return pairs
+
+
+def read_names(given: tuple[str, ...]) -> tuple[str, ...]:
+    """NAME, each, of variables that agents may see."""
+    for name in given:
+        if not name or "=" in name:
+            raise InvalidValue(what="--pass-env", value=name, expected="the NAME of a variable; --env sets NAME=VALUE")
+    return given

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
+from agent_orchestrator.control.choosing import check_agent, read_agent, read_env, read_pairs, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
@@ -110,7 +110,7 @@ def prepare(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSe
         branch=f"phases/{slug_of(plan.name) or 'task'}",
         yes=options.yes,
         plan_with=options.plan_with is not None,
-        env=read_pairs(options.env, "--env"),
+        env=read_env(options.env),
         variables=read_pairs(options.variables, "--var"),
         timeout_s=read_duration_s(options.timeout, "--timeout") if options.timeout is not None else None,
         idle_timeout_s=read_duration_s(options.idle_timeout, "--idle-timeout") if options.idle_timeout is not None else None,

@@ -12,7 +12,7 @@ import msgspec
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
+from agent_orchestrator.control.choosing import check_agent, read_agent, read_env, read_pairs, split_command
 from agent_orchestrator.core.budget import Amounts, Limits
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
@@ -78,7 +78,7 @@ def prepare(
         parsed.spec,
         agents=_resolved(parsed.spec, _agents(options), configured or {}, kept(parsed.spec) if kept is not None else {}),
         variables=read_pairs(options.variables, "--var"),
-        env=read_pairs(options.env, "--env"),
+        env=read_env(options.env),
         when_env={name: environ[name] for name in env_names(parsed.spec) if name in environ},
         gate_state_file=str(Path(options.gate_state_file).absolute()) if options.gate_state_file else None,
         timeout_s=read_duration_s(options.timeout, "--timeout") if options.timeout else None,
@@ -87,7 +87,7 @@ def prepare(
     )
     spec = with_prompts(spec, find_prompts(spec, file, home))
     _check_agents(spec, home)
-    return Prepared(spec=spec, warnings=parsed.warnings)
+    return Prepared(spec=spec, warnings=(*parsed.warnings, *_unplayed(spec, options)))
 
 
 def effective(limits: Limits, spec: WorkflowSpec) -> Limits:
@@ -133,6 +133,17 @@ def _agents(options: WorkflowOptions) -> dict[str, AgentChoice]:
         for role, agent in read_pairs(options.roles, "--role").items():
             chosen[role] = read_agent(agent)
     return chosen
+
+
+def _unplayed(spec: WorkflowSpec, options: WorkflowOptions) -> list[str]:
+    """Roles that were given an agent and that no step has: somebody mistyped one, or means another file."""
+    known = dict.fromkeys(step.agent for step in spec.steps)
+    given = read_pairs(options.roles, "--role")
+    return [
+        f"--role {role}={agent}: no step has this role; there are: {', '.join(known)}"
+        for role, agent in given.items()
+        if role not in known
+    ]
 
 
 def _resolved(

@@ -19,6 +19,15 @@ Function = Callable[..., Any]
 LISTED_MAX = 8
 
 
+def check_names(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of `--pass-env`, as a callback of the option."""
+    if not given:
+        return given
+    from agent_orchestrator.control.choosing import read_names
+
+    return read_names(given)
+
+
 def command(name: str, example: str) -> Callable[[Function], click.Command]:
     """A command with `--repo`, `--json` and an example under its help."""
     epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.strip().splitlines())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options
+from agent_orchestrator.surfaces.cli.options import check_names
 
 if TYPE_CHECKING:
     from agent_orchestrator.control.phases import PhasesOptions
@@ -37,7 +38,9 @@ def run_options(function: Function) -> Function:
         click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent."),
         click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in prompts; repeatable."),
         click.option("--env", multiple=True, metavar="K=V", help="Set for agents; stored with the run; repeatable."),
-        click.option("--pass-env", multiple=True, metavar="NAME", help="Let agents see this variable; repeatable."),
+        click.option(
+            "--pass-env", multiple=True, metavar="NAME", callback=check_names, help="Let agents see this variable; repeatable."
+        ),
         click.option("--run-id", metavar="ID", help="The id of the new run; 8 random hex digits without it."),
         click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person can move the run."),
         click.option("--detach", is_flag=True, help="Run in the background."),

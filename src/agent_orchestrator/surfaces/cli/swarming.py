@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import complete_runs
+from agent_orchestrator.surfaces.cli.options import check_names, complete_runs
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
@@ -58,7 +58,13 @@ def bead_options(function: Function) -> Function:
         click.option("--max-retries", metavar="N", help="Attempts in total (2)."),
         click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in the template; repeatable."),
         click.option("--env", multiple=True, metavar="K=V", help="Set for the agents; stored with the run; repeatable."),
-        click.option("--pass-env", multiple=True, metavar="NAME", help="Let the agents see this variable; repeatable."),
+        click.option(
+            "--pass-env",
+            multiple=True,
+            metavar="NAME",
+            callback=check_names,
+            help="Let the agents see this variable; repeatable.",
+        ),
         click.option("--tmux", is_flag=True, help="Run each agent in tmux session agent-<bead>, which a person can attach to."),
         click.option("--bd-close", is_flag=True, help="Close a bead in the tracker (`bd close`) when it is done."),
     )
@@ -102,7 +108,7 @@ def read_bead_options(given: dict[str, Any]) -> BeadOptions:
 
 def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:
     """What is the same for all beads of a run."""
-    from agent_orchestrator.control.choosing import read_pairs
+    from agent_orchestrator.control.choosing import read_env
     from agent_orchestrator.core.units import read_count, read_duration_s
     from agent_orchestrator.systems.swarm import SwarmSpec
 
@@ -113,7 +119,7 @@ def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:
         beads=(),
         tmux=_possible(given["tmux"], "--tmux", "tmux"),
         bd_close=_possible(given["bd_close"], "--bd-close", "bd"),
-        env=read_pairs(given["env"], "--env"),
+        env=read_env(given["env"]),
         idle_timeout_s=read_duration_s(idle, "--idle-timeout") if idle is not None else None,
         **more,
     )

@@ -15,8 +15,8 @@ from agent_orchestrator.surfaces.cli.looping import (
     read_manner,
     read_options,
 )
+from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 EXAMPLE = """
 orc loop run "fix the failing tests" --until "pytest -q" --agent claude
@@ -66,7 +66,9 @@ def run_options(function: Any) -> Any:
         click.option("--commit", is_flag=True, help="Commit each iteration on the branch, with trailers."),
         click.option("--git-worktree", is_flag=True, help="Work in a worktree and branch of its own."),
         click.option("--env", multiple=True, metavar="K=V", help="Set for the agent; stored with the loop; repeatable."),
-        click.option("--pass-env", multiple=True, metavar="NAME", help="Let the agent see this variable; repeatable."),
+        click.option(
+            "--pass-env", multiple=True, metavar="NAME", callback=check_names, help="Let the agent see this variable; repeatable."
+        ),
         click.option("--loop-id", metavar="ID", help="The id of the new loop; made of the task without it."),
         click.option("--force", is_flag=True, help="Start it though four loops are active."),
         driving_options,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
+from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +41,13 @@ orc run --workflow workflow.yaml --wrapper wrapper.py --start-at-step coding
 @click.option("--role", "roles", multiple=True, metavar="ROLE=NAME[:MODEL]", help="Another agent for one role; repeatable.")
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in prompts; repeatable.")
 @click.option("--env", multiple=True, metavar="K=V", help="Set for agents; stored with the run; repeatable.")
-@click.option("--pass-env", multiple=True, metavar="NAME", help="Let agents see this variable; never stored; repeatable.")
+@click.option(
+    "--pass-env",
+    multiple=True,
+    metavar="NAME",
+    callback=check_names,
+    help="Let agents see this variable; never stored; repeatable.",
+)
 @click.option("--max-parallel", metavar="N", help="Steps at work at once (4).")
 @click.option("--max-attempts", metavar="N", help="Tries of a step within one iteration (2).")
 @click.option("--max-iterations", metavar="N", help="Executions of a step that loops back (4).")

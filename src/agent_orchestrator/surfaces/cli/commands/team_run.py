@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
+from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
     from agent_orchestrator.control.team import TeamOptions
@@ -42,7 +42,13 @@ orc team run "a changelog" --agent-command 'my-agent' --testing minimal --into d
 @click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent.")
 @budget_options
 @click.option("--env", multiple=True, metavar="K=V", help="Set for agents; stored with the run; repeatable.")
-@click.option("--pass-env", multiple=True, metavar="NAME", help="Let agents see this variable; never stored; repeatable.")
+@click.option(
+    "--pass-env",
+    multiple=True,
+    metavar="NAME",
+    callback=check_names,
+    help="Let agents see this variable; never stored; repeatable.",
+)
 @click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person can move the team.")
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @click.option("--on-wait", metavar="CMD", help="A shell command started when the team begins to wait for a person.")
