@@ -86,6 +86,14 @@ def test_logs_print_the_newest_attempt_alone_after_a_failed_step_was_tried_again
     assert facts["effect"].endswith(".l4.agent")
 
 
+def test_logs_leave_out_what_a_check_has_judged_before_the_step_was_tried_again(rig: Rig) -> None:
+    (rig.repo / "do.sh").write_text("echo work\n")
+    rig.workflow("{name: judged, steps: [{id: only, agent: shell, prompt: do.sh, check: 'echo no; false'}]}")
+    run = rig.run().run
+    assert rig.orc("resume", run).code == 1
+    assert rig.ask("logs", run, "only").out == "work\nno\n"
+
+
 def test_a_watched_run_that_has_ended_was_updated_when_it_ended(rig: Rig, ended: str) -> None:
     watched = rig.ask("watch", ended, "--json").json
     assert watched["updated_at"] == rig.ask("status", ended, "--json").json["updated_at"] == rig.state(ended)["updated_at"]

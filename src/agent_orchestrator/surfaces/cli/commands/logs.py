@@ -117,10 +117,13 @@ def _of_last_attempt(named: list[tuple[dict[str, Any], re.Match[str]]]) -> list[
     from agent_orchestrator.core.failure import GOES_ON
 
     chosen: list[dict[str, Any]] = []
+    later = named[-1][1] if named else None
     for launch, match in reversed(named):
-        last = named[-1][1]
-        ended = chosen and launch.get("failure") is not None and launch["failure"] not in GOES_ON
-        if ended or (match[1], match[2]) != (last[1], last[2]):
+        assert later is not None
+        failed = chosen and launch.get("failure") is not None and launch["failure"] not in GOES_ON
+        judged = (match[4], later[4]) == ("check", "agent")
+        if failed or judged or (match[1], match[2]) != (later[1], later[2]):
             break
         chosen.append(launch)
+        later = match
     return chosen
