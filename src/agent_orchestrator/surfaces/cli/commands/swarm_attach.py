@@ -33,7 +33,9 @@ def command(target: str, workspace: str | None, as_json: bool) -> int:
             print_json({"run_id": run.id, "bead": bead, "session": session, "driven_by": orchestrator.owner(run)})
             return 0
         if session is not None and sys.stdin.isatty() and sys.stdout.isatty():
-            os.execvp("tmux", ["tmux", "attach-session", "-t", f"={session}"])
+            # tmux does not attach inside itself; there, one's own client goes to the session.
+            join = "switch-client" if orchestrator.settings.environ.get("TMUX") else "attach-session"
+            os.execvp("tmux", ["tmux", join, "-t", f"={session}"])
         return print_logs(orchestrator, run, bead, as_json=False, follow=True, err=False, attempt=None)
 
 
