@@ -36,7 +36,7 @@ def advance(state: SwarmState, now_us: int) -> Sequence[SwarmEvent]:
         return ()
     bead = state.dag.peek() if not state.tripped and state.ended_as is None else None
     if bead is None:
-        return () if len(state.doing) or state.due else [_end(state)]
+        return () if len(state.doing) else [_end(state)]  # what is due and may not begin any more never does
     behind = state.holder(bead)
     if behind is not None:
         return [BeadQueued(bead=bead, behind=behind)]
@@ -50,7 +50,7 @@ def _go_on(state: SwarmState) -> Sequence[SwarmEvent]:
             return [VerificationStarted(bead=bead, effect=state.name_effect(bead, "verify"))]
         if what == "close":
             return [ClosingStarted(bead=bead, effect=state.name_effect(bead, "close"))]
-        if state.room:
+        if state.room and not (state.tripped and state.is_untried(bead)):
             held = state.beads[bead]
             going_on = held.run is not None and held.result is None
             return [_start(state, bead, held.attempt if going_on else held.attempt + 1)]

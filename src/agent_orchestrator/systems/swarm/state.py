@@ -150,6 +150,11 @@ class SwarmState:
         limit = self.spec.stop_after_failures
         return limit is not None and len(self.failed) >= limit
 
+    def is_untried(self, bead: str) -> bool:
+        """Whether none of the attempts that the bead may have now was begun."""
+        held = self.beads[bead]
+        return held.attempt == held.limit - self.specs[bead].max_attempts
+
     def holder(self, bead: str) -> str | None:
         """Who is in the bead's way in its tree, or None."""
         if self.spec.shared:
