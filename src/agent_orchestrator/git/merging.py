@@ -18,7 +18,7 @@ from agent_orchestrator.core.limits import CONFLICT_CHARS, CONFLICTS_MAX
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.alone import alone
-from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.locate import common_dir, top_level
 from agent_orchestrator.git.run import ask_git, git
 from agent_orchestrator.git.snapshots import WHO, commit_of
 from agent_orchestrator.git.worktree import checkout_detached
@@ -122,7 +122,7 @@ def held_by(repo: Path, branch: str, commit: str) -> str | None:
     """Why the checkout of a branch cannot be brought along to a commit without losing something; None when it can."""
     checkout = checkout_of(repo, branch)
     if checkout is None:
-        return None
+        return f"{branch} is being rebased: finish or abort that" if _is_rebased(repo, branch) else None
     if (unfinished := _unfinished_in(checkout)) is not None:
         return f"{checkout} is on {branch} and in the middle of something: {unfinished}"
     edited, untracked = _changed_in(checkout, commit)
@@ -132,6 +132,17 @@ def held_by(repo: Path, branch: str, commit: str) -> str | None:
         lost = f"would overwrite {_shown(untracked)} there, which git does not track: move it away"
         return f"{checkout} is on {branch}, and the merge {lost}"
     return None
+
+
+def _is_rebased(repo: Path, branch: str) -> bool:
+    """Whether somebody is rebasing the branch: no checkout is on it then, and the end of the rebase moves it."""
+    top = top_level(repo)
+    common = common_dir(top) if top is not None else None
+    if common is None:
+        return False
+    marks = [folder / kind for folder in (common, *common.glob("worktrees/*")) for kind in ("rebase-merge", "rebase-apply")]
+    named = (mark / "head-name" for mark in marks)
+    return any(file.is_file() and file.read_text("utf-8", "replace").strip() == f"refs/heads/{branch}" for file in named)
 
 
 def _unfinished_in(checkout: Path) -> str | None:

@@ -127,6 +127,19 @@ def test_a_merge_of_the_users_own_that_is_not_concluded_holds_it_up(repo: Path, 
     assert ended.detail.endswith("a merge is not concluded; commit or abort it" if resolved else "has conflicts; resolve them")
 
 
+def test_a_target_that_somebody_rebases_is_left_alone(repo: Path) -> None:
+    branch(repo, "theirs", {"README.md": "theirs\n"})
+    branch(repo, "feature/a", {"a.py": "a\n"})
+    (repo / "README.md").write_text("mine\n")
+    git(repo, "commit", "--quiet", "--all", "--message", "Mine")
+    subprocess.run(["git", "rebase", "--quiet", "theirs"], cwd=repo, check=False, capture_output=True)
+    ended = plan_merge(repo, merge("feature/a"))
+    assert isinstance(ended, MergeEnded)
+    assert (ended.verdict, ended.detail) == (MergeVerdict.HELD, "main is being rebased: finish or abort that")
+    git(repo, "rebase", "--abort")
+    landed(repo, merge("feature/a"))
+
+
 def test_changes_of_the_user_elsewhere_stay_as_they_are(repo: Path) -> None:
     (repo / "other.txt").write_text("one\n")
     git(repo, "add", "--all")
