@@ -99,6 +99,17 @@ def test_less_than_was_asked_for_needs_a_recorded_approval() -> None:
     assert "left out with a person's approval" in world.file("orchestrator_state.json")["decisions_log"][-1]["reasoning"]
 
 
+def test_what_was_left_out_with_approval_is_told_and_no_longer_counts_as_a_no() -> None:
+    world = TeamWorld("- log in\n- log out\n", max_review_rounds=1)
+    world.planned(group("A"))
+    world.completes("A")
+    world.says(PM, "DONE", requirements=[{"text": "log in", "met": True}, {"text": "log out", "met": False}])
+    world.answers(comments="next month")
+    assert "## Left out with a person's approval\n\n- log out" in world.prompt(PM)
+    world.says(PM, "APPROVED", requirements=[{"text": "log in", "met": True}, {"text": "log out", "met": False}])
+    assert world.file("orchestrator_state.json")["status"] == "completed"
+
+
 def test_a_refused_reduction_has_the_project_manager_go_on() -> None:
     world = finished_groups(max_review_rounds=1)
     world.says(PM, "DONE", requirements=[{"text": "log in", "met": True}])

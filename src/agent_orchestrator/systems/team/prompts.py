@@ -13,7 +13,7 @@ import msgspec
 
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.spec import QaMode
-from agent_orchestrator.systems.team.state import Group, TeamState, Turn, Unit
+from agent_orchestrator.systems.team.state import Group, Requirement, TeamState, Turn, Unit
 from agent_orchestrator.systems.team.status import progress_of, status_of
 from agent_orchestrator.systems.team.words import Purpose
 
@@ -70,7 +70,8 @@ depends on are merged. Groups that affect the same files follow one another: div
 
 def _final(state: TeamState, unit: Unit) -> list[str]:
     return [
-        _section("Requirements, one by one", "\n".join(f"- {one.text}" for one in state.requirements)),
+        _section("Requirements, one by one", "\n".join(f"- {one.text}" for one in state.requirements if not _is_left_out(one))),
+        *_left_out(state),
         _section("What was done", _fenced(_json(_groups(state)), "json")),
     ]
 
@@ -80,8 +81,18 @@ def _confirm(state: TeamState, unit: Unit) -> list[str]:
     lines = [f"- {one.text}" + (f" (the project manager points at: {one.evidence})" if one.evidence else "") for one in listed]
     return [
         _section("Confirm each of these", "\n".join(lines)),
+        *_left_out(state),
         _section("What was done", _fenced(_json(_groups(state)), "json")),
     ]
+
+
+def _is_left_out(requirement: Requirement) -> bool:
+    return requirement.met_by == "approval"
+
+
+def _left_out(state: TeamState) -> list[str]:
+    lines = [f"- {one.text}" for one in state.requirements if _is_left_out(one)]
+    return [_section("Left out with a person's approval", "\n".join(lines))] if lines else []
 
 
 def _develop(state: TeamState, unit: Unit) -> list[str]:

@@ -117,7 +117,10 @@ def confirmed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded,
     single = len(asked) == 1
     refused: dict[int, str] = {}
     strays = []
-    for claim in (claim for claim in found.requirements if not claim.met):
+    left_out = [one.text for one in state.requirements if one.met_by == "approval"]
+    for claim in found.requirements:
+        if claim.met or any(_same(claim.text, text) for text in left_out):
+            continue
         mine = [number for number in asked if single or _same(claim.text, state.requirements[number].text)]
         said_why = f" ({claim.evidence})" if claim.evidence else ""
         for number in mine:
