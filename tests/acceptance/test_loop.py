@@ -129,8 +129,8 @@ def test_fewer_tests_are_pointed_out_and_do_not_complete_unless_allowed(rig: Loo
     done = rig.loop("--max-iterations", "2", until=UNITTEST)
     assert done.code == 5, done
     loop = loop_of(done)
-    assert "1 tests ran where 3 ran before" in rig.state(loop)["error_context"]["error_message"]
-    assert "1 tests ran where 3 ran before" in rig.prompt(loop, 2)
+    assert "1 test ran where 3 ran before" in rig.state(loop)["error_context"]["error_message"]
+    assert "1 test ran where 3 ran before" in rig.prompt(loop, 2)
     rig.git("checkout", "--quiet", ".")
     allowed = rig.loop("--allow-fewer-tests", until=UNITTEST)
     assert allowed.code == 0, allowed

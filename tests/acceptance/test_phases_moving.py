@@ -257,7 +257,7 @@ def test_the_commands_for_all_runs_show_a_run_of_phases(rig: PhasesRig) -> None:
     assert rig.ask("history", "shown").out.count("checkpoint-00") == 2
     assert rig.ask("watch", "shown").code == 0
     status = rig.ask("phases", "status").out
-    assert "[x] 1.1 First, 1 iterations" in status
+    assert "[x] 1.1 First, 1 iteration" in status
     assert "last checkpoint: checkpoint-002" in status
 
 
