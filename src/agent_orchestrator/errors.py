@@ -57,7 +57,7 @@ class InvalidId(UsageError):
 
 
 class InvalidValue(UsageError):
-    """{what} is {value!r}: {expected}."""
+    """{what} is {value!r}: it must be {expected}."""
 
 
 class Problem:

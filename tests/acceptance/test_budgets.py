@@ -210,10 +210,10 @@ def test_a_limit_that_is_no_number_is_refused(flag: str, value: str, said: str, 
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("day_usd = -1", "[budget]: day_usd is -1: a positive amount"),
+        ("day_usd = -1", "[budget]: day_usd is -1: it must be a positive amount"),
         ("day_eur = 1", "[budget]: unknown key day_eur"),
-        ("run_tokens = 1.5", "[budget]: run_tokens is 1.5: a whole number"),
-        ("allow_unmetered = 1", "[budget]: allow_unmetered is 1: true or false"),
+        ("run_tokens = 1.5", "[budget]: run_tokens is 1.5: it must be a whole number"),
+        ("allow_unmetered = 1", "[budget]: allow_unmetered is 1: it must be true or false"),
     ],
 )
 def test_a_mistake_in_the_configured_budget_is_told_with_its_key(table: str, said: str, rig: Rig) -> None:

@@ -111,6 +111,11 @@ def test_steps_that_failed_together_do_not_start_again_together() -> None:
     assert len(pauses) > 40
 
 
+def test_a_bad_value_is_told_what_it_must_be() -> None:
+    with pytest.raises(InvalidValue, match="--max-iterations is '0': it must be a whole number, at least 1"):
+        read_count("0", "--max-iterations")
+
+
 @pytest.mark.parametrize(
     ("number", "noun", "text"),
     [(0, "file", "0 files were"), (1, "file", "1 file was"), (2, "file", "2 files were"), (2, "launch", "2 launches were")],

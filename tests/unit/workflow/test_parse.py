@@ -163,7 +163,7 @@ def test_a_file_of_the_wrong_shape_is_refused(text: str, said: str) -> None:
         ("    timeout: soon\n", "w.yaml:5:14: step 'a': timeout is 'soon'"),
         ("    timeout: -1\n", "w.yaml:5:14: step 'a': timeout is -1"),
         ("    timeout: [1]\n", "w.yaml:5:14: step 'a': timeout must be a single value, not a list"),
-        ("    max_attempts: 0\n", "w.yaml:5:19: step 'a': max_attempts is 0: a whole number, at least 1."),
+        ("    max_attempts: 0\n", "w.yaml:5:19: step 'a': max_attempts is 0: it must be a whole number, at least 1."),
         ("    max_attempts: .nan\n", "w.yaml:5:19: step 'a': max_attempts is nan"),
         ("    max_attempts: 1.5\n", "w.yaml:5:19: step 'a': max_attempts is 1.5"),
         ("    max_attempts: true\n", "w.yaml:5:19: step 'a': max_attempts is True"),
