@@ -66,9 +66,9 @@ class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
     inputs: dict[str, tuple[str, ...]] = {}
     """Artifacts of other units, relative to the working tree, by unit."""
     feedback: tuple[dict[str, Any], ...] = ()
+    """What earlier iterations and attempts ran into, newest last."""
     told: tuple[dict[str, Any], ...] = ()
     """Feedback that stands in the prompt already: it goes into the feedback file alone, before the other."""
-    """What earlier iterations and attempts ran into, newest last."""
     answer_file: str | None = None
     """Where a person's answer about this unit may already lie, relative to the run's home."""
     report_copy: str | None = None

@@ -28,7 +28,7 @@ def checked_text(value: str, what: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise InvalidValue(what=what, value=value, expected="it must be UTF-8, in which everything is journaled") from None
+            raise InvalidValue(what=what, value=value, expected="UTF-8, in which everything is journaled") from None
     return value
 
 

@@ -164,7 +164,18 @@ def test_settings_are_strict(lines: str, said: str) -> None:
         ("- **Auto-fix**: yes", "- Auto-fix: no", "Auto-fix", "'Auto-fix: no' would not be read"),
         ("- **Maximum iterations**: 3", "- Max: 3", "Max: 3", "'Max: 3' would not be read"),
         ("**Dependencies**: 1.1", "Dependencies: 1.1", "Dependencies: 1.1", "'Dependencies' would not be read like this"),
-        ("**Description**: The model", "The model", "The model gets", "this would not be read: write **Description**: before it"),
+        (
+            "**Description**: The model",
+            "By hand.\n\n**Description**: The model",
+            "By hand.",
+            "this would not be read: write it into",
+        ),
+        (
+            "**Description**: The model",
+            "- [ ] It is\n\n**Description**: The model",
+            "- [ ] It is",
+            "this would not be read: write **S",
+        ),
         ("**Agents Needed**", "##### Notes\n\n**Agents Needed**", "##### Notes", "'Notes' would not be read"),
     ],
 )
@@ -172,6 +183,14 @@ def test_nothing_that_was_written_is_overlooked(was: str, now: str, needle: str,
     text = FOUR_PHASES.replace(was, now, 1)
     found = faults(text)
     assert any(one.startswith(f"task.md:{line_of(text, needle)}: {said}") for one in found), found
+
+
+def test_text_of_a_task_before_its_fields_is_its_description() -> None:
+    described = "**Description**: The model"
+    plain = read(FOUR_PHASES.replace(described, "The model", 1)).tasks
+    assert [task.description for task in plain] == [task.description for task in read(FOUR_PHASES).tasks]
+    listed = read(FOUR_PHASES.replace(described, "All of:\n\n- one\n- two\n\nThe model", 1)).tasks
+    assert listed[0].description.startswith("All of:\n- one\n- two\nThe model")
 
 
 def test_the_context_keeps_what_stands_below_its_own_headings() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_orchestrator.systems.phases.parse.blocks import Field, Section
@@ -85,12 +85,13 @@ def _read_task(section: Section, phases: list[Phase], complain: Complain) -> Tas
     elif int(match["phase"]) != phases[-1].number:
         complain(f"task {match['id']} stands in phase {phases[-1].number}; its number must begin with that", section.line)
     fields = _fields(section, complain)
-    _refuse_loose(section, complain)
+    description = fields["description"].text if "description" in fields else _loose(section)
+    _refuse_overlooked(section, fields, complain)
     task = f"{int(match['phase'])}.{int(match['number'])}"
     return Task(
         id=task,
         name=match["name"].strip(),
-        description=fields["description"].text if "description" in fields else "",
+        description=description,
         criteria=_criteria(section, task, fields.get("criteria"), complain),
         needs=tuple(need for _, need in _needs(section, task, lambda *_: None)),
         agents=tuple(name for _, name in fields["agents"].listed()) if "agents" in fields else (),
@@ -100,13 +101,22 @@ def _read_task(section: Section, phases: list[Phase], complain: Complain) -> Tas
     )
 
 
-def _refuse_loose(section: Section, complain: Complain) -> None:
-    """What would be overlooked: a field without its asterisks, and text before the first field."""
+def _loose(section: Section) -> str:
+    """What stands before the first field: the description of a task that has no field for it."""
+    return "\n".join(f"- {entry.text}" if entry.item else entry.text for entry in section.loose)
+
+
+def _refuse_overlooked(section: Section, fields: Mapping[str, Field], complain: Complain) -> None:
+    """What would be overlooked: a field without its asterisks, boxes of no field, text beside a description."""
     unmarked = section.unmarked(FIELDS)
     for line, (_, key) in unmarked.items():
         complain(f"{key!r} would not be read like this: write **{key}**: and what belongs to it", line)
-    if section.loose and not any(entry.line in unmarked for entry in section.loose):
-        complain("this would not be read: write **Description**: before it", section.loose[0].line)
+    loose = [entry for entry in section.loose if entry.line not in unmarked]
+    boxes = [entry for entry in loose if entry.box is not None]
+    if boxes:
+        complain("this would not be read: write **Success Criteria**: before it", boxes[0].line)
+    elif loose and "description" in fields:
+        complain("this would not be read: write it into the **Description**", loose[0].line)
 
 
 def _fields(section: Section, complain: Complain) -> dict[str, Field]:
