@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.core.markdown import fenced
 
 NESTED = frozenset(
     {
@@ -38,7 +39,6 @@ FEEDBACK_TITLE = "## What earlier iterations and attempts ran into"
 _OPTIONAL = frozenset({"STEP_MODEL", "FEEDBACK_PATH", "MANUAL_RESULT_PATH"})
 _DEP = re.compile(r"DEP_[A-Z0-9_]+_ARTIFACT(?:S|_\d+)\Z")
 _NAME = re.compile(r"(?<!\$)\{([^{}\s]+)\}")
-_BACKTICKS = re.compile(r"`{3,}")
 
 
 def build_environment(task: Task) -> dict[str, str]:
@@ -108,5 +108,4 @@ def _lines(name: str, value: Any) -> list[str]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     if "\n" not in text.strip():
         return [f"- {name}: {text.strip()}"]
-    fence = max((len(run) + 1 for run in _BACKTICKS.findall(text)), default=3) * "`"
-    return [f"- {name}:", "", fence, text.rstrip("\n"), fence, ""]
+    return [f"- {name}:", "", fenced(text), ""]

@@ -6,22 +6,20 @@ when there is too much.
 
 from __future__ import annotations
 
-import re
-
+from agent_orchestrator.core.markdown import fenced, section
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.loop.state import LoopState
 
 PROMPT_CHARS_MAX = 60_000
 TRIED_SHOWN = 10
-_BACKTICKS = re.compile(r"`{3,}")
 
 
 def compose(state: LoopState, told: tuple[str, ...]) -> str:
     """The prompt for the iteration at work."""
     spec = state.spec
-    head = [*(_section("First of all", text) for text in told), *_notices(state)]
-    head.append(_section("Task", spec.task))
-    head.append(_section("When it is done", _criterion(state)))
+    head = [*(section("First of all", text) for text in told), *_notices(state)]
+    head.append(section("Task", spec.task))
+    head.append(section("When it is done", _criterion(state)))
     tail = [*_tried(state), *_learnings(state), *_last_check(state)]
     room = PROMPT_CHARS_MAX - sum(map(len, [*head, *tail])) - 500
     return "\n".join([*head, *_diff(state, room), *tail, _frame(state)])
@@ -36,9 +34,9 @@ def compose_confirmation(state: LoopState) -> str:
         '$REPORT_PATH: {"status": "PASS" or "FAIL", "summary": "why"}.\n'
     )
     parts = [
-        _section("Task", spec.task),
-        _section("Criterion", spec.completion),
-        _section("What the agent says", said or "It says that the criterion is met."),
+        section("Task", spec.task),
+        section("Criterion", spec.completion),
+        section("What the agent says", said or "It says that the criterion is met."),
         *_diff(state, PROMPT_CHARS_MAX - len(spec.task) - len(spec.completion) - 2_000),
         ask,
     ]
@@ -59,7 +57,7 @@ def _criterion(state: LoopState) -> str:
 
 
 def _notices(state: LoopState) -> list[str]:
-    return [_section("Attention", "\n".join(f"- {text}" for text in state.notices))] if state.notices else []
+    return [section("Attention", "\n".join(f"- {text}" for text in state.notices))] if state.notices else []
 
 
 def _tried(state: LoopState) -> list[str]:
@@ -71,24 +69,24 @@ def _tried(state: LoopState) -> list[str]:
         said = f": {one.summary}" if one.summary else ""
         ended = "the check passed" if one.passed else f"the check failed: {one.error}" if one.error else "the check failed"
         lines.append(f"- iteration {one.iteration}{said} ({ended}{files})")
-    return [_section("What was tried", "\n".join(lines))]
+    return [section("What was tried", "\n".join(lines))]
 
 
 def _learnings(state: LoopState) -> list[str]:
-    return [_section("Learned so far", "\n".join(f"- {text}" for text in state.learnings))] if state.learnings else []
+    return [section("Learned so far", "\n".join(f"- {text}" for text in state.learnings))] if state.learnings else []
 
 
 def _last_check(state: LoopState) -> list[str]:
     if not state.check_output.strip():
         return []
-    return [_section("What the last check said (its end)", _fenced(state.check_output))]
+    return [section("What the last check said (its end)", fenced(state.check_output))]
 
 
 def _diff(state: LoopState, room: int) -> list[str]:
     if not state.diff or room < 500:
         return []
     text = state.diff if len(state.diff) <= room else state.diff[:room] + "\n… (cut)"
-    return [_section("What was changed since the start", _fenced(text, "diff"))]
+    return [section("What was changed since the start", fenced(text, "diff"))]
 
 
 def _frame(state: LoopState) -> str:
@@ -97,12 +95,3 @@ def _frame(state: LoopState) -> str:
         'a report as a JSON object to $REPORT_PATH: {"status": "OK", "summary": "what you did", "quality_score": 0 to 100, '
         '"learnings": [{"type": "…", "lesson": "what the next iteration should know"}]}.\n'
     )
-
-
-def _section(title: str, text: str) -> str:
-    return f"## {title}\n\n{text.rstrip()}\n"
-
-
-def _fenced(text: str, language: str = "") -> str:
-    fence = max((len(run) + 1 for run in _BACKTICKS.findall(text)), default=3) * "`"
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent_orchestrator.core.markdown import fenced, section
 from agent_orchestrator.systems.phases.events import Finding
 from agent_orchestrator.systems.phases.spec import Lesson, Plan, Task
 from agent_orchestrator.systems.phases.state import PhasesState
@@ -21,10 +22,10 @@ _LEARN = '"learnings": [{"type": "pattern, antipattern or insight", "lesson": "�
 def compose_task(state: PhasesState, work: TaskWork) -> str:
     """The prompt for an iteration of a task."""
     task = state.plan[work.task]
-    parts = [*_attention(work), *_notes(work.notes), _section(f"Task {task.id}: {task.name}", task.description or task.name)]
-    parts += [_section("When it is done", _criteria(task)), *_frame(state.spec.plan), *_answers(state)]
+    parts = [*_attention(work), *_notes(work.notes), section(f"Task {task.id}: {task.name}", task.description or task.name)]
+    parts += [section("When it is done", _criteria(task)), *_frame(state.spec.plan), *_answers(state)]
     if task.files:
-        parts.append(_section("Files that are yours", "\n".join(f"- {path}" for path in task.files)))
+        parts.append(section("Files that are yours", "\n".join(f"- {path}" for path in task.files)))
     parts += _lessons(state, task)
     keys = ", ".join(f'"{one.key}": true or false' for one in task.criteria if one.command is None)
     criteria = f', "criteria": {{{keys}}}' if keys else ""
@@ -46,13 +47,13 @@ def compose_check(state: PhasesState, task: str, check_type: str, diff: str) -> 
         asked.append('Confirm each criterion that nobody can run; one that is not met: {"criteria": {"its_key": false}}.')
     mend = "mend it in the tree, it is committed for you" if plan.supervision.auto_fix else "name it, but change nothing"
     asked.append(f"A conflict of type pattern: {mend}. Of type architecture, dependency, api or security: change no file.")
-    parts = [_section("You supervise", "\n".join(asked))]
+    parts = [section("You supervise", "\n".join(asked))]
     if one is not None:
-        parts += [_section(f"Task {one.id}: {one.name}", one.description or one.name), _section("Criteria", _criteria(one))]
+        parts += [section(f"Task {one.id}: {one.name}", one.description or one.name), section("Criteria", _criteria(one))]
     parts += _frame(plan)
-    parts.append(_section("The plan from here on", "\n".join(f"- {t.id} {t.name}" for t in state.pending()) or "- nothing"))
+    parts.append(section("The plan from here on", "\n".join(f"- {t.id} {t.name}" for t in state.pending()) or "- nothing"))
     if diff:
-        parts.append(_section("What the task changed", _fenced(diff[:DIFF_CHARS], "diff")))
+        parts.append(section("What the task changed", fenced(diff[:DIFF_CHARS], "diff")))
     if one is not None:
         parts += _lessons(state, one)
     parts.append(
@@ -75,7 +76,7 @@ def compose_planning(state: PhasesState) -> str:
         'ask it now, all at once. Write a JSON object to $REPORT_PATH: {"status": "READY" or "QUESTIONS", '
         '"questions": ["…"]}.\n'
     )
-    return "\n".join([_section(f"Plan: {plan.name}", tasks), *_frame(plan), ask])
+    return "\n".join([section(f"Plan: {plan.name}", tasks), *_frame(plan), ask])
 
 
 def compose_scan(state: PhasesState, iteration: int, failing: list[Finding]) -> str:
@@ -83,9 +84,9 @@ def compose_scan(state: PhasesState, iteration: int, failing: list[Finding]) -> 
     plan = state.spec.plan
     known = "\n".join(f"- {one.priority} {one.issue}" for one in failing)
     parts = [
-        _section("Review", "All phases are complete. Look at the whole work for what is wrong or could be better."),
+        section("Review", "All phases are complete. Look at the whole work for what is wrong or could be better."),
         *_frame(plan),
-        *([_section("Known to be wrong", known)] if known else []),
+        *([section("Known to be wrong", known)] if known else []),
     ]
     ask = (
         f"This is iteration {iteration} of at most {plan.outer_max}. Report what you find, do not mend it. Write a JSON object "
@@ -102,7 +103,7 @@ def compose_repair(state: PhasesState, finding: Finding) -> str:
         "Mend this one thing and nothing else; it is committed for you. Write a JSON object to $REPORT_PATH: "
         f'{{"status": "FIXED", "CLEAN" (nothing to mend) or "FOUND" (it is left), "summary": "what you did", {_LEARN}}}.\n'
     )
-    about = _section(f"Mend ({finding.priority})", f"{finding.issue}{where}")
+    about = section(f"Mend ({finding.priority})", f"{finding.issue}{where}")
     return "\n".join([about, *_frame(state.spec.plan), *_answers(state), ask])
 
 
@@ -117,11 +118,11 @@ def _attention(work: TaskWork) -> list[str]:
     if work.failed_in_a_row < STUCK_AFTER:
         return []
     text = f"The last {work.failed_in_a_row} iterations failed. Do not try the same again: take another approach, and say which."
-    return [_section("Attention", text)]
+    return [section("Attention", text)]
 
 
 def _notes(notes: list[str]) -> list[str]:
-    return [_section("First of all", "\n".join(f"- {text}" for text in notes))] if notes else []
+    return [section("First of all", "\n".join(f"- {text}" for text in notes))] if notes else []
 
 
 def _criteria(task: Task) -> str:
@@ -129,11 +130,11 @@ def _criteria(task: Task) -> str:
 
 
 def _frame(plan: Plan) -> list[str]:
-    parts = [_section(f"Goal of the whole: {plan.name}", plan.goal)]
+    parts = [section(f"Goal of the whole: {plan.name}", plan.goal)]
     if plan.context:
-        parts.append(_section("Context", plan.context))
+        parts.append(section("Context", plan.context))
     if plan.criteria:
-        parts.append(_section("In the end", "\n".join(f"- {one.text}" for one in plan.criteria)))
+        parts.append(section("In the end", "\n".join(f"- {one.text}" for one in plan.criteria)))
     return parts
 
 
@@ -141,19 +142,10 @@ def _answers(state: PhasesState) -> list[str]:
     if not state.answers:
         return []
     asked = "\n".join(f"- {text}" for text in state.questions)
-    return [_section("What a person said", f"{asked}\n\n{state.answers}".strip())]
+    return [section("What a person said", f"{asked}\n\n{state.answers}".strip())]
 
 
 def _lessons(state: PhasesState, task: Task) -> list[str]:
     told = relevant_lessons(state, task)
     lines = [f"- ({one.type}) {one.lesson}" + (f" → {one.pattern}" if one.pattern else "") for one in told]
-    return [_section("Learned so far", "\n".join(lines))] if lines else []
-
-
-def _section(title: str, text: str) -> str:
-    return f"## {title}\n\n{text.rstrip()}\n"
-
-
-def _fenced(text: str, language: str) -> str:
-    fence = max((len(run) + 1 for run in re.findall(r"`{3,}", text)), default=3) * "`"
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+    return [section("Learned so far", "\n".join(lines))] if lines else []

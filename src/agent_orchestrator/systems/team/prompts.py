@@ -5,12 +5,12 @@ Pure text. The requirements come verbatim and are never cut; diffs and conflicts
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.markdown import fenced, section
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.spec import QaMode
 from agent_orchestrator.systems.team.state import Group, Requirement, TeamState, Turn, Unit
@@ -18,18 +18,17 @@ from agent_orchestrator.systems.team.status import progress_of, status_of
 from agent_orchestrator.systems.team.words import Purpose
 
 DIFF_CHARS_MAX = 20_000
-_BACKTICKS = re.compile(r"`{3,}")
 
 
 def compose(state: TeamState, unit: Unit, turn: Turn) -> str:
     """The prompt of a turn."""
     parts = [
         *_asked_of(unit, turn),
-        _section("Requirements, in the words of whoever gave them", state.requirements_text),
+        section("Requirements, in the words of whoever gave them", state.requirements_text),
         *_BODIES[turn.purpose](state, unit),
         *_messages(state, turn),
         *_open_points(unit),
-        _section("Your report", _report(turn.purpose, state)),
+        section("Your report", _report(turn.purpose, state)),
     ]
     return "\n".join(parts)
 
@@ -49,17 +48,17 @@ def _asked_of(unit: Unit, turn: Turn) -> list[str]:
 
 def _plan(state: TeamState, unit: Unit) -> list[str]:
     answers = [f"- {ask}\n  Answer: {_indented(said)}" for ask, said in state.clarifications]
-    parts = [_section("Answered questions", "\n".join(answers))] if answers else []
+    parts = [section("Answered questions", "\n".join(answers))] if answers else []
     if state.plan.made:
         new = [one for one in state.requirements if not one.planned]
-        parts.append(_section("Planned already", _fenced(_json(_groups(state)), "json")))
-        parts.append(_section("Asked for since", "\n".join(f"- {one.text}" for one in new)))
+        parts.append(section("Planned already", fenced(_json(_groups(state)), "json")))
+        parts.append(section("Asked for since", "\n".join(f"- {one.text}" for one in new)))
         parts.append("Plan groups for what was asked for since, if the planned ones do not cover it. Use new ids.\n")
     developers = say_count(state.spec.max_parallel, "developer")
-    parts.append(_section("How groups are worked on", _WORKED_ON.format(developers=developers)))
+    parts.append(section("How groups are worked on", _WORKED_ON.format(developers=developers)))
     taken = state.spec.taken_branches
     if taken:
-        parts.append(_section("Branches that exist already (choose others)", ", ".join(taken[:50])))
+        parts.append(section("Branches that exist already (choose others)", ", ".join(taken[:50])))
     return parts
 
 
@@ -70,9 +69,9 @@ depends on are merged. Groups that affect the same files follow one another: div
 
 def _final(state: TeamState, unit: Unit) -> list[str]:
     return [
-        _section("Requirements, one by one", "\n".join(f"- {one.text}" for one in state.requirements if not _is_left_out(one))),
+        section("Requirements, one by one", "\n".join(f"- {one.text}" for one in state.requirements if not _is_left_out(one))),
         *_left_out(state),
-        _section("What was done", _fenced(_json(_groups(state)), "json")),
+        section("What was done", fenced(_json(_groups(state)), "json")),
     ]
 
 
@@ -80,9 +79,9 @@ def _confirm(state: TeamState, unit: Unit) -> list[str]:
     listed = [one for one in state.requirements if not one.met_by]
     lines = [f"- {one.text}" + (f" (the project manager points at: {one.evidence})" if one.evidence else "") for one in listed]
     return [
-        _section("Confirm each of these", "\n".join(lines)),
+        section("Confirm each of these", "\n".join(lines)),
         *_left_out(state),
-        _section("What was done", _fenced(_json(_groups(state)), "json")),
+        section("What was done", fenced(_json(_groups(state)), "json")),
     ]
 
 
@@ -92,7 +91,7 @@ def _is_left_out(requirement: Requirement) -> bool:
 
 def _left_out(state: TeamState) -> list[str]:
     lines = [f"- {one.text}" for one in state.requirements if _is_left_out(one)]
-    return [_section("Left out with a person's approval", "\n".join(lines))] if lines else []
+    return [section("Left out with a person's approval", "\n".join(lines))] if lines else []
 
 
 def _develop(state: TeamState, unit: Unit) -> list[str]:
@@ -112,20 +111,20 @@ def _develop(state: TeamState, unit: Unit) -> list[str]:
         words.append("You said that you were not done: go on where you stopped.")
     if state.spec.testing is not QaMode.NONE:
         words.append("Write unit tests for what you do, and run them.")
-    return [_section("Your group", _fenced(_json(_slice(state, unit)), "json")), _section("How to work", "\n".join(words))]
+    return [section("Your group", fenced(_json(_slice(state, unit)), "json")), section("How to work", "\n".join(words))]
 
 
 def _test(state: TeamState, unit: Unit) -> list[str]:
     assert isinstance(unit, Group)
-    return [_section("The group", _fenced(_json(_slice(state, unit)), "json")), *_diff(unit)]
+    return [section("The group", fenced(_json(_slice(state, unit)), "json")), *_diff(unit)]
 
 
 def _consult(state: TeamState, unit: Unit) -> list[str]:
     assert isinstance(unit, Group)
     open_blockers = "\n".join(f"- {one.description}" for one in unit.blockers if not one.resolved)
     return [
-        _section("The group", _fenced(_json(_slice(state, unit)), "json")),
-        _section("What blocks the developer", open_blockers or "Nothing was said."),
+        section("The group", fenced(_json(_slice(state, unit)), "json")),
+        section("What blocks the developer", open_blockers or "Nothing was said."),
         *_diff(unit),
     ]
 
@@ -177,12 +176,12 @@ def _groups(state: TeamState) -> list[dict[str, Any]]:
 
 def _messages(state: TeamState, turn: Turn) -> list[str]:
     told = [state.known[name] for name in turn.told]
-    return [_section("Messages for you", _fenced(_json(told), "json"))] if told else []
+    return [section("Messages for you", fenced(_json(told), "json"))] if told else []
 
 
 def _open_points(unit: Unit) -> list[str]:
     lines = [f"- {_FINDERS[who]}: {_indented(point)}" for who, points in unit.points.items() for point in points]
-    return [_section("Open points of earlier rounds", "\n".join(lines))] if lines else []
+    return [section("Open points of earlier rounds", "\n".join(lines))] if lines else []
 
 
 _FINDERS = {
@@ -200,11 +199,11 @@ def _diff(group: Group) -> list[str]:
     if not group.diff:
         return []
     text = group.diff if len(group.diff) <= DIFF_CHARS_MAX else group.diff[:DIFF_CHARS_MAX] + "\n… (cut)"
-    return [_section("What the branch changes", _fenced(text, "diff"))]
+    return [section("What the branch changes", fenced(text, "diff"))]
 
 
 def _report(purpose: Purpose, state: TeamState) -> str:
-    return f"Write one JSON object to $REPORT_PATH:\n\n{_fenced(_EXAMPLES[purpose], 'json')}\n\n{_RULES[purpose]}"
+    return f"Write one JSON object to $REPORT_PATH:\n\n{fenced(_EXAMPLES[purpose], 'json')}\n\n{_RULES[purpose]}"
 
 
 _EXAMPLES = {
@@ -252,14 +251,5 @@ def _json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def _section(title: str, text: str) -> str:
-    return f"## {title}\n\n{text.rstrip()}\n"
-
-
 def _indented(text: str) -> str:
     return text.rstrip().replace("\n", "\n  ")
-
-
-def _fenced(text: str, language: str = "") -> str:
-    fence = max((len(run) + 1 for run in _BACKTICKS.findall(text)), default=3) * "`"
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
