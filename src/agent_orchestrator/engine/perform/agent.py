@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -119,9 +118,7 @@ class AgentWork(Launched):
     def judge(self, ending: Ending) -> AgentEnded:
         """Secrets are taken out of the stored output first, so that nothing quoted from it carries one."""
         redactor = self.engine.redactor
-        for file in self.read_when_judging(ending):
-            with contextlib.suppress(FileNotFoundError):
-                redactor.redact_file(file)
+        self.redact(*self.read_when_judging(ending))
         verdict = self._agent.judge(self._task, ending)
         failure = verdict.failure
         if failure is not None:

@@ -78,9 +78,7 @@ class CheckWork(Launched):
 
     def judge(self, ending: Ending) -> CheckEnded:
         """The evidence."""
-        for file in (ending.out, ending.err):
-            with contextlib.suppress(FileNotFoundError):
-                self.engine.redactor.redact_file(file)
+        self.redact(ending.out, ending.err)
         before, after = self._before(), None
         if before and ending.cause is None:
             after = self.engine.tree_of(self._workdir, self.directory)

@@ -7,6 +7,7 @@ stop came first ends as stopped, without a process.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -172,6 +173,12 @@ class Launched:
     def _again(self, action: Callable[[], None]) -> None:
         self._timer = None  # It is on its way: a stop that comes now must not send it a second time.
         self.engine.sliced.add(action)
+
+    def redact(self, *files: Path) -> None:
+        """Takes secrets out of what the program left, before anything is quoted from it."""
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):
+                self.engine.redactor.redact_file(file)
 
     def deliver(self, outcome: Outcome) -> None:
         """Hands the outcome over, unless this process is leaving."""

@@ -6,7 +6,6 @@ it are short, look first, and give the same commit when repeated after a crash.
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -130,9 +129,7 @@ class MergeWork(Launched):
 
     def judge(self, ending: Ending) -> MergeEnded:
         """Green lands; whatever else happened is said, and the target stays where it is."""
-        for file in (ending.out, ending.err):
-            with contextlib.suppress(FileNotFoundError):
-                self.engine.redactor.redact_file(file)
+        self.redact(ending.out, ending.err)
         found = self._landed() if ending.cause is None and ending.exit_code == 0 else self._failed(ending)
         return msgspec.structs.replace(
             found,
