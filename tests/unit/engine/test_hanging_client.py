@@ -49,7 +49,8 @@ def run(repo: Path, result: dict[str, Any]) -> tuple[str, dict[str, Any], list[A
 def test_a_good_result_is_a_success_with_a_warning(repo: Path) -> None:
     status, step, usage = run(repo, RESULT)
     assert status == "completed", step
-    assert step["warnings"] == ["The agent did not exit after its result and was stopped."]
+    # The child may be gone with it, or have to be stopped by itself, which is said first.
+    assert step["warnings"][-1] == "The agent did not exit after its result and was stopped."
     assert step["launches"][0]["session"] == "s1"
     (kept,) = (repo / ".agents" / "runs").glob("*/reports/*.json")
     assert json.loads(kept.read_text())["metrics"] == {"n": 1}
