@@ -8,9 +8,14 @@ from pathlib import Path
 def top_level(start: Path) -> Path | None:
     """The working tree that contains `start`, or None outside any repository."""
     for folder in (start, *start.parents):
-        if (folder / ".git").exists():
+        if _is_repository(folder / ".git"):
             return folder
     return None
+
+
+def _is_repository(dot: Path) -> bool:
+    """Whether git would take it for one: sandboxes leave empty folders of that name behind."""
+    return dot.is_file() or (dot / "HEAD").is_symlink() or (dot / "HEAD").is_file()
 
 
 def common_dir(top: Path) -> Path | None:

@@ -46,6 +46,13 @@ def test_a_git_file_that_says_nothing_leads_nowhere(text: str, tmp_path: Path) -
     assert store_folder(tmp_path) == tmp_path / ".agents" / "orc"
 
 
+def test_an_empty_folder_that_a_sandbox_left_is_no_repository(repo: Path) -> None:
+    inner = repo / "inner"
+    (inner / ".git" / "info").mkdir(parents=True)
+    assert top_level(inner) == repo
+    assert store_folder(inner) == repo / ".git" / "orc"
+
+
 def test_without_git_the_store_lies_beside_the_print_outs(tmp_path: Path) -> None:
     assert top_level(tmp_path) is None
     assert store_folder(tmp_path) == tmp_path / ".agents" / "orc"

@@ -96,12 +96,12 @@ def test_a_branch_needs_a_commit_to_start_from_and_nobody_else_on_it(tmp_path: P
 
 def test_a_fault_of_a_file_names_its_line_its_bead_and_its_key(tmp_path: Path) -> None:
     faulty = {
-        '"timeout": "soon"': "timeout is 'soon': a positive duration such as 90, 90s, 10m or 2h",
-        '"max_retries": 0': "max_retries is 0: a whole number, at least 1",
-        '"priority": -1': "priority is -1: a whole number, at least 0",
-        '"branch": "a b"': "branch is 'a b': a branch name such as fix/login: letters, digits and . _ / + @ = -",
+        '"timeout": "soon"': "timeout is 'soon': it must be a positive duration such as 90, 90s, 10m or 2h",
+        '"max_retries": 0': "max_retries is 0: it must be a whole number, at least 1",
+        '"priority": -1': "priority is -1: it must be a whole number, at least 0",
+        '"branch": "a b"': "branch is 'a b': it must be a branch name such as fix/login: letters, digits and . _ / + @ = -",
         '"branch": "mine"': f"branch mine needs a git repository, and {tmp_path} is none; run `git init` and commit",
-        '"agent": ":"': "agent is ':': NAME or NAME:MODEL, as in claude:opus",
+        '"agent": ":"': "agent is ':': it must be NAME or NAME:MODEL, as in claude:opus",
         '"repo": "nowhere"': f"The repository {tmp_path}/nowhere does not exist; check the path",
     }
     file = tmp_path / "beads.jsonl"

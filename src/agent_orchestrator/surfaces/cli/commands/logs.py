@@ -107,9 +107,14 @@ def _launches(follower: Follower, step: str | None, wanted: int | None) -> list[
         named = [(launch, match) for launch, match in launches if match is not None]
         if wanted is not None:
             named = [(launch, match) for launch, match in named if int(match[2]) == wanted]
-        for kind in dict.fromkeys(match[4] for _, match in named):
-            chosen += _of_last_attempt([(launch, match) for launch, match in named if match[4] == kind])
+        for kind in dict.fromkeys(_thing(match) for _, match in named):
+            chosen += _of_last_attempt([(launch, match) for launch, match in named if _thing(match) == kind])
     return sorted(chosen, key=lambda launch: (launch["started_us"], launch["effect"]))
+
+
+def _thing(match: re.Match[str]) -> str:
+    """What a launch was for; an agent and the check of its work are one thing."""
+    return "agent" if match[4] == "check" else match[4]
 
 
 def _of_last_attempt(named: list[tuple[dict[str, Any], re.Match[str]]]) -> list[dict[str, Any]]:
