@@ -44,8 +44,8 @@ def test_a_rejection_loops_back_with_its_comments_and_never_approves(rig: Rig) -
     assert rig.ask("reject", "--comments", "not yet").code == 0
     wait_until(lambda: len(rig.launches("coding")) == 2)
     wait_until(lambda: running.said().count("orc approve") == 2)
-    rejected = rig.ask("reject")
-    assert (rejected.code, "--comments" in rejected.err) == (2, True), rejected
+    assert rig.ask("reject").code == 0, "a no needs no reason"
+    wait_until(lambda: running.said().count("orc approve") == 3)
     assert rig.ask("approve").code == 0
     done = running.end()
     assert done.code == 0, done

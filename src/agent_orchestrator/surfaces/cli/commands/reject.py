@@ -15,7 +15,7 @@ orc reject f8c1 --comments 'the error handling is missing'
 @make_command("reject", EXAMPLE)
 @run_argument()
 @step_argument("unit")
-@click.option("--comments", metavar="TEXT", required=True, help="What to change; the next iteration's agents read it.")
+@click.option("--comments", metavar="TEXT", default="", help="What to change; the next iteration's agents read it.")
 def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, comments: str) -> int:
     """Reject the step that waits for a person.
 
