@@ -7,6 +7,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 PYTEST_ARGS ?=
 TIMES ?= 20
+# One more than there are processors: many tests wait for programs most of the time.
+WORKERS = $(shell $(PY) -c 'import os; print(1 + (os.cpu_count() or 1))')
 VENV := .venv
 PY := $(VENV)/bin/python
 # Named after the clone's path: in a copied or moved clone the .venv still points at the old place and is made anew.
@@ -24,10 +26,10 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: setup system-packages clients lint ## check style, types, layers, then run the whole test suite
-	$(PY) -m pytest -n auto --dist loadgroup --durations=10 $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --durations=10 $(PYTEST_ARGS)
 
 soak: setup ## play many more seeds of the simulations: make soak TIMES=20
-	SEEDS_TIMES=$(TIMES) $(PY) -m pytest -n auto tests/simulation -k 'whatever' $(PYTEST_ARGS)
+	SEEDS_TIMES=$(TIMES) $(PY) -m pytest -n $(WORKERS) tests/simulation -k 'whatever' $(PYTEST_ARGS)
 
 lint: setup ## check style, types and layers only
 	$(PY) -m ruff check .

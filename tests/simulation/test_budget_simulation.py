@@ -22,7 +22,7 @@ from agent_orchestrator.testing.world import Machine, Part
 from tests.simulation.seeds import seeds
 
 PROMPT = str(Path(__file__).with_name("prompt.md"))
-SEEDS_PER_TEST = 10
+SEEDS_PER_TEST = 6
 METERED = AgentChoice(
     name="meter",
     adapter="command",

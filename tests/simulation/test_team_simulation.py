@@ -25,7 +25,7 @@ from tests.scenarios.team_world import document_faults, group, plan
 from tests.simulation.seeds import seeds
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
-SEEDS_PER_TEST = 3
+SEEDS_PER_TEST = 2
 AFTER = {"C": ("A",), "D": ("A", "B"), "F": ("D",)}
 FILES = {"B": ("b.py", "shared/"), "E": ("shared/e.py",)}
 
@@ -241,7 +241,7 @@ def play_alone(seed: int) -> str:
             TEAM,
             spec_of(seed),
             seed,
-            ticks=random.Random(seed).choice((30, 100, 300)),
+            ticks=random.Random(seed).choice((20, 60, 150)),
             reports=lambda effect, chance: anything(effect.id, chance),
             check_state=check_state,
         )
