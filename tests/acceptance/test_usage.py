@@ -49,6 +49,13 @@ def test_where_nothing_was_consumed_that_is_said(rig: Rig) -> None:
     assert rig.ask("usage", "--json").json["total"]["cost_usd"] is None
 
 
+def test_what_nobody_said_is_unknown_and_not_nothing(rig: Rig) -> None:
+    run = rig.run().run
+    spent = rig.ask("status", run, "--json").json["budget"]["spent"]
+    assert (spent["cost_usd"], spent["tokens"]) == (None, None)
+    assert spent["wall_s"] > 0
+
+
 def test_the_example_of_the_docs_adds_an_agent_without_code(rig: Rig) -> None:
     (example,) = re.findall(r"```toml\n(\[agents\.tiny\].*?)```", (ROOT / "docs" / "agents.md").read_text("utf-8"), re.S)
     tools = rig.side / "bin"

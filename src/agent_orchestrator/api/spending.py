@@ -18,12 +18,16 @@ KINDS = ("cost_usd", "tokens", "wall_s")
 
 
 def spending(orchestrator: Orchestrator, run: StoredRun, folded: Folded) -> dict[str, Any]:
-    """The run's limits and how it stands to them; launches that did not say their cost are counted as `unknown`."""
+    """The run's limits and how it stands to them.
+
+    Launches that did not say their cost are counted as `unknown`; what nobody said and nothing limits is null, not nothing.
+    """
     doing, store = folded.state.doing, orchestrator.store
     limits: Limits = doing.limits
-    spent = Spent()
+    spent, said = Spent(), {"wall_s"} | {kind for kind in KINDS if getattr(limits.run, kind) is not None}
     for row in store.usage(run.id):
         spent.add(row.usage.cost_usd, row.usage.tokens)
+        said |= {kind for kind in ("cost_usd", "tokens") if getattr(row.usage, kind) is not None}
     now_us = orchestrator.clock.now_us()
     working_us = max(0, now_us - folded.at_us) if doing.at_work and orchestrator.owner(run) is not None else 0
     marked = store.earmarked(run.id)
@@ -31,7 +35,7 @@ def spending(orchestrator: Orchestrator, run: StoredRun, folded: Folded) -> dict
     used = {"cost_usd": round(spent.cost_usd, 10), "tokens": spent.tokens, "wall_s": (doing.worked_us + working_us) / US}
     facts: dict[str, Any] = {
         "limits": msgspec.to_builtins(limits),
-        "spent": {**used, "unknown": spent.unknown},
+        "spent": {**{kind: used[kind] if kind in said else None for kind in KINDS}, "unknown": spent.unknown},
         "reserved": reserved,
         "left": _left(limits.run, used, reserved),
         "held": {unit: msgspec.to_builtins(hold) for unit, hold in doing.holds.items()},
