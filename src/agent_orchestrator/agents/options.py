@@ -107,6 +107,9 @@ def settings_of(choice: AgentChoice, understood: frozenset[str]) -> AgentSetting
 def resolve_agent(choice: AgentChoice, agents: Mapping[str, AgentSettings]) -> AgentChoice:
     """The choice with what the configuration says about its name; what was chosen explicitly wins."""
     settings = agents.get(choice.name)
+    if settings is None and choice.performer not in ADAPTERS:
+        known = ", ".join(dict.fromkeys((*ADAPTERS, *agents)))
+        raise UsageError(detail=f"There is no agent {choice.name!r}; there are: {known}.")
     if settings is None:
         return choice
     adapter = settings.adapter or ("command" if settings.argv is not None else "")

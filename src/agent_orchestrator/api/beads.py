@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.agents.options import resolve_agent
 from agent_orchestrator.analysis.mending import mend
 from agent_orchestrator.analysis.records import seconds_of
@@ -196,8 +197,8 @@ def _spec(orchestrator: Orchestrator, run: RunRecord, by: Performer) -> BeadSpec
     elif by.rehearse is not None:
         script = str(Path(by.rehearse).expanduser().absolute())
         choice = msgspec.structs.replace(choice, adapter="scripted", options={"script": script})
-    else:
-        choice = resolve_agent(choice, load_agents(orchestrator.settings))
+    elif (configured := load_agents(orchestrator.settings)).keys() | set(ADAPTERS) >= {run.agent}:
+        choice = resolve_agent(choice, configured)  # Whoever else it was may stay unknown until the bead is tried again.
     return BeadSpec(
         id=run.bead,
         prompt=run.prompt_full,

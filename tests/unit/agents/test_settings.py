@@ -122,6 +122,8 @@ def test_an_agent_may_be_another_one_with_other_settings() -> None:
     assert choice.options == {"binary": "/bin/claude", "max_turns": 3, "permission_mode": "plan"}
     assert resolve_agent(AgentChoice(name="careful", model="haiku"), agents).model == "haiku"
     assert resolve_agent(AgentChoice(name="gemini"), agents) == AgentChoice(name="gemini")
+    with pytest.raises(UsageError, match=r"There is no agent 'nobody'; there are: claude, .*, careful\."):
+        resolve_agent(AgentChoice(name="nobody"), agents)
 
 
 def test_claude_is_started_with_its_settings(tmp_path: Path) -> None:
