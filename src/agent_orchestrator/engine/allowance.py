@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from agent_orchestrator.agents import find_agent
+from agent_orchestrator.agents import find_performer
 from agent_orchestrator.agents.adapter import Reading
 from agent_orchestrator.core.budget import Amounts, Limits, say_amount
 from agent_orchestrator.core.effects import RunAgent
@@ -145,12 +145,12 @@ class Allowance:
 
     def _speaks(self, effect: RunAgent) -> bool:
         """Whether it says what each call took while it works, as far as it is known before it starts."""
-        return hasattr(find_agent(effect.agent.performer), "meter") and effect.id not in self._shares
+        return hasattr(find_performer(effect.agent.performer), "meter") and effect.id not in self._shares
 
     def _need(self, effect: RunAgent, purse: Purse, scopes: tuple[Scope, ...]) -> Call:
         need, room = self._next_call(effect), purse.room(scopes, "cost_usd")
         self._shares.pop(effect.id, None)
-        agent = find_agent(effect.agent.performer)
+        agent = find_performer(effect.agent.performer)
         blind = getattr(agent, "bounds_itself", False) and not effect.agent.options.get("prices")
         if not blind or need.cost_usd is None or room == math.inf:
             return need
@@ -307,7 +307,7 @@ class Allowance:
 
 def is_free(effect: RunAgent) -> bool:
     """Whether the agent is known to cost nothing."""
-    return "free" in getattr(find_agent(effect.agent.performer), "abilities", ())
+    return "free" in getattr(find_performer(effect.agent.performer), "abilities", ())
 
 
 def attempt_key(effect: str) -> str:

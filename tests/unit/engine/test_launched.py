@@ -123,6 +123,14 @@ def test_a_program_that_can_never_start_fails_at_once(tmp_path: Path) -> None:
     assert rig.machine.starts == []
 
 
+def test_an_agent_that_a_stored_run_names_and_that_is_not_here_fails_the_launch(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(agent("a", agent=AgentChoice(name="aider")))
+    rig.drive(run)
+    assert outcome(rig, run).failure.kind is FailureKind.LAUNCH
+    assert "There is no agent 'aider'" in outcome(rig, run).failure.message
+
+
 def test_an_error_that_waiting_does_not_mend_fails_the_launch(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     Short.refusals = [NotADirectoryError(20, "Not a directory", "artifacts")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from agent_orchestrator.agents import find_agent
+from agent_orchestrator.agents import find_performer
 from agent_orchestrator.agents.adapter import InProcessAgent
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, Checkpoint, Effect, Merge, ReadFile, RunAgent, RunCheck, Wait
 from agent_orchestrator.core.inputs import Outcome
@@ -38,7 +38,7 @@ def begin(
     """The work for an effect; `inherited` when an earlier process may have started it."""
     match effect:
         case RunAgent():
-            agent = find_agent(effect.agent.performer)
+            agent = find_performer(effect.agent.performer)
             if hasattr(agent, "act"):
                 played = cast(InProcessAgent, agent)
                 return PlayedWork(driver, effect, finished, played, inherited=inherited)
