@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.engine.launches import Watch
 from agent_orchestrator.engine.process.identity import read_ps
-from tests.unit.process.rig import ending_of, make_launches, name, over, run_to_end, sh
+from tests.unit.process.rig import ending_of, make_launches, name, over, run_to_end, sh, until
 
 
 def test_a_program_that_runs_too_long_is_stopped(tmp_path: Path) -> None:
@@ -77,6 +77,7 @@ def test_a_done_that_raises_does_not_keep_others_from_their_end(tmp_path: Path) 
 
         launches.watch(name(), Watch(), fail)
         assert (await over(ending_of(launches, name(2)))).exit_code == 0
+        await until(lambda: raised)
         assert (await over(ending_of(launches, name(1)))).exit_code == 0
         assert [type(error) for error in raised] == [ZeroDivisionError]
 
