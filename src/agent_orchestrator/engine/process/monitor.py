@@ -209,7 +209,8 @@ class Monitor:
         if marks.exit_code is not None:
             ended_us = folders.ended_us(folder, marks.exit_code) or now_us
         elif cause is None and not after_result:
-            cause = Failure(kind=FailureKind.LOST, message=self._why_lost(marks, birth))
+            named = marks.begun and folders.read_pid(folder) is not None
+            cause = Failure(kind=FailureKind.LOST, message=self._why_lost(birth, named=named))
         if not marks.ended and folder.is_dir():
             (folder / folders.VOID).touch()
         return Ending(
@@ -217,11 +218,11 @@ class Monitor:
             out=folder / folders.OUT, err=folder / folders.ERR, warnings=_warnings(watched), after_result=after_result,
         )  # fmt: skip
 
-    def _why_lost(self, marks: folders.Marks, birth: folders.Birth | None) -> str:
-        if not marks.begun:
-            return "The program was lost: it is not known whether it ever started."
-        if birth is None or birth.boot != self._boot:
+    def _why_lost(self, birth: folders.Birth | None, *, named: bool) -> str:
+        if birth is not None and birth.boot != self._boot:
             return "The program was lost: the machine was restarted while it ran."
+        if not named:
+            return "The program was lost: it is not known whether it ever started."
         return "The program was lost: it vanished without an exit code, killed from outside or for lack of memory."
 
     # The stop ladder: TERM to the group, grace, KILL; then whatever else carries the nonce
