@@ -122,7 +122,8 @@ def test_a_drained_run_ends_its_driver_and_starts_nothing(rig: Rig) -> None:
     assert rig.orc("resume").code == 0
 
 
-def test_pause_now_stops_the_agent_also_when_nobody_drives(rig: Rig) -> None:
+def _undriven(rig: Rig) -> tuple[str, int]:
+    """A run whose driver was killed while its agent works on, and that agent's pid."""
     rig.play({"planning": {"until": "never"}})
     running = rig.start_run()
     run = running.wait_for("planning  started").split()[1]
@@ -130,6 +131,11 @@ def test_pause_now_stops_the_agent_also_when_nobody_drives(rig: Rig) -> None:
     pid = _agent_pid(rig, run)
     running.process.kill()
     running.process.wait()
+    return run, pid
+
+
+def test_pause_now_stops_the_agent_also_when_nobody_drives(rig: Rig) -> None:
+    run, pid = _undriven(rig)
     assert is_alive(pid)
     doctor = rig.orc("doctor")
     assert "1 agent lives without a driver (planning)" in doctor.out, doctor
@@ -140,13 +146,7 @@ def test_pause_now_stops_the_agent_also_when_nobody_drives(rig: Rig) -> None:
 
 
 def test_abort_stops_everything_also_when_nobody_drives(rig: Rig) -> None:
-    rig.play({"planning": {"until": "never"}})
-    running = rig.start_run()
-    run = running.wait_for("planning  started").split()[1]
-    wait_until(lambda: rig.launches("planning"))
-    pid = _agent_pid(rig, run)
-    running.process.kill()
-    running.process.wait()
+    run, pid = _undriven(rig)
     aborted = rig.orc("abort", run, "--reason", "wrong branch", "--json")
     assert aborted.code == 0, aborted
     assert (aborted.json["status"], aborted.json["detail"]) == ("aborted", "wrong branch")
@@ -158,13 +158,7 @@ def test_abort_stops_everything_also_when_nobody_drives(rig: Rig) -> None:
 
 def _cut_short(rig: Rig, fact: Event) -> tuple[str, int]:
     """A run whose driver was killed when this was a fact, and before it had stopped the agent."""
-    rig.play({"planning": {"until": "never"}})
-    running = rig.start_run()
-    run = running.wait_for("planning  started").split()[1]
-    wait_until(lambda: rig.launches("planning"))
-    pid = _agent_pid(rig, run)
-    running.process.kill()
-    running.process.wait()
+    run, pid = _undriven(rig)
     with Orchestrator(str(rig.repo)) as orchestrator:
         last = orchestrator.fold(orchestrator.find(run))
         part = Append(run=run, expected_seq=last.seq, at_us=last.at_us, body=encode_events([fact]))

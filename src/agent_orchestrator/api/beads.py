@@ -192,12 +192,13 @@ def _result(run: RunRecord, told: dict[str, Any]) -> ResultRecord:
 
 def _spec(orchestrator: Orchestrator, run: RunRecord, by: Performer) -> BeadSpec:
     choice = AgentChoice(name=run.agent, model=run.model if run.model != NO_MODEL else None)
+    configured = load_agents(orchestrator.settings)
     if by.agent_command is not None:
         choice = msgspec.structs.replace(choice, adapter="command", options={"argv": split_command(by.agent_command)})
     elif by.rehearse is not None:
         script = str(Path(by.rehearse).expanduser().absolute())
         choice = msgspec.structs.replace(choice, adapter="scripted", options={"script": script})
-    elif (configured := load_agents(orchestrator.settings)).keys() | set(ADAPTERS) >= {run.agent}:
+    elif run.agent in (*ADAPTERS, *configured):
         choice = resolve_agent(choice, configured)  # Whoever else it was may stay unknown until the bead is tried again.
     return BeadSpec(
         id=run.bead,
