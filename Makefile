@@ -20,10 +20,13 @@ CLIENTS_FOLDER := .cache/clients
 # Programs that a target needs; the apt package has the same name.
 PROGRAMS := git jq tmux
 
-.PHONY: help setup system-packages clients test soak lint format bench demo clean
+.PHONY: help setup system-packages clients check test soak lint format bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+check: setup lint ## check style, types, layers, then run the quick tests: what to run before each commit
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadgroup tests/unit tests/scenarios tests/test_tidy.py tests/test_imports.py $(PYTEST_ARGS)
 
 test: setup system-packages clients lint ## check style, types, layers, then run the whole test suite
 	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --durations=10 $(PYTEST_ARGS)

@@ -59,7 +59,8 @@ def files() -> tuple[Path, ...]:
     """Every text file that belongs to the project."""
     inside = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
     found = (path for path in (*ROOT.iterdir(), *inside) if path.is_file() and path.suffix in TEXT)
-    return tuple(sorted(path for path in found if "__pycache__" not in path.parts))
+    # In a worktree `.git` is a file, and names the machine's paths.
+    return tuple(sorted(path for path in found if "__pycache__" not in path.parts and path != ROOT / ".git"))
 
 
 @cache
