@@ -20,7 +20,7 @@ CLIENTS_FOLDER := .cache/clients
 # Programs that a target needs; the apt package has the same name.
 PROGRAMS := git jq tmux
 
-.PHONY: help setup system-packages clients check test soak lint format bench demo clean
+.PHONY: help setup system-packages clients check test soak lint format docs bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ help: ## list the targets
 check: setup lint ## check style, types, layers, then run the quick tests: what to run before each commit
 	$(PY) -m pytest -q -n $(WORKERS) --dist loadgroup tests/unit tests/scenarios tests/test_tidy.py tests/test_imports.py $(PYTEST_ARGS)
 
-test: setup system-packages clients lint ## check style, types, layers, then run the whole test suite
+test: setup system-packages clients lint docs ## check style, types, layers, then run the whole test suite
 	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --durations=10 $(PYTEST_ARGS)
 
 soak: setup ## play many more seeds of the simulations: make soak TIMES=20
@@ -43,6 +43,10 @@ lint: setup ## check style, types and layers only
 format: setup ## rewrite the code in the house format
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+
+docs: setup ## build the documentation as a site, strictly, into build/docs
+	$(VENV)/bin/zensical build --strict --clean
+	@echo "Open build/docs/index.html"
 
 bench: PROGRAMS := git strace
 bench: setup system-packages ## measure, and say what is missed

@@ -44,6 +44,12 @@ SKIPS = {
     "tests/clients/conftest.py": "real clients need npm, and 800 MB that not everybody wants",
 }
 """Test files that may skip, and why."""
+CALLED_FROM_OUTSIDE = {
+    f"{SRC}/testing/": "the public kit: tests, ours and others', call it",
+    f"{SRC}/state.py": "the library names that people import",
+    f"{SRC}/surfaces/cli/groups.py": "click calls the methods of its groups",
+}
+"""Where something may be defined that nothing in the package uses."""
 
 FORBIDDEN_WORDS = {"utils", "util", "helpers", "helper", "common", "manager", "service", "handler", "base", "misc"}
 LEFT_UNDONE = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
@@ -118,6 +124,38 @@ def test_nothing_is_left_undone() -> None:
             if LEFT_UNDONE.search(line):
                 faults.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
     check_none(faults, "do it, or open an issue")
+
+
+def _used_names(module: Module) -> set[str]:
+    """Every name that a module mentions other than by defining it."""
+    names = {node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    names |= {node.attr for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
+    names |= {node.arg for node in ast.walk(module.tree) if isinstance(node, ast.keyword) and node.arg}
+    texts = (node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant))
+    return names | {text for text in texts if isinstance(text, str) and text.isidentifier()}
+
+
+def _defined_names(module: Module) -> list[tuple[ast.AST, str]]:
+    """Functions, classes, constants and methods; what Python itself calls is left out."""
+    found: list[tuple[ast.AST, str]] = []
+    for node in module.tree.body:
+        if isinstance(node, Function | ast.ClassDef):
+            found.append((node, node.name))
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found += [(node, target.id) for target in targets if isinstance(target, ast.Name) and target.id != "_"]
+        if isinstance(node, ast.ClassDef):
+            found += [(method, method.name) for method in node.body if isinstance(method, Function)]
+    return [(node, name) for node, name in found if not name.startswith("__")]
+
+
+def test_everything_that_is_defined_is_used() -> None:
+    used = set().union(*(_used_names(module) for module in package()))
+    faults = []
+    for module in package():
+        if not _is_listed(module, CALLED_FROM_OUTSIDE):
+            faults += [f"{module.at(node)}: {name}" for node, name in _defined_names(module) if name not in used]
+    check_none(faults, "nothing uses it: delete it")
 
 
 # What code may touch

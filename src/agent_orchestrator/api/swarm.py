@@ -27,7 +27,6 @@ from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
 from agent_orchestrator.systems.swarm.state import Bead, Standing
 
 OVER = (Standing.DONE, Standing.FAILED, Standing.TIMEOUT, Standing.STOPPED)
-NAMED_MAX = 5
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):

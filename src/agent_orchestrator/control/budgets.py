@@ -14,9 +14,6 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.units import read_count, read_duration_s, read_money
 from agent_orchestrator.errors import InvalidValue, UsageError
 
-FLAGS = ("budget_usd", "budget_tokens", "max_time", "day_budget_usd", "allow_unmetered")
-"""The options of `budget_options`, by their names in Python."""
-
 BUDGET_KEYS = (
     *("run_usd", "run_tokens", "run_time", "step_usd", "step_tokens", "step_time"),
     *("attempt_usd", "attempt_tokens", "day_usd", "day_tokens", "day_time", "allow_unmetered"),

@@ -11,10 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import Input
-from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.summary import Summary
 
 
@@ -29,14 +27,6 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     created_us: int
     pass_env: tuple[str, ...] = ()
     """Names of variables that agents get from the environment of whoever drives the run; values are never stored."""
-
-
-class State(Protocol):
-    """What every system's state has; the rest is its own."""
-
-    doing: Doing
-    lifecycle: Lifecycle
-    context: Context
 
 
 class ListedRun(Protocol):

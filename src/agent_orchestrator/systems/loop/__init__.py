@@ -52,5 +52,4 @@ class LoopSystem:
 
 LOOP = LoopSystem()
 
-_: System = LOOP
-_also: Overview = LOOP
+_: tuple[System, Overview] = (LOOP, LOOP)

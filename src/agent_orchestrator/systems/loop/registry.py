@@ -18,8 +18,7 @@ LEGACY = ".aiwg/ralph/current-loop.json"
 VERSION = "2.0.0"
 LOOPS_MAX = 4
 HEARTBEAT_S = 60.0
-STALE_S = 300.0
-"""A loop is active as long as its process lives; who reads only the file may give it up after this long."""
+"""How often the registry is rewritten while a loop runs; readers of the file alone take one for dead after five minutes."""
 
 
 def active_loops(runs: Sequence[ListedRun]) -> list[ListedRun]:

@@ -18,7 +18,6 @@ from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, PLANNER, SCA
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import CheckWork, MilestoneWork, ReviewWork, TaskWork, Work, task_of
 
-TOOL_TIMEOUT_S = 300.0
 TIMEOUT_LEFT_MIN_S = 1.0
 _FOUND = {"CLEAN": "CLEAN", "FIXED": "FIXED", "FOUND": "FOUND"}
 _SUPERVISES: dict[str, tuple[str, ...]] = {
