@@ -128,8 +128,11 @@ def test_prune_keeps_a_worktree_with_work_that_nobody_merged(rig: Rig) -> None:
     for run in ("clean", "dirty"):
         assert rig.run("--git-worktree", "--run-id", run).code == 0
     (rig.repo / ".agents" / "worktrees" / "dirty" / "new.txt").write_text("work")
+    planned = rig.ask("prune", "--older-than", "0", "--json")
+    assert "would keep     dirty" in rig.ask("prune", "--older-than", "0").out
     pruned = rig.ask("prune", "--older-than", "0", "--yes", "--json")
-    assert pruned.json["deleted"] == ["clean"], pruned
+    assert pruned.json["deleted"] == planned.json["would_delete"] == ["clean"], pruned
+    assert planned.json["kept"] == pruned.json["kept"]
     assert "uncommitted changes" in pruned.json["kept"]["dirty"]
     assert (rig.repo / ".agents" / "worktrees" / "dirty" / "new.txt").exists()
     assert rig.ask("show", "dirty").code == 0

@@ -1,7 +1,4 @@
-"""Worktrees of runs: a branch and a folder of their own, so that agents leave the user's tree alone.
-
-Nothing is ever deleted that has uncommitted changes or commits nobody merged.
-"""
+"""Worktrees of runs: a branch and a folder of their own, so that agents leave the user's tree alone."""
 
 from __future__ import annotations
 
@@ -115,33 +112,3 @@ def _add(repo: Path, folder: Path, branch: str, start: str = "") -> None:
         git(repo, "worktree", "add", str(folder), branch)
     else:
         git(repo, "worktree", "add", "-b", branch, str(folder), *([start] if start else []))
-
-
-def remove_worktrees(home: Path, run: str) -> list[str]:
-    """Removes a run's worktrees, and their branches when merged; answers with why something was kept."""
-    if top_level(home) is None:
-        return []
-    mine = [folder for folder in sorted((home / WORKTREES).glob("*")) if folder.name.partition("~")[0] == run]
-    branches = {folder: folder.name.partition("~")[2].replace("~", "/") or branch_of(run) for folder in mine}
-    branches.setdefault(home / WORKTREES / run, branch_of(run))
-    for folder in [folder for folder in mine if folder.name.startswith(f"{run}~~")]:
-        # A merge was checked there: nothing in it is anybody's work.
-        git(home, "worktree", "remove", "--force", str(folder))
-        del branches[folder]
-    kept = (_remove(home, folder, branch) for folder, branch in branches.items())
-    return [why for why in kept if why is not None]
-
-
-def _remove(home: Path, folder: Path, branch: str) -> str | None:
-    if (folder / ".git").exists():
-        if git(folder, "status", "--porcelain"):
-            return f"{folder} has uncommitted changes"
-        git(home, "worktree", "remove", str(folder))
-    git(home, "worktree", "prune")
-    if not git(home, "branch", "--list", branch):
-        return None
-    try:
-        git(home, "branch", "--delete", branch)
-    except GitFailed:
-        return f"branch {branch} has commits that are not merged"
-    return None

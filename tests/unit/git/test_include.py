@@ -7,7 +7,8 @@ from pathlib import Path
 
 from agent_orchestrator.core.effects import Checkpoint, Tree
 from agent_orchestrator.git.checkpoint import take_checkpoint
-from agent_orchestrator.git.worktree import folder_of, open_tree, remove_worktrees
+from agent_orchestrator.git.removal import plan_removal, remove
+from agent_orchestrator.git.worktree import folder_of, open_tree
 
 AT_US = 1_750_000_000_000_000
 TREE = Tree(branch="feature/a", start="main")
@@ -107,8 +108,10 @@ def test_the_worktree_of_merges_goes_with_the_run_and_unmerged_work_stays(repo: 
     checkout_detached(repo, merge_folder(repo, "x", "main"), "main")
     (merge_folder(repo, "x", "main") / "left").write_text("by a check")
     (folder / "work.py").write_text("work\n")
-    assert remove_worktrees(repo, "x") == [f"{folder} has uncommitted changes"]
-    assert not merge_folder(repo, "x", "main").exists()
+    assert plan_removal(repo, "x").kept == (f"{folder} has uncommitted changes",)
     checkpoint(repo, tmp_path)
-    assert remove_worktrees(repo, "x") == ["branch feature/a has commits that are not merged"]
-    assert git(repo, "show", "feature/a:work.py") == "work"
+    assert plan_removal(repo, "x").kept == ("branch feature/a has commits that are not merged",)
+    git(repo, "merge", "--quiet", "feature/a")
+    remove(repo, plan_removal(repo, "x"))
+    assert not merge_folder(repo, "x", "main").exists()
+    assert (repo / "work.py").read_text() == "work\n"

@@ -11,7 +11,7 @@ import pytest
 
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed, UsageError
-from agent_orchestrator.git.worktree import add_worktree, branch_of, folder_of, open_tree, remove_worktrees
+from agent_orchestrator.git.worktree import add_worktree, branch_of, folder_of, open_tree
 from tests.unit.git.test_locate import git
 
 
@@ -70,41 +70,6 @@ def test_without_a_repository_or_a_commit_it_is_refused_with_what_to_do(tmp_path
         add_worktree(fresh, "f8c1")
 
 
-def test_a_merged_one_is_removed_with_its_branch(repo: Path) -> None:
-    folder = add_worktree(repo, "f8c1")
-    commit(folder)
-    git(repo, "merge", "--quiet", branch_of("f8c1"))
-    assert remove_worktrees(repo, "f8c1") == []
-    assert not folder.exists()
-    assert branches(repo) == ["main"]
-
-
-def test_uncommitted_changes_are_never_deleted(repo: Path) -> None:
-    folder = add_worktree(repo, "f8c1")
-    (folder / "draft.txt").write_text("unfinished")
-    (kept,) = remove_worktrees(repo, "f8c1")
-    assert "uncommitted changes" in kept
-    assert (folder / "draft.txt").exists()
-
-
-def test_a_branch_with_commits_that_nobody_merged_is_kept(repo: Path) -> None:
-    commit(add_worktree(repo, "f8c1"))
-    (kept,) = remove_worktrees(repo, "f8c1")
-    assert "not merged" in kept
-    assert branch_of("f8c1") in branches(repo)
-
-
-def test_a_branch_whose_folder_somebody_deleted_can_be_removed(repo: Path) -> None:
-    add_worktree(repo, "f8c1")
-    shutil.rmtree(repo / ".agents")
-    assert remove_worktrees(repo, "f8c1") == []
-    assert branches(repo) == ["main"]
-
-
-def test_removing_what_never_was_is_fine(repo: Path) -> None:
-    assert remove_worktrees(repo, "f8c1") == []
-
-
 def test_a_tree_on_a_branch_begins_where_it_is_asked_to_and_is_found_again(repo: Path) -> None:
     commit(repo, "second.txt")
     tree = Tree(branch="feature/a", start="HEAD~1")
@@ -148,15 +113,6 @@ def test_a_tree_without_a_branch_is_the_repositorys_own_checkout(repo: Path, tmp
 def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_gits_words(repo: Path) -> None:
     with pytest.raises(GitFailed, match="main"):
         open_tree(repo, "f8c1", Tree(branch="main"))
-
-
-def test_all_trees_of_a_run_are_removed_but_those_with_work_in_them(repo: Path) -> None:
-    for branch in ("done", "open"):
-        open_tree(repo, "f8c1", Tree(branch=branch))
-    open_tree(repo, "f8c12", Tree(branch="anothers"))
-    commit(folder_of(repo, "f8c1", Tree(branch="open")))
-    assert remove_worktrees(repo, "f8c1") == ["branch open has commits that are not merged"]
-    assert branches(repo) == ["anothers", "main", "open"]
 
 
 def test_many_trees_can_be_asked_for_at_once(repo: Path) -> None:

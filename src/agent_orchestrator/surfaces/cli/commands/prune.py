@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from agent_orchestrator.errors import GitFailed, InvalidValue, RunBusy
+from agent_orchestrator.errors import InvalidValue
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
-    from agent_orchestrator.api.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.screen import Screen
 
@@ -33,9 +30,10 @@ _DAYS = re.compile(r"(\d{1,5})\s*([dw])\Z")
 def command(repo: str | None, as_json: bool, older_than: str, keep: str, yes: bool) -> int:
     """Delete ended runs.
 
-    Their journals, outputs, state files and worktrees. A worktree with uncommitted changes or a branch with commits that
-    nobody merged is never deleted, and its run stays.
+    Their journals, outputs, state files and worktrees. A run with a worktree that has uncommitted changes, or a branch
+    with commits that nobody merged, stays whole. What the dry run says is what --yes does.
     """
+    from agent_orchestrator.api.pruning import plan_pruning, prune
     from agent_orchestrator.core.units import US, read_count
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
@@ -47,8 +45,11 @@ def command(repo: str | None, as_json: bool, older_than: str, keep: str, yes: bo
         now_us = orchestrator.clock.now_us()
         ended = [run for run in orchestrator.runs() if run.summary.ended]
         chosen = [run for run in ended[kept_newest:] if now_us - run.updated_us >= age_us]
-        for run in chosen:
-            why = _delete(orchestrator, run) if yes else None
+        if yes:
+            answers = [prune(orchestrator, run) for run in chosen]
+        else:
+            answers = [plan.kept for plan in plan_pruning(orchestrator, chosen)]
+        for run, why in zip(chosen, answers, strict=True):
             if why is None:
                 deleted.append(run.id)
             else:
@@ -66,7 +67,7 @@ def _tell(screen: Screen, chosen: list[StoredRun], deleted: list[str], kept: dic
 
     for run in chosen:
         if run.id in kept:
-            screen.line(f"kept           {run.id}  {run.name}: {kept[run.id]}")
+            screen.line(f"{'kept' if yes else 'would keep':<15}{run.id}  {run.name}: {kept[run.id]}")
         else:
             screen.line(f"{'deleted' if yes else 'would delete':<15}{run.id}  {run.name}  {say_age(run.updated_us, now_us)}")
     if not chosen:
@@ -87,40 +88,3 @@ def _read_age_s(text: str) -> float:
         return read_duration_s(text, "--older-than")
     except InvalidValue:
         raise InvalidValue(what="--older-than", value=text, expected="an age such as 12h, 30d or 8w") from None
-
-
-def _delete(orchestrator: Orchestrator, run: StoredRun) -> str | None:
-    """Deletes everything of a run; answers with why it was kept, or None. The journal goes last."""
-    from agent_orchestrator.api.places import printed_by
-    from agent_orchestrator.git.snapshots import delete_refs
-    from agent_orchestrator.git.worktree import remove_worktrees
-
-    if run.summary.facts.get("logged"):
-        return "its mode keeps every stream of it"
-    try:
-        owner = orchestrator.own(run.id)
-    except RunBusy as error:
-        return str(error)
-    try:
-        home = Path(run.context.home)
-        try:
-            kept = remove_worktrees(home, run.id)
-            if not kept:
-                delete_refs(home, f"refs/orc/{run.id}/")
-        except GitFailed as error:
-            kept = [str(error)]
-        if kept:
-            return "; ".join(kept)
-        folder = orchestrator.settings.folder
-        for place in (folder / "launches" / run.id, *printed_by(run)):
-            if place.exists():
-                try:
-                    shutil.rmtree(place)
-                except OSError as error:
-                    return f"{error.filename} cannot be deleted: {error.strerror}"
-        orchestrator.store.delete(run.id)
-        (folder / "runs" / f"{run.id}.log").unlink(missing_ok=True)
-        (folder / "runs" / f"{run.id}.lock").unlink(missing_ok=True)
-        return None
-    finally:
-        owner.release()
