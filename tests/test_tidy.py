@@ -317,6 +317,16 @@ def test_every_sql_file_and_statement_is_used() -> None:
     check_none(faults, "nobody names it: delete it")
 
 
+PARTS_OF_A_ROOM = {"api", "cli", "commands", "control", "decide", "events", "evolve", "parse", "schema", "agent_orchestrator"}
+"""Folders whose README is that of the room around them."""
+
+
+def test_every_room_has_a_readme() -> None:
+    rooms = sorted({(ROOT / module.path).parent for module in package()})
+    bare = [room for room in rooms if room.name not in PARTS_OF_A_ROOM and not (room / "README.md").exists()]
+    check_none((str(room.relative_to(ROOT)) for room in bare), "say what the folder is for and what it must never do")
+
+
 def _anchors(text: str) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", text, re.M)
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
