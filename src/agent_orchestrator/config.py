@@ -31,9 +31,9 @@ PASSED_ON = frozenset(
     )
 )
 """What a program needs to find its tools and its home, and the mark of the launch that we ourselves run in, by which its stop
-reaches our agents. Keys and tokens are passed only when asked for."""
+reaches our agents. Keys and tokens are passed when asked for, and an agent's own vendor's to that agent."""
 
-SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CUSTOM_HEADERS")
 SECRET_LENGTH_MIN = 8
 
 

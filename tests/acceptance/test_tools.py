@@ -90,6 +90,35 @@ def test_doctor_finds_the_tools_the_store_and_runs_that_nobody_drives(rig: Rig) 
     assert "says running and nobody drives it" in told["run"]["detail"]
 
 
+def test_doctor_names_what_a_client_would_log_in_with_and_never_shows_it(rig: Rig) -> None:
+    for name in ("claude", "codex"):
+        (rig.side / name).write_text("#!/bin/sh\necho 9.9.9\n")
+        (rig.side / name).chmod(0o755)
+    (rig.repo / ".orc.toml").write_text('[agents.reviewer]\nadapter = "claude"\npass_credentials = false\n')
+    path = f"{rig.side}:/usr/bin:/bin"
+    found = rig.orc("doctor", env={"PATH": path, "ANTHROPIC_API_KEY": "sesame-open", "CODEX_API_KEY": ""})
+    assert f"claude 9.9.9 ({rig.side}/claude); gets ANTHROPIC_API_KEY\n" in found.out, found
+    assert "no key of its own is set: run `codex login`, or export CODEX_API_KEY" in found.out
+    assert f"reviewer as configured ({rig.side}/claude); gets no key or token (pass_credentials is off)" in found.out
+    assert "sesame" not in found.out
+
+
+def test_a_key_reaches_its_vendors_client_alone_and_is_stored_nowhere(rig: Rig) -> None:
+    (rig.side / "client").write_text(f'#!/bin/sh\nenv > "{rig.side}/$STEP_ID.env"\nenv\n')
+    (rig.side / "client").chmod(0o755)
+    tables = "".join(f'[agents.{name}]\nbinary = "{rig.side}/client"\n' for name in ("claude", "codex"))
+    (rig.repo / ".orc.toml").write_text(tables)
+    steps = "".join(f"  - {{id: {name}, agent: {name}, prompt: prompt.md}}\n" for name in ("claude", "codex"))
+    rig.workflow(f"name: keys\nsteps:\n{steps}")
+    keys = {"ANTHROPIC_API_KEY": "sesame-open-one", "CODEX_API_KEY": "sesame-open-two", "AWS_SECRET_ACCESS_KEY": "sesame-three"}
+    rig.orc("run", "--workflow", "workflow.yaml", "--max-attempts", "1", env=keys)
+    seen = {name: (rig.side / f"{name}.env").read_text() for name in ("claude", "codex")}
+    told = {name: [key for key in keys if f"{key}={keys[key]}" in text] for name, text in seen.items()}
+    assert told == {"claude": ["ANTHROPIC_API_KEY"], "codex": ["CODEX_API_KEY"]}
+    stored = [file for file in rig.repo.rglob("*") if file.is_file() and b"sesame" in file.read_bytes()]
+    assert stored == []
+
+
 def test_schemas_are_listed_and_printed_and_accept_what_we_write(rig: Rig) -> None:
     listed = rig.ask("schema", "--json").json["schemas"]
     teams = [name for name in listed if name.startswith("team-")]

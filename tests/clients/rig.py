@@ -85,7 +85,7 @@ class Rig:
             "NO_PROXY": "127.0.0.1",
             "ANTHROPIC_API_KEY": "sk-ant-dummy-key-of-a-test",
             "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy-token-of-a-test",
-            "SCRIPTED_KEY": "dummy-key-of-a-test",
+            "CODEX_API_KEY": "dummy-key-of-a-test",
             "GEMINI_API_KEY": "dummy-key-of-a-test",
         }
         subprocess.run(["git", "init", "-q", str(self.repo)], check=True, env=self.environ)
@@ -105,23 +105,23 @@ class Rig:
         if client == "gemini":
             (self.home / ".gemini").mkdir(exist_ok=True)
             (self.home / ".gemini" / "settings.json").write_text(json.dumps(GEMINI_SETTINGS))
-            lines += ['pass_env = ["GEMINI_API_KEY"]', f'env = {{ GOOGLE_GEMINI_BASE_URL = "{url}", NO_COLOR = "1" }}']
+            lines += [f'env = {{ GOOGLE_GEMINI_BASE_URL = "{url}", NO_COLOR = "1" }}']
         elif client == "opencode":
-            asked = {"provider": {"anthropic": {"options": {"baseURL": f"{url}/v1", "apiKey": "dummy"}}}}
+            asked = {"provider": {"anthropic": {"options": {"baseURL": f"{url}/v1"}}}}
             off = "".join(f', OPENCODE_DISABLE_{name} = "1"' for name in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD"))
             lines += [f"env = {{ OPENCODE_CONFIG_CONTENT = {json.dumps(json.dumps(asked))}{off} }}"]
         elif client == "claude":
             quiet = 'CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1"'
-            lines += ['pass_env = ["ANTHROPIC_API_KEY"]', f'env = {{ ANTHROPIC_BASE_URL = "{url}", {quiet} }}']
+            lines += [f'env = {{ ANTHROPIC_BASE_URL = "{url}", {quiet} }}']
         else:
             provider = (
-                f'model_providers.scripted={{name="scripted",base_url="{url}/v1",env_key="SCRIPTED_KEY",wire_api="responses",'
+                f'model_providers.scripted={{name="scripted",base_url="{url}/v1",env_key="CODEX_API_KEY",wire_api="responses",'
                 "request_max_retries=0,stream_max_retries=0}"
             )
             words = ["-c", "analytics.enabled=false", "--disable", "plugins", "-c", 'model_provider="scripted"', "-c", provider]
             own: list[str] = next((json.loads(line.partition("=")[2]) for line in more if line.startswith("args")), [])
             lines = [line for line in lines if not line.startswith("args")]
-            lines += ['pass_env = ["SCRIPTED_KEY"]', f"args = {json.dumps([*words, *own])}"]
+            lines += [f"args = {json.dumps([*words, *own])}"]
         self._tables[client] = lines
         text = "\n".join(f"[agents.{name}]\n" + "\n".join(lines) + "\n" for name, lines in self._tables.items())
         (self.repo / ".orc.toml").write_text(text)

@@ -88,9 +88,8 @@ def test_a_limit_of_the_account_says_until_when(rig: Rig) -> None:
     resets_s = 4_000_000_000
     limit = {f"anthropic-ratelimit-unified-{name}": "rejected" for name in ("status", "5h-status")}
     limit |= {f"anthropic-ratelimit-unified-{name}": str(resets_s) for name in ("reset", "5h-reset")}
-    rig.lane("claude", [Refuse(429, headers={**limit, "anthropic-ratelimit-unified-representative-claim": "five_hour"})])
-    config = rig.repo / ".orc.toml"
-    config.write_text(config.read_text().replace("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"))
+    refusal = Refuse(429, headers={**limit, "anthropic-ratelimit-unified-representative-claim": "five_hour"})
+    rig.lane("claude", [refusal], 'pass_env = ["CLAUDE_CODE_OAUTH_TOKEN"]')
     _, run = rig.run(agent="claude")
     (failure,) = rig.failures(run)
     assert (failure.kind, failure.retry_at_us) == (FailureKind.RATE_LIMITED, resets_s * 1_000_000)

@@ -63,12 +63,27 @@ def test_a_workflow_with_two_clients_loops_back_and_every_token_is_counted(rig: 
     assert "found P0 issues" in json.dumps(codex.requests[2])
 
 
-@pytest.mark.parametrize(("client", "key"), [("claude", "ANTHROPIC_API_KEY"), ("codex", "SCRIPTED_KEY")])
-def test_keys_reach_only_the_client_that_they_are_configured_for(client: str, key: str, rig: Rig) -> None:
-    other = {"claude": "codex", "codex": "claude"}[client]
-    rig.lane(other, [Answer(report())])
+LOGINS = {
+    "claude": "claude is not logged in: run `claude` once and log in, or export ANTHROPIC_API_KEY.",
+    "codex": "codex is not logged in: run `codex login`, or export CODEX_API_KEY",
+    "gemini": "gemini is not logged in: run `gemini` once and log in, or export GEMINI_API_KEY.",
+    "opencode": "opencode is not logged in: run `opencode auth login`, or export ANTHROPIC_API_KEY.",
+}
+
+
+@pytest.mark.parametrize("client", LOGINS)
+def test_a_client_without_a_key_says_what_to_do(client: str, rig: Rig) -> None:
     rig.lane(client, [Answer(report())])
-    text = (rig.repo / ".orc.toml").read_text().replace(f'pass_env = ["{key}"]', "pass_env = []")
-    (rig.repo / ".orc.toml").write_text(text)
+    keys = ("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY", "GEMINI_API_KEY")
+    rig.environ = {name: value for name, value in rig.environ.items() if name not in keys}
     _, run = rig.run(agent=client)
     assert rig.launches(run)[0]["failure"] == "auth"
+    assert rig.state(run)["steps"]["work"]["last_error"].startswith(LOGINS[client])
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_a_client_that_is_to_use_its_own_login_gets_no_key(client: str, rig: Rig) -> None:
+    rig.lane(client, [Answer(report())], "pass_credentials = false")
+    _, run = rig.run(agent=client)
+    assert rig.launches(run)[0]["failure"] == "auth"
+    assert f"pass_credentials is off in [agents.{client}]" in rig.state(run)["steps"]["work"]["last_error"]

@@ -68,6 +68,11 @@ def wait_in(message: str) -> float | None:
         return None
 
 
+def is_unpaid(message: str) -> bool:
+    """Whether the account is known and has nothing left to spend: no login would change that."""
+    return any(kind is FailureKind.AUTH and re.search(words, message, re.I) for kind, words in _TELLING)
+
+
 def kind_of(status: int | None, message: str) -> FailureKind:
     """What kind of failure it is; EXIT, which is tried again, when nothing is known."""
     for kind, words in _TELLING:

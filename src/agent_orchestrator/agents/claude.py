@@ -16,10 +16,12 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Task
 from agent_orchestrator.agents.cli import CLI, CliAgent, outside
+from agent_orchestrator.agents.credentials import ANTHROPIC, Vendor
 from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Noted, Said, SessionBegan, StreamEvent, ToolUsed
 from agent_orchestrator.agents.structured import report_schema
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
 
@@ -48,6 +50,7 @@ class ClaudeAgent(CliAgent):
     """The adapter."""
 
     name = "claude"
+    login = "run `claude` once and log in, or export ANTHROPIC_API_KEY"
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs", "mcp_config", "system_prompt", "max_turns"}
     structured = True
     cumulative = True
@@ -57,6 +60,10 @@ class ClaudeAgent(CliAgent):
     dead_session = "No conversation found with session ID"
     # It would retry a refused key ten times over minutes; retrying is the orchestrator's business.
     defaults = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "2"}  # noqa: RUF012 - a ClassVar of the parent
+
+    def vendor(self, choice: AgentChoice) -> Vendor:
+        """Anthropic."""
+        return ANTHROPIC
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """Flags that take several values come first, so that none of them swallows another."""

@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
 from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
-from agent_orchestrator.agents.classify import BAD_START, kind_of
+from agent_orchestrator.agents.classify import BAD_START, is_unpaid, kind_of
+from agent_orchestrator.agents.credentials import Vendor, names_of, names_to_pass
 from agent_orchestrator.agents.environment import build_environment
 from agent_orchestrator.agents.judging import failed_exit, read_report_file, verdict_of
 from agent_orchestrator.agents.meter import StreamMeter
@@ -31,8 +32,10 @@ from agent_orchestrator.core.limits import ERROR_LINE_CHARS
 from agent_orchestrator.core.units import say_count, was_or_were
 from agent_orchestrator.errors import AgentMissing
 
-CLI = BASICS | {"binary", "args", "denials"}
+CLI = BASICS | {"binary", "args", "denials", "pass_credentials"}
 """Settings that every CLI understands."""
+
+UNAUTHORIZED = 401
 
 GO_ON = "You were stopped in the middle of this task. Go on from where you were; do not start over. The task was:\n\n"
 
@@ -64,6 +67,21 @@ class CliAgent:
     """How lines of its error output begin that say nothing to a person."""
     defaults: ClassVar[dict[str, str]] = {}
     """Environment variables that it gets unless they are set otherwise."""
+    login: ClassVar[str]
+    """What a person does so that it may ask its model."""
+
+    def vendor(self, choice: AgentChoice) -> Vendor:
+        """Whose variables it logs in with."""
+        raise AssertionError("each CLI has its vendor")
+
+    def credentials(
+        self, choice: AgentChoice, asked: tuple[str, ...], see: Callable[[tuple[str, ...]], Mapping[str, str]]
+    ) -> tuple[str, ...]:
+        """Names of variables that it gets besides those `asked` for: `see` reads the environment, by name."""
+        if choice.options.get("pass_credentials") is False:
+            return ()
+        vendor, own = self.vendor(choice), choice.options.get("env") or {}
+        return names_to_pass(vendor, (*asked, *own), {**see(names_of(vendor)), **own})
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterable[str]:
         """The arguments after the program."""
@@ -144,11 +162,12 @@ class CliAgent:
         if ending.cause is not None:
             return Verdict(failure=ending.cause)
         if end is None:
-            return Verdict(failure=self._without_end(task, ending, seen))
+            failure = self._without_end(task, ending, seen)
+            return Verdict(failure=self._logged_out(task, failure, settings) if failure.kind is FailureKind.AUTH else failure)
         if not end.ok:
             if end.reason == "budget" and task.budget_usd is not None:
                 return Verdict(failure=Failure(kind=FailureKind.BUDGET, message=_short(end.message)))
-            return Verdict(failure=self._lost_session(task, end.message) or _refused(end, seen))
+            return Verdict(failure=self._lost_session(task, end.message) or self._refused(task, end, seen, settings))
         if not ending.after_result and ending.exit_code != 0:
             return Verdict(failure=failed_exit(ending.exit_code, read_last_line(ending.err, self.chatter)))
         if seen.denials and settings.denials == "fail":
@@ -190,6 +209,26 @@ class CliAgent:
         failure = failed_exit(code, last or _short(seen.text))
         return failure if kind is None else msgspec.structs.replace(failure, kind=kind)
 
+    def _refused(self, task: Task, end: Ended, seen: Transcript, settings: AgentSettings) -> Failure:
+        failure = _refusal(end, seen)
+        unknown = failure.kind is FailureKind.AUTH and end.status in (None, UNAUTHORIZED) and not is_unpaid(end.message)
+        return self._logged_out(task, failure, settings) if unknown else failure
+
+    def _logged_out(self, task: Task, failure: Failure, settings: AgentSettings) -> Failure:
+        """What to do about a login that is missing or was refused."""
+        vendor = self.vendor(task.effect.agent)
+        env = {**task.inherited_env, **settings.env, **task.effect.env}
+        given = [name for name in (*vendor.keys, *vendor.clouds) if env.get(name)]
+        if given:
+            return msgspec.structs.replace(failure, message=f"{failure.message} (it was given {', '.join(given)})")
+        off = "" if settings.pass_credentials else f"; pass_credentials is off in [agents.{task.effect.agent.name}]"
+        message = f"{self.name} is not logged in: {self.how_to_log_in(task.effect.agent)}{off}. It said: {failure.message}"
+        return msgspec.structs.replace(failure, message=message)
+
+    def how_to_log_in(self, choice: AgentChoice) -> str:
+        """What a person does so that it may ask its model."""
+        return self.login
+
     def _lost_session(self, task: Task, said: str) -> Failure | None:
         if task.effect.session is None or not self.dead_session or self.dead_session not in said:
             return None
@@ -220,7 +259,7 @@ def _keep(file: Path, raw: bytes) -> None:
         kept.write(raw)
 
 
-def _refused(end: Ended, seen: Transcript) -> Failure:
+def _refusal(end: Ended, seen: Transcript) -> Failure:
     """A terminal event that says no."""
     kind = _BY_REASON.get(end.reason) or kind_of(end.status, end.message)
     if seen.limit is not None and kind in (FailureKind.EXIT, FailureKind.OVERLOADED):

@@ -18,6 +18,7 @@ from agent_orchestrator.agents.adapter import Ending, Task
 from agent_orchestrator.agents.classify import status_in
 from agent_orchestrator.agents.cli import CLI, CliAgent, outside
 from agent_orchestrator.agents.codex_log import CHATTER, LOGGED, SleepWatch, read_log, usage_of
+from agent_orchestrator.agents.credentials import OPENAI, Vendor
 from agent_orchestrator.agents.fields import count_at, text_at
 from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import AgentSettings
@@ -35,6 +36,7 @@ from agent_orchestrator.agents.stream import (
     read_lines,
 )
 from agent_orchestrator.agents.structured import report_schema
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SLEEPER_IDLE_S
 from agent_orchestrator.core.units import US
 
@@ -51,6 +53,7 @@ class CodexAgent(CliAgent):
     """The adapter."""
 
     name = "codex"
+    login = "run `codex login`, or export CODEX_API_KEY (it does not read OPENAI_API_KEY by itself)"
     understood = CLI | {"permission_mode", "add_dirs"}
     structured = True
     cumulative = True
@@ -59,6 +62,10 @@ class CodexAgent(CliAgent):
     idle_timeout_s = SLEEPER_IDLE_S
     chatter = CHATTER
     defaults = {"RUST_LOG": LOGGED}  # noqa: RUF012 - a ClassVar of the parent
+
+    def vendor(self, choice: AgentChoice) -> Vendor:
+        """OpenAI."""
+        return OPENAI
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """`resume` comes after all flags of `exec`, the prompt from standard input."""

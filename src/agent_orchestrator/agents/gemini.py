@@ -15,6 +15,7 @@ import msgspec
 from agent_orchestrator.agents.adapter import Ending, Task
 from agent_orchestrator.agents.classify import kind_of, status_in, wait_in
 from agent_orchestrator.agents.cli import CLI, CliAgent, outside
+from agent_orchestrator.agents.credentials import GOOGLE, Vendor
 from agent_orchestrator.agents.fields import at, count_at, text_at, time_at
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import (
@@ -28,6 +29,7 @@ from agent_orchestrator.agents.stream import (
     ToolUsed,
     Transcript,
 )
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
@@ -45,8 +47,13 @@ class GeminiAgent(CliAgent):
     """The adapter."""
 
     name = "gemini"
+    login = "run `gemini` once and log in, or export GEMINI_API_KEY"
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs"}
     dead_session = "Error resuming session"
+
+    def vendor(self, choice: AgentChoice) -> Vendor:
+        """Google."""
+        return GOOGLE
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """Folders beside the tree have to be named, or it refuses to touch them."""

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agent_orchestrator.agents.adapter import Task
-from agent_orchestrator.agents.cli import CLI, CliAgent
+from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent
+from agent_orchestrator.agents.credentials import Vendor, provider_of
 from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Said, SessionBegan, StreamEvent, ToolUsed, WentOn
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import SLEEPER_IDLE_S
 from agent_orchestrator.core.units import US
@@ -22,6 +24,8 @@ from agent_orchestrator.core.units import US
 _REJECTED = "rejected permission"
 _OVERFLOW, _TOO_LARGE = "ContextOverflowError", 413
 """What it mends by summing the session up, and the HTTP status of that, whatever the API's own was."""
+_STATUSES = {_OVERFLOW: _TOO_LARGE, "ProviderAuthError": UNAUTHORIZED}
+"""Errors of its own that no HTTP status comes with, and the one that they mean."""
 
 
 class OpencodeAgent(CliAgent):
@@ -33,6 +37,16 @@ class OpencodeAgent(CliAgent):
     dead_session = "Session not found"
     # It sleeps out a retry-after of hours, and its stream and its log say nothing of it.
     idle_timeout_s = SLEEPER_IDLE_S
+
+    def vendor(self, choice: AgentChoice) -> Vendor:
+        """The provider of the model that was chosen: it serves many, and one's key is none of the others' business."""
+        return provider_of(choice.model)
+
+    def how_to_log_in(self, choice: AgentChoice) -> str:
+        """By its provider's key, if the provider is known."""
+        keys = self.vendor(choice).keys
+        way = f"export {keys[0]}" if keys else "name a model as PROVIDER/MODEL and export its provider's key"
+        return f"run `opencode auth login`, or {way}"
 
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """Without `--auto` whatever would be asked is refused; the report lies outside the tree, which is always asked."""
@@ -94,7 +108,7 @@ def _error(document: dict[str, Any]) -> Iterator[StreamEvent]:
         yield Limited(retry_at_us=stamp * 1000 + int(wait) * US)
     name = text_at(document, "error", "name")
     too_long = name == _OVERFLOW
-    status = _TOO_LARGE if too_long else count_at(data, "statusCode")
+    status = _STATUSES.get(name) or count_at(data, "statusCode")
     yield Ended(ok=False, message=text_at(data, "message") or name, status=status, final=not too_long)
 
 

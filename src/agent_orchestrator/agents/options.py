@@ -41,6 +41,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """By model; `default` is for all others."""
     account: str | None = None
     """Whose rate limits it is under, where several agents share one or one agent has several."""
+    pass_credentials: bool = True
+    """Whether it gets what its own vendor's variables hold; without them it has to be logged in itself."""
 
     binary: str | None = None
     permission_mode: str | None = None

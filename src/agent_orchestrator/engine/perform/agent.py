@@ -45,7 +45,7 @@ class AgentWork(Launched):
         self._announcing = cast(Announcing, agent) if hasattr(agent, "finished") else None
         self._metered = cast(Metered, agent) if hasattr(agent, "meter") else None
         self._sleeping = cast(Sleeping, agent) if hasattr(agent, "asleep") else None
-        self._task = make_task(driver, effect, self.directory)
+        self._task = make_task(driver, effect, self.directory, agent)
         self._cumulative = False
         self._meter: Callable[[], Reading] | None = None
         self._asleep: Callable[[], Failure | None] | None = None

@@ -60,7 +60,7 @@ class PlayedWork:
         if problem is not None:
             self._end_with(Failure(kind=FailureKind.LAUNCH, message=str(problem)))
             return
-        self._task = make_task(self.driver, self.effect, Path())
+        self._task = make_task(self.driver, self.effect, Path(), self._agent)
         delay_s = self._agent.delay_s(self._task)
         limit_s = self.effect.timeout_s if self.effect.timeout_s is not None else math.inf
         budget_s = self.driver.admission.run_left_s(self.effect)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.agents.adapter import Agent, InProcessAgent, Task
 from agent_orchestrator.agents.environment import render_prompt
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
 
-def make_task(driver: Driver, effect: RunAgent, launch_dir: Path) -> Task:
+def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent | InProcessAgent) -> Task:
     """Who does what where; nothing is read or written."""
     return Task(
         effect=effect,
@@ -28,17 +28,19 @@ def make_task(driver: Driver, effect: RunAgent, launch_dir: Path) -> Task:
         home=driver.home,
         workdir=driver.tree(effect.tree),
         launch_dir=launch_dir,
-        inherited_env=_child_env(driver, effect),
+        inherited_env=_child_env(driver, effect, agent),
         budget_usd=driver.admission.told_usd(effect),
     )
 
 
-def _child_env(driver: Driver, effect: RunAgent) -> dict[str, str]:
-    """What this agent starts from: what the run passes on, and what its own settings name."""
-    names = effect.agent.options.get("pass_env")
-    if not isinstance(names, list | tuple) or not names:
-        return driver.child_env
-    return driver.engine.world.child_env((*driver.run.context.pass_env, *names))
+def _child_env(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) -> dict[str, str]:
+    """What this agent starts from: what the run passes on, what its own settings name, and what it logs in with."""
+    named, credentials = effect.agent.options.get("pass_env"), getattr(agent, "credentials", None)
+    asked = (*driver.run.context.pass_env, *(named if isinstance(named, list | tuple) else ()))
+    see = driver.engine.world.child_env
+    if credentials is not None:
+        return see((*asked, *credentials(effect.agent, asked, see)))
+    return see(asked) if named else driver.child_env
 
 
 def write_task(task: Task, *, appends_feedback: bool) -> None:

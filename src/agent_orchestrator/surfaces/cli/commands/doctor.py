@@ -6,10 +6,11 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.errors import GitFailed, OrcError
 from agent_orchestrator.surfaces.cli.exits import ENVIRONMENT
@@ -17,6 +18,7 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
+    from agent_orchestrator.agents.options import AgentSettings
     from agent_orchestrator.api.orchestrator import Orchestrator
 
 EXAMPLE = """
@@ -41,8 +43,8 @@ class Finding(NamedTuple):
 def command(repo: str | None, as_json: bool) -> int:
     """Check this machine and the repository's store.
 
-    Python, git, sh, the agents found with their versions, the store's health, runs that nobody drives, and agents
-    that live on without a driver. Exits with 3 when something is bad.
+    Python, git, sh, the agents found with their versions and the names of the variables that they would log in with, the
+    store's health, runs that nobody drives, and agents that live on without a driver. Exits with 3 when something is bad.
     """
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
@@ -92,16 +94,41 @@ def _agents(orchestrator: Orchestrator) -> Iterator[Finding]:
         if file.exists():
             yield Finding("config", "ok", str(file))
     programs = dict.fromkeys(AGENTS, "")
-    programs |= {name: one.binary or (one.argv or [""])[0] for name, one in configured.items() if one.binary or one.argv}
+    programs |= {name: _program(one) for name, one in configured.items() if _program(one)}
     found = {name: path for name, one in programs.items() if (path := shutil.which(one or name, path=environ.get("PATH")))}
     for name, path in found.items():
         version = _version_of(path, dict(environ)) if name in AGENTS else "as configured"
-        yield Finding("agent", "ok", f"{name} {version} ({path})")
+        yield Finding("agent", "ok", f"{name} {version} ({path}){_passes(orchestrator, name, configured)}")
     missing = [name for name in programs if name not in found]
     if missing:
         yield Finding(
             "agent", "ok" if found else "note", f"not found: {', '.join(missing)}; any program works as --agent-command"
         )
+
+
+def _program(settings: AgentSettings) -> str:
+    """What is started for a configured agent, where that is not its own name."""
+    return settings.binary or (settings.argv or [""])[0] or (settings.adapter if settings.adapter in AGENTS else "") or ""
+
+
+def _passes(orchestrator: Orchestrator, name: str, configured: Mapping[str, AgentSettings]) -> str:
+    """Which of the variables that are set it would get to log in with: names only."""
+    from agent_orchestrator.agents import find_agent
+    from agent_orchestrator.agents.cli import CliAgent
+    from agent_orchestrator.agents.options import resolve_agent
+
+    try:
+        choice = resolve_agent(AgentChoice(name=name), configured)
+    except OrcError as error:
+        return f"; {error}"
+    agent = find_agent(choice.performer)
+    if not isinstance(agent, CliAgent):
+        return ""
+    if choice.options.get("pass_credentials") is False:
+        return "; gets no key or token (pass_credentials is off)"
+    see, asked = orchestrator.settings.child_env, tuple(choice.options.get("pass_env") or ())
+    passed = [one for one in (*asked, *agent.credentials(choice, asked, see)) if orchestrator.settings.environ.get(one)]
+    return f"; gets {', '.join(passed)}" if passed else f"; no key of its own is set: {agent.how_to_log_in(choice)}"
 
 
 def _version_of(path: str, environ: dict[str, str]) -> str:
