@@ -31,7 +31,12 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def rig(tmp_path: Path, model: ModelServer) -> Rig:
+def rig(tmp_path: Path, model: ModelServer) -> Iterator[Rig]:
     if (why := missing()) is not None:
         pytest.skip(why)
-    return Rig(tmp_path, model)
+    made = Rig(tmp_path, model)
+    yield made
+    faults = [fault for lane in made.lanes.values() for fault in lane.faults]
+    for lane in made.lanes.values():
+        lane.faults.clear()
+    assert not faults, "\n".join(faults)

@@ -92,6 +92,7 @@ class Rig:
         (self.repo / "prompt.md").write_text("Write the file.\n")
         self.workflow(ONE_STEP)
         self._tables: dict[str, list[str]] = {}
+        self.lanes: dict[str, Lane] = {}
 
     def workflow(self, text: str) -> None:
         """What will be run."""
@@ -125,7 +126,8 @@ class Rig:
         self._tables[client] = lines
         text = "\n".join(f"[agents.{name}]\n" + "\n".join(lines) + "\n" for name, lines in self._tables.items())
         (self.repo / ".orc.toml").write_text(text)
-        return self.model.lanes[lane]
+        self.lanes[lane] = self.model.lanes[lane]
+        return self.lanes[lane]
 
     def run(self, **options: Any) -> tuple[Summary, str]:
         """Runs the workflow in this process to its end, or until it is parked."""

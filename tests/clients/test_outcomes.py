@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 import pytest
@@ -32,11 +33,12 @@ BOTH = {
     "cut": Case([Broken("cut")], "overloaded"),
     "bad flag": Case([Say("never asked")], "launch", ('args = ["--no-such-flag"]',)),
     "no report": Case([Say("All done, trust me.")], "report_missing"),
-    "another report": Case([Answer(report(status="WONDERFUL"))], "report_invalid"),
     "reported failure": Case([Answer(report(status="FAILED", summary="it is too hard"))], "reported"),
 }
 AS_IT_COMES = 'args = ["-c", "model_providers.scripted.stream_max_retries=5"]'
 OWN = {
+    ("claude", "another report"): Case([Answer(report(status="WONDERFUL"), fits=False)], "report_invalid"),
+    ("codex", "another report"): Case([Say(json.dumps(report(status="WONDERFUL")))], "report_invalid"),
     ("claude", "too long"): Case([Refuse(400, "prompt is too long: 215000 tokens > 200000 maximum")], "prompt_too_long"),
     ("claude", "no credit"): Case([Refuse(400, "Your credit balance is too low to access the Anthropic API.")], "auth"),
     ("claude", "denied"): Case([Write("/etc/orc-test", "no"), Answer(report())], "denied"),

@@ -3,6 +3,8 @@
 A lane is a path: `server.lane("fix", [Write(…), Answer(…)])` gives the base URL of a model that does just that, one
 behaviour per call, the last one for ever. It speaks Anthropic messages, OpenAI responses and Gemini, streamed and whole.
 A call that offers no tools is one on the side, for a title or the like: it is answered and is no part of the script.
+Schemas are enforced as the services do: one that they would not take is refused, and an answer that a model could not have
+given under its schema is a fault of the script: the call is refused and the server raises at its end.
 """
 
 from __future__ import annotations
@@ -21,12 +23,15 @@ from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.testing.model_wire import (
     Block,
     Events,
+    asked_schema,
     gemini_whole,
     message_events,
     message_whole,
     offered,
+    refused_schema,
     response_events,
 )
+from agent_orchestrator.testing.strict_schema import answer_faults, filled
 
 
 class Say(msgspec.Struct, frozen=True):
@@ -49,9 +54,11 @@ class Shell(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Ends the turn with a structured answer."""
+    """Ends the turn with a structured answer; properties that may be null may be left out."""
 
     report: dict[str, Any]
+    fits: bool = True
+    """False for an answer that breaks its schema: possible where the schema is a tool's, which only the client enforces."""
 
 
 class Refuse(msgspec.Struct, frozen=True):
@@ -94,6 +101,8 @@ class Lane:
         self.requests: list[dict[str, Any]] = []
         self.charged = Usage(input_tokens=0, output_tokens=0, cache_read_tokens=0, cache_write_tokens=0)
         """What complete answers on this lane cost in tokens, all together."""
+        self.faults: list[str] = []
+        """Answers of the script that no model could have given."""
 
     def next(self, request: dict[str, Any]) -> tuple[Behaviour, int]:
         """The behaviour for this call, and its number."""
@@ -101,6 +110,18 @@ class Lane:
             self.requests.append(request)
             number = len(self.requests)
             return self._script[min(number, len(self._script)) - 1], number
+
+    def fitting(self, answer: Answer, request: dict[str, Any]) -> Answer | Refuse:
+        """The answer in full, or a refusal: one that its schema does not allow is noted, so that the test cannot pass."""
+        schema = asked_schema(request)
+        if schema is None:
+            return answer
+        report = filled(answer.report, schema) if answer.fits else answer.report
+        faults = answer_faults(report, schema)
+        if faults and (answer.fits or "text" in request):
+            self.faults.append(f"the scripted answer breaks its schema: {'; '.join(faults)}")
+            return Refuse(400, self.faults[-1])
+        return Answer(report)
 
     def charge(self, usage: Usage) -> None:
         """Counts an answer that was given."""
@@ -135,6 +156,8 @@ class ModelServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+        faults = [f"lane {name}: {fault}" for name, lane in self.lanes.items() for fault in lane.faults]
+        assert not faults, "\n".join(faults)
 
 
 class _Http(ThreadingHTTPServer):
@@ -173,6 +196,9 @@ class _Call(BaseHTTPRequestHandler):
             self._send(404, {"error": {"message": f"no {path}"}})
             return
         request: dict[str, Any] = json.loads(body or b"{}")
+        if (refusal := refused_schema(request)) is not None:
+            self._send(400, refusal)
+            return
         if not offered(request):
             self._answer(Lane([ASIDE]), request, ASIDE, 1, path)
             return
@@ -180,6 +206,8 @@ class _Call(BaseHTTPRequestHandler):
         if isinstance(behaviour, Held):
             lane.let_go.wait()
             behaviour = behaviour.then
+        if isinstance(behaviour, Answer):
+            behaviour = lane.fitting(behaviour, request)
         match behaviour:
             case Refuse():
                 self._refuse(behaviour)

@@ -13,6 +13,10 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.testing.strict_schema import schema_faults, strict_faults
+
+STRUCTURED = "StructuredOutput"
+"""The tool by which claude takes an answer that has to fit a schema."""
 
 Events = Iterator[tuple[str, dict[str, Any]]]
 
@@ -37,6 +41,33 @@ def offered(request: dict[str, Any]) -> dict[str, str]:
         for inner in (*(tool.get("tools") or ()), *(tool.get("functionDeclarations") or ())):
             found[str(inner.get("name"))] = str(inner.get("type"))
     return found
+
+
+def asked_schema(request: dict[str, Any]) -> dict[str, Any] | None:
+    """The schema that a structured answer to this call has to fit."""
+    schemas = [tool.get("input_schema") for tool in request.get("tools") or () if tool.get("name") == STRUCTURED]
+    schemas.append(_format(request).get("schema"))
+    return next((schema for schema in schemas if isinstance(schema, dict)), None)
+
+
+def refused_schema(request: dict[str, Any]) -> dict[str, Any] | None:
+    """The error that the service answers a schema with that it does not take."""
+    asked = _format(request)
+    if asked.get("strict") and (faults := strict_faults(asked.get("schema"))):
+        message = f"Invalid schema for response_format '{asked.get('name')}': {faults[0]}"
+        refusal = {"message": message, "type": "invalid_request_error"}
+        return {"error": {**refusal, "param": "text.format.schema", "code": "invalid_json_schema"}}
+    for number, tool in enumerate(request.get("tools") or ()):
+        if "input_schema" in tool and (faults := schema_faults(tool["input_schema"])):
+            message = f"tools.{number}.custom.{faults[0]}"
+            return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+    return None
+
+
+def _format(request: dict[str, Any]) -> dict[str, Any]:
+    text = request.get("text")
+    asked = text.get("format") if isinstance(text, dict) else None
+    return asked if isinstance(asked, dict) else {}
 
 
 def message_whole(request: dict[str, Any], block: Block, usage: Usage) -> dict[str, Any]:
