@@ -122,6 +122,17 @@ def load_limits(settings: Settings) -> Limits:
     return limits
 
 
+def load_publish(settings: Settings) -> bool | None:
+    """What the key `publish` of the configuration files says; None where none of them has it."""
+    wanted: bool | None = None
+    for file in config_files(settings):
+        said = _read_tables(file).get("publish")
+        if said is not None and not isinstance(said, bool):
+            raise UsageError(detail=f"{file}: publish is {said!r}; it must be true or false.")
+        wanted = wanted if said is None else said
+    return wanted
+
+
 def _read_agents(file: Path) -> dict[str, dict[str, object]]:
     agents = _read_tables(file).get("agents", {})
     if not isinstance(agents, dict) or not all(isinstance(table, dict) for table in agents.values()):
@@ -140,9 +151,9 @@ def _read_tables(file: Path) -> dict[str, object]:
         raise UsageError(detail=f"The configuration {file} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(detail=f"The configuration {file} is not TOML: {error}.") from None
-    foreign = [key for key in document if key not in ("agents", "budget")]
+    foreign = [key for key in document if key not in ("agents", "budget", "publish")]
     if foreign:
-        raise UsageError(detail=f"{file}: unknown key {foreign[0]}; there are [agents.NAME] and [budget].")
+        raise UsageError(detail=f"{file}: unknown key {foreign[0]}; there are publish, [agents.NAME] and [budget].")
     return document
 
 

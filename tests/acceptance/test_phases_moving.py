@@ -100,7 +100,7 @@ def test_a_message_that_is_a_sentence_ends_once_in_the_question_about_it(rig: Ph
     assert "once.sh cannot be started: there is no such file. Approve to try again" in waits.out
 
 
-def test_milestones_and_the_pull_request_go_through_gh_where_there_is_a_remote(rig: PhasesRig, tmp_path: Path) -> None:
+def test_milestones_and_the_pull_request_go_through_gh_where_a_person_asks_for_it(rig: PhasesRig, tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "gh").write_text(GH)
@@ -108,7 +108,7 @@ def test_milestones_and_the_pull_request_go_through_gh_where_there_is_a_remote(r
     rig.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
     rig.git("remote", "add", "origin", str(tmp_path / "remote.git"))
     path = f"{folder}:{rig.environment()['PATH']}"
-    done = rig.orc(*rig.arguments("--yes", "--run-id", "public"), env={"PATH": path})
+    done = rig.orc(*rig.arguments("--yes", "--publish", "--run-id", "public"), env={"PATH": path})
     assert done.code == 0, done
     (milestone,) = rig.state()["milestones"]
     assert milestone["issue_url"] == "https://github.com/user/repo/issue/1"
@@ -127,7 +127,7 @@ def test_a_push_that_is_refused_is_told_with_the_reason_and_not_with_the_last_li
     (folder / "gh").chmod(0o755)
     rig.git("remote", "add", "origin", str(tmp_path / "nowhere.git"))
     path = f"{folder}:{rig.environment()['PATH']}"
-    assert rig.orc(*rig.arguments("--yes"), env={"PATH": path}).code == 0
+    assert rig.orc(*rig.arguments("--yes", "--publish"), env={"PATH": path}).code == 0
     (told,) = rig.state()["safety_bounds"]["warnings"]
     assert told.startswith("git push --quiet failed: fatal: "), told
     assert "nowhere.git" in told

@@ -190,7 +190,7 @@ def phases_specs() -> list[Any]:
     bare = msgspec.structs.replace(plan, supervision=Supervision(enabled=False), outer_ralph=False, criteria=())
     return [
         full,
-        msgspec.structs.replace(full, yes=True, remote="origin", target="main", plan_with=False),
+        msgspec.structs.replace(full, yes=True, remote="origin", publish=True, target="main", plan_with=False),
         msgspec.structs.replace(full, yes=True, plan=bare, plan_with=False),
         msgspec.structs.replace(full, yes=True, plan_with=False, max_parallel=3),
     ]

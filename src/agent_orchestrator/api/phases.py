@@ -6,7 +6,6 @@ The state file belongs to one run at a time: an unfinished one is in the way of 
 from __future__ import annotations
 
 import os
-import shutil
 import uuid
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import msgspec
 
 from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.publication import choose_publication
 from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
@@ -25,7 +25,7 @@ from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
-from agent_orchestrator.git.branches import current_branch, move_back, refuse_elsewhere, remotes, switch_to_new, uncommitted
+from agent_orchestrator.git.branches import current_branch, move_back, refuse_elsewhere, switch_to_new, uncommitted
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.snapshots import head_of
 from agent_orchestrator.git.tree import OURS
@@ -35,6 +35,7 @@ from agent_orchestrator.systems.phases import PHASES, PhasesSpec, PhasesState
 from agent_orchestrator.systems.phases.decide.importing import import_state
 from agent_orchestrator.systems.phases.decide.reading import OLD_FORMAT, is_old_format
 from agent_orchestrator.systems.phases.documents import FOLDER, STATE_FILE
+from agent_orchestrator.systems.phases.publishing import say_published
 
 FILES_SHOWN = 5
 
@@ -48,11 +49,22 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def start_phases(
-    orchestrator: Orchestrator, spec: PhasesSpec, *, limits: Limits, run_id: str | None = None, pass_env: tuple[str, ...] = ()
+    orchestrator: Orchestrator,
+    spec: PhasesSpec,
+    *,
+    limits: Limits,
+    run_id: str | None = None,
+    pass_env: tuple[str, ...] = (),
+    publish: bool | None = None,
 ) -> Started:
-    """Creates a run on a branch of its own; raises Refused while another one is unfinished."""
+    """Creates a run on a branch of its own; raises Refused while another one is unfinished.
+
+    It publishes only where `publish`, or without it the configuration, says so.
+    """
     home = orchestrator.settings.home
     _refuse_without_git(home)
+    said, doubt = choose_publication(orchestrator.settings, publish)
+    spec = msgspec.structs.replace(spec, **msgspec.structs.asdict(said)) if said is not None else spec
     with alone(orchestrator.settings.folder, "phases"):
         _refuse_old_format(home)
         notes = _make_room(orchestrator)
@@ -61,7 +73,7 @@ def start_phases(
         run = checked_id(run_id, "--run-id") if run_id is not None else uuid.uuid4().hex[:8]
         owner = orchestrator.own(run)
         try:
-            spec = _on_branch(orchestrator, spec, home)
+            spec = _on_branch(spec, home)
             context = Context(
                 run=run, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us(), pass_env=pass_env
             )
@@ -69,7 +81,8 @@ def start_phases(
         except BaseException:
             owner.release()
             raise
-    return Started(run=stored, owner=owner, notes=(*notes, f"work happens on the branch {spec.branch}"))
+    published = (f"it publishes {say_published(spec.plan, spec.branch, spec)}",) if spec.publishes else (doubt,) if doubt else ()
+    return Started(run=stored, owner=owner, notes=(*notes, f"work happens on the branch {spec.branch}", *published))
 
 
 def import_phases(
@@ -89,7 +102,7 @@ def import_phases(
         _refuse_without_folder(home)
         owner = orchestrator.own(run)
         try:
-            spec = _on_branch(orchestrator, taken.spec, home)
+            spec = _on_branch(taken.spec, home)
             made = orchestrator.create(
                 PHASES, spec, spec.plan.name[:80], context, also=taken.facts, limits=limits, spent_usd=taken.cost_usd
             )
@@ -119,12 +132,9 @@ def _refuse_without_folder(home: Path) -> None:
         raise Unavailable(detail=f"{folder} cannot be written to, and the state file belongs there; change its permissions.")
 
 
-def _on_branch(orchestrator: Orchestrator, spec: PhasesSpec, home: Path) -> PhasesSpec:
+def _on_branch(spec: PhasesSpec, home: Path) -> PhasesSpec:
     target = current_branch(home) or ""
-    known = remotes(home)
-    tool = shutil.which("gh", path=orchestrator.settings.environ.get("PATH"))
-    remote = ("origin" if "origin" in known else known[0]) if known and tool is not None else ""
-    return msgspec.structs.replace(spec, branch=switch_to_new(home, spec.branch), target=target, remote=remote)
+    return msgspec.structs.replace(spec, branch=switch_to_new(home, spec.branch), target=target)
 
 
 def _refuse_old_format(home: Path) -> None:
@@ -228,6 +238,26 @@ def refuse_other_branch(orchestrator: Orchestrator, run: StoredRun) -> None:
     state: PhasesState = orchestrator.fold(run).state
     if not state.lifecycle.ended and not orchestrator.launches().living(run.id):
         refuse_elsewhere(Path(run.context.home), state.spec.branch)
+
+
+def change_publishing(orchestrator: Orchestrator, run: StoredRun, flag: bool | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What resuming a run changes about what it publishes, for `Resume.changes`, and what a person should know."""
+    if run.system != PHASES.name:
+        if flag is not None:
+            raise UsageError(detail=f"Run {run.id} is a {run.system}; only runs of phases publish.")
+        return {}, ()
+    spec: PhasesSpec = orchestrator.fold(run).state.spec
+    said, doubt = choose_publication(orchestrator.settings, flag, spec.publish)
+    notes: tuple[str, ...] = (doubt,) if doubt else ()
+    now = msgspec.structs.replace(spec, **msgspec.structs.asdict(said)) if said is not None else spec
+    if spec.remote and spec.publish is None and not now.publishes:
+        notes += (f"run {run.id} was started by a version that published by itself; nothing is published without --publish",)
+    if now.publishes and now != spec:
+        notes += (f"it publishes {say_published(now.plan, now.branch, now)}",)
+    elif spec.publishes and not now.publishes:
+        notes += ("nothing more is published; milestones and the pull request are files from now on",)
+    changes = {"publish": msgspec.to_builtins(said)} if said is not None and now != spec else {}
+    return changes, notes
 
 
 def out_of_step(run: StoredRun, state: PhasesState) -> str | None:

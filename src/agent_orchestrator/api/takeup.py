@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.phases import change_publishing
 from agent_orchestrator.api.places import claim
 from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.control.loop import refuse_unable
@@ -42,18 +43,24 @@ class TakeUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def take_up(
-    orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any] | None = None, limits: Limits | None = None
+    orchestrator: Orchestrator,
+    run: StoredRun,
+    changes: dict[str, Any] | None = None,
+    limits: Limits | None = None,
+    *,
+    publish: bool | None = None,
 ) -> TakeUp:
     """Adopts edits and asks the run to go on, under other limits if there are; raises Refused when it cannot.
 
-    The caller owns the run.
+    `publish` says whether a run of phases publishes from now on. The caller owns the run.
     """
     orchestrator.refuse_kept(run)
     claim(orchestrator, run.system, run.id, again=True)
     folded = orchestrator.fold(run)
     now_us = max(orchestrator.clock.now_us(), folded.at_us)
     inputs: list[Given] = []
-    notes: list[str] = []
+    published, said = change_publishing(orchestrator, run, publish)
+    changes, notes = {**(changes or {}), **published}, list(said)
     if not _anything_alive(orchestrator, folded):
         for edited, note in _edits(orchestrator, run, folded, now_us):
             inputs.append(edited)
@@ -63,7 +70,7 @@ def take_up(
         inputs.append(SetLimits(id=uuid.uuid4().hex, limits=limits))
     life = folded.state.lifecycle
     if changes or not (life.running or life.phase is Phase.ABORTING):  # an abort that was cut short only has to be ended
-        resume = Resume(id=uuid.uuid4().hex, changes=changes or {})
+        resume = Resume(id=uuid.uuid4().hex, changes=changes)
         for event in folded.decide(resume, now_us):
             if isinstance(event, DirectiveRefused):
                 _print_ended(orchestrator, run, folded)

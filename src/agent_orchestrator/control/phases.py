@@ -23,7 +23,7 @@ from agent_orchestrator.errors import InvalidSpec, InvalidValue, MissingPath, Pr
 from agent_orchestrator.systems.phases.bounds import with_bounds
 from agent_orchestrator.systems.phases.documents import LEARNINGS
 from agent_orchestrator.systems.phases.parse import Parsed, parse_document
-from agent_orchestrator.systems.phases.spec import ATTEMPTS, PLANNER, ROLES, Lesson, PhasesSpec, Plan, slug_of
+from agent_orchestrator.systems.phases.spec import ATTEMPTS, PLANNER, ROLES, Lesson, PhasesSpec, Plan, branch_of
 
 LESSONS_KEPT = 200
 """Of what earlier runs learned, the newest."""
@@ -107,7 +107,7 @@ def prepare(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSe
         document=str(file),
         plan=plan,
         agents=_agents(options, configured or {}, home),
-        branch=f"phases/{slug_of(plan.name) or 'task'}",
+        branch=branch_of(plan),
         yes=options.yes,
         plan_with=options.plan_with is not None,
         env=read_env(options.env),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_orchestrator.api.publication import choose_publication
+from agent_orchestrator.config import Settings
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
-from agent_orchestrator.systems.phases.spec import Criterion, Plan, Task, overlaps
+from agent_orchestrator.systems.phases.publishing import say_published
+from agent_orchestrator.systems.phases.spec import Criterion, Plan, Task, branch_of, overlaps
 
 
 def side_by_side(plan: Plan, phase: int, most: int) -> list[list[str]]:
@@ -64,6 +67,17 @@ def plan_facts(plan: Plan, parallel: int) -> dict[str, Any]:
     }
 
 
+def publish_facts(plan: Plan, settings: Settings, flag: bool | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What a run of the plan would publish and where, as data, and what a person should know."""
+    said, doubt = choose_publication(settings, flag)
+    if said is not None and said.remote:
+        facts = {name: getattr(said, name) for name in ("remote", "address", "repository")}
+        branch = branch_of(plan)
+        more = {"branch": branch, "issues": len(plan.phases), "says": say_published(plan, branch, said)}
+        return {"wanted": True, **facts, **more}, ()
+    return {"wanted": False}, (doubt,) if doubt else ()
+
+
 def _criterion(one: Criterion) -> dict[str, Any]:
     return {"key": one.key, "text": one.text, "command": one.command}
 
@@ -107,6 +121,7 @@ def print_plan(facts: dict[str, Any], screen: Screen) -> None:
         for one in facts["criteria"]:
             screen.line(f"  {_said(one)}")
     screen.line()
+    screen.line(f"publish: {_published(facts['publish'])}")
     screen.line("Nothing was created; `orc phases run` executes it.")
 
 
@@ -122,6 +137,12 @@ def _print_task(task: dict[str, Any], screen: Screen) -> None:
 def _said(one: dict[str, Any]) -> str:
     how = f"run: {plain(one['command'])}" if one["command"] is not None else "judged"
     return f"- {plain(one['text'])} ({how})"
+
+
+def _published(publish: dict[str, Any]) -> str:
+    if publish["wanted"]:
+        return plain(publish["says"])
+    return "nothing; milestones and the pull request are files in .claude/milestones/ (--publish publishes them)"
 
 
 def _when(supervisor: dict[str, Any]) -> str:

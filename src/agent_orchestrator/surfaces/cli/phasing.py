@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 
 Function = Callable[..., Any]
 
+publish_option = click.option(
+    "--publish/--no-publish",
+    default=None,
+    help="Push the branch, and make issues and a pull request with gh; without it (or `publish = true`) nothing is published.",
+)
+
+
+def publish_arguments(given: dict[str, Any]) -> list[str]:
+    """The flag as it was given, for another process."""
+    return [] if given["publish"] is None else ["--publish" if given["publish"] else "--no-publish"]
+
 
 def run_options(function: Function) -> Function:
     """Everything a run of phases can be started with."""
@@ -27,6 +38,7 @@ def run_options(function: Function) -> Function:
         click.option("--rehearse", metavar="SCRIPT", help="Play the agents from a YAML script, without a model."),
         click.option("--role", "roles", multiple=True, metavar="ROLE=AGENT", help="Another agent for one role; repeatable."),
         click.option("--yes", is_flag=True, help="Approve the plan, and every change of it, beforehand."),
+        publish_option,
         click.option("--plan-with", metavar="AGENT", help="Let this agent ask its questions about the plan first."),
         click.option("--max-parallel", metavar="N", help="Tasks at work at once (1)."),
         click.option("--max-iterations", metavar="N", help="Iterations of a task (the document's bound, or 30)."),

@@ -31,6 +31,7 @@ from agent_orchestrator.systems.phases.events import (
     TasksSkipped,
     TaskStarted,
 )
+from agent_orchestrator.systems.phases.publishing import say_published
 from agent_orchestrator.systems.phases.replanning import say_change
 from agent_orchestrator.systems.phases.spec import Task, overlaps
 from agent_orchestrator.systems.phases.state import NEEDS_GONE, PhasesState, Status
@@ -51,6 +52,8 @@ def advance(state: PhasesState, now_us: int) -> Sequence[PhasesEvent]:
         return () if state.doing.active else [Ended(stop=stop, detail=detail)]
     if state.trouble:
         return () if state.doing.active else [Paused(reason=state.trouble, stop=StopReason.WAITING_ON_HUMAN)]
+    if state.spec.remote and not state.spec.publishes and (begun := _begun_unasked(state)) is not None:
+        return _record(state, begun)
     if state.stage is Status.EXECUTING and state.wanted_checks and CHECK not in state.works:
         if state.doing.active:
             return ()  # The tree is looked at when nobody works on it.
@@ -59,6 +62,12 @@ def advance(state: PhasesState, now_us: int) -> Sequence[PhasesEvent]:
         if work.due is not None:
             return _STARTS[work.due](state, work)
     return _schedule(state)
+
+
+def _begun_unasked(state: PhasesState) -> MilestoneWork | None:
+    """What 0.1.0 began to publish without being asked: it ends as a file, before anything of it is started again."""
+    found = (work for work in state.works.values() if isinstance(work, MilestoneWork))
+    return next((work for work in found if state.doing.of(work.unit) is not None), None)
 
 
 def _schedule(state: PhasesState) -> list[PhasesEvent]:
@@ -194,7 +203,8 @@ def _approve(state: PhasesState, work: Work) -> list[PhasesEvent]:
         return [PlanApproved()]
     plan = state.spec.plan
     size = f"{say_count(len(plan.phases), 'phase')}, {say_count(len(plan.tasks), 'task')}"
-    return _asked(state, work, "plan", f"Execute {plan.name}: {size}? `orc phases plan` shows them.")
+    told = f" It publishes {say_published(plan, state.spec.branch, state.spec)}." if state.spec.publishes else ""
+    return _asked(state, work, "plan", f"Execute {plan.name}: {size}? `orc phases plan` shows them.{told}")
 
 
 def _questions(state: PhasesState, work: Work) -> list[PhasesEvent]:
@@ -235,6 +245,8 @@ def _asked(state: PhasesState, work: Work, about: str, question: str) -> list[Ph
 
 def _tool(purpose: str) -> Starter:
     def start(state: PhasesState, work: Work) -> list[PhasesEvent]:
+        if not state.spec.publishes:
+            return _record(state, work)
         effect = state.name_effect(work.unit, 0, 1, purpose)
         return [CheckStarted(effect=effect, step=work.unit, purpose=purpose)]
 

@@ -1,4 +1,4 @@
-"""Milestones and the pull request: their texts, and the commands of `gh` that make them where there is a remote.
+"""Milestones and the pull request: their texts, and the commands that publish them where a person asked for it.
 
 `gh` is at-least-once: it is asked first whether something with our mark exists, then told to make it.
 """
@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from agent_orchestrator.core.units import say_count
+from agent_orchestrator.systems.phases.spec import PhasesSpec, Plan, Publication
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import MilestoneWork
 
@@ -30,19 +31,34 @@ def mark_of(state: PhasesState, unit: str) -> str:
     return f"orc-{state.context.run}-{unit}"
 
 
+def first_step(state: PhasesState, work: MilestoneWork) -> str:
+    """How a milestone or the pull request begins to be recorded."""
+    if not state.spec.publishes:
+        return "record"
+    return "push" if work.phase is None else "look"
+
+
 def tool_of(state: PhasesState, work: MilestoneWork) -> Tool:
     """The command for the unit's purpose: `push`, `look` or `create`."""
     kind = "pr" if work.phase is None else "issue"
     mark = mark_of(state, work.unit)
     if work.purpose == "push":
         return Tool(("git", "push", "--quiet", "--set-upstream", state.spec.remote, state.spec.branch))
+    where = ("--repo", state.spec.repository) if state.spec.repository else ()
     if work.purpose == "look":
         search = ("--state", "all", "--search", f"{mark} in:body", "--json", "url", "--limit", str(URLS_SHOWN))
-        return Tool(("gh", kind, "list", *search))
+        return Tool(("gh", kind, "list", *where, *search))
     body = pull_request_body(state) if work.phase is None else milestone_body(state, work.phase)
     title = ("--title", state.spec.plan.name if work.phase is None else milestone_title(state, work.phase))
     place = ("--head", state.spec.branch, *(("--base", state.spec.target) if state.spec.target else ())) if kind == "pr" else ()
-    return Tool(("gh", kind, "create", *title, *place, "--body-file", "-"), f"{body}\n{mark}\n")
+    return Tool(("gh", kind, "create", *where, *title, *place, "--body-file", "-"), f"{body}\n{mark}\n")
+
+
+def say_published(plan: Plan, branch: str, to: PhasesSpec | Publication) -> str:
+    """What a run publishes, and where."""
+    where = to.repository or "the repository that gh finds by the remotes"
+    issues = say_count(len(plan.phases), "issue")
+    return f"the branch {branch} to {to.remote} ({to.address}), {issues} and a pull request in {where}"
 
 
 def read_url(purpose: str, output: str) -> str | None:

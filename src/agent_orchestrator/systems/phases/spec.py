@@ -110,6 +110,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outer_max: int = OUTER_ITERATIONS
 
 
+class Publication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Whether and where a run publishes: the fields of the specification that a resume may change."""
+
+    publish: bool
+    remote: str = ""
+    address: str = ""
+    repository: str = ""
+
+
 class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The plan, who works, and the options."""
 
@@ -122,7 +131,13 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: str = ""
     """The branch that a pull request is for."""
     remote: str = ""
-    """Where the branch is pushed to; with "" milestones and the pull request are files."""
+    """Where the branch is pushed to, by its name."""
+    address: str = ""
+    """The address of the remote, without credentials: for people only."""
+    repository: str = ""
+    """Where issues and the pull request are made, as HOST/OWNER/NAME; with "" `gh` finds it by the remotes."""
+    publish: bool | None = None
+    """Whether anything may leave the machine; None is not said and means no. Runs of 0.1.0 never said it."""
     yes: bool = False
     """Nobody approves the plan, or a change of it."""
     plan_with: bool = False
@@ -140,9 +155,19 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Everybody who may work."""
         return tuple(self.agents.values())
 
+    @property
+    def publishes(self) -> bool:
+        """Whether milestones and the work are published; else they are files."""
+        return bool(self.remote) and self.publish is True
+
     def choice_for(self, role: str) -> AgentChoice:
         """Who performs a role."""
         return self.agents.get(role) or self.agents[""]
+
+
+def branch_of(plan: Plan) -> str:
+    """The branch that a run of this plan works on, unless it is taken."""
+    return f"phases/{slug_of(plan.name) or 'task'}"
 
 
 def slug_of(text: str, joint: str = "-", most: int = SLUG_CHARS_MAX) -> str:

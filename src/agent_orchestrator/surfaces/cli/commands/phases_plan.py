@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.phasing import publish_option
 
 EXAMPLE = """
 orc phases plan task.md
@@ -17,24 +18,28 @@ orc phases plan task.md --max-parallel 3 --json
 @make_command("plan", EXAMPLE)
 @click.argument("document", metavar="DOC")
 @click.option("--max-parallel", metavar="N", help="Tasks at work at once (1).")
-def command(document: str, max_parallel: str | None, repo: str | None, as_json: bool) -> int:
+@publish_option
+def command(document: str, max_parallel: str | None, publish: bool | None, repo: str | None, as_json: bool) -> int:
     """Show what a task document asks for.
 
-    Every fault of the document is told with its line. Nothing is created.
+    Also what would leave this machine, and where it would go. Every fault of the document is told with its line. Nothing is
+    created.
     """
     from agent_orchestrator.config import load_settings
     from agent_orchestrator.control.phases import read_document
     from agent_orchestrator.core.units import read_count
-    from agent_orchestrator.surfaces.cli.phases_plan import plan_facts, print_plan
+    from agent_orchestrator.surfaces.cli.phases_plan import plan_facts, print_plan, publish_facts
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 
     parallel = read_count(max_parallel, "--max-parallel") if max_parallel is not None else 1
     parsed = read_document(Path(document).expanduser())
-    facts = plan_facts(parsed.plan, parallel)
-    for text in parsed.warnings:
+    settings = load_settings(repo)
+    published, doubts = publish_facts(parsed.plan, settings, publish)
+    facts = {**plan_facts(parsed.plan, parallel), "publish": published}
+    for text in (*parsed.warnings, *doubts):
         warn(text)
     if as_json:
         print_json({"document": document, **facts, "warnings": list(parsed.warnings)})
     else:
-        print_plan(facts, Screen(load_settings(repo).environ))
+        print_plan(facts, Screen(settings.environ))
     return 0

@@ -44,7 +44,9 @@ def command(**given: Any) -> int:
         limits = starting_limits(orchestrator, {**given, "budget_usd": None, "max_time": None}).laid_under(document)
         refuse_unmetered(limits, spec.choices)
         pass_env = tuple(given["pass_env"])
-        started = start_phases(orchestrator, spec, limits=limits, run_id=given["run_id"], pass_env=pass_env)
+        started = start_phases(
+            orchestrator, spec, limits=limits, run_id=given["run_id"], pass_env=pass_env, publish=given["publish"]
+        )
         for text in (*prepared.warnings, *started.notes):
             warn(text)
         if given["detach"]:

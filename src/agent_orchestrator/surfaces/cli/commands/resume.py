@@ -11,6 +11,7 @@ from agent_orchestrator.errors import RunBusy
 from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument
+from agent_orchestrator.surfaces.cli.phasing import publish_arguments, publish_option
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
@@ -31,6 +32,7 @@ orc resume f8c1 --budget-usd 20
 @click.option("--max-attempts", metavar="N", help="Tries of a step within one iteration, from now on.")
 @click.option("--max-iterations", metavar="N", help="Executions of a step that loops back, from now on.")
 @budget_options
+@publish_option
 @click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person, or a closed gate, can move the run.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 @click.option("--on-wait", metavar="CMD", help="A shell command started when a step begins to wait for a person.")
@@ -58,21 +60,25 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
         manner = Manner(as_json=as_json, **{name: given[name] for name in ("quiet", "no_wait", "on_wait", "on_end")})
         owner = orchestrator.owner(found)
         if owner is not None:
-            return _tell_driver(orchestrator, found, owner, limits, budget, as_json=as_json)
+            return _tell_driver(orchestrator, found, owner, limits, budget, given["publish"], as_json=as_json)
         if found.system == "phases":
             from agent_orchestrator.api.phases import refuse_other_branch
 
             refuse_other_branch(orchestrator, found)
         if detach:
+            from agent_orchestrator.api.phases import change_publishing
             from agent_orchestrator.surfaces.cli.detach import detach as start_behind
             from agent_orchestrator.surfaces.cli.detach import resume_arguments
 
-            arguments = [*resume_arguments(found, manner, limits), *budget_arguments(given)]
+            change_publishing(orchestrator, found, given["publish"])
+            arguments = [*resume_arguments(found, manner, limits), *budget_arguments(given), *publish_arguments(given)]
             return start_behind(orchestrator, found, arguments, as_json=as_json)
-        return _resume_here(orchestrator, found, limits, budget, manner)
+        return _resume_here(orchestrator, found, limits, budget, given["publish"], manner)
 
 
-def _resume_here(orchestrator: Orchestrator, run: StoredRun, limits: dict[str, int], budget: Limits, manner: Manner) -> int:
+def _resume_here(
+    orchestrator: Orchestrator, run: StoredRun, limits: dict[str, int], budget: Limits, publish: bool | None, manner: Manner
+) -> int:
     from agent_orchestrator.api.takeup import take_up
     from agent_orchestrator.surfaces.cli.driving import drive
     from agent_orchestrator.surfaces.cli.progress import Writer
@@ -80,7 +86,7 @@ def _resume_here(orchestrator: Orchestrator, run: StoredRun, limits: dict[str, i
 
     owner = orchestrator.own(run.id)
     run = orchestrator.find(run.id)
-    taken = take_up(orchestrator, run, limits or None, budget)
+    taken = take_up(orchestrator, run, limits or None, budget, publish=publish)
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)
@@ -93,16 +99,29 @@ def _resume_here(orchestrator: Orchestrator, run: StoredRun, limits: dict[str, i
 
 
 def _tell_driver(
-    orchestrator: Orchestrator, run: StoredRun, owner: str, limits: dict[str, int], budget: Limits, *, as_json: bool
+    orchestrator: Orchestrator,
+    run: StoredRun,
+    owner: str,
+    limits: dict[str, int],
+    budget: Limits,
+    publish: bool | None,
+    *,
+    as_json: bool,
 ) -> int:
     """A paused run that still drains is told to go on; one that runs is busy."""
+    from agent_orchestrator.api.phases import change_publishing
     from agent_orchestrator.core.inputs import Resume
     from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait, tell_limits
+    from agent_orchestrator.surfaces.cli.screen import warn
 
     running = orchestrator.fold(run).state.lifecycle.running
-    if running and not limits and not budget.any:
+    published, notes = change_publishing(orchestrator, run, publish)
+    changes: dict[str, Any] = {**limits, **published}
+    if running and not changes and not budget.any:
         raise RunBusy(run=run.id, owner=owner)
+    for note in notes:
+        warn(note)
     sent = tell_limits(orchestrator, run, budget)
-    if sent is None or limits or not running:
-        sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=dict(limits)))
+    if sent is None or changes or not running:
+        sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=changes))
     return report_sent(orchestrator, run, sent, f"Run {run.id} goes on; {owner} drives it.", as_json=as_json)

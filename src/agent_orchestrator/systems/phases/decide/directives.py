@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from agent_orchestrator.core.effects import ACTIVE, AskHuman
 from agent_orchestrator.core.events import DirectiveRefused, Paused, Resumed
 from agent_orchestrator.core.inputs import Answer, Instruct, Resume
@@ -20,9 +22,10 @@ from agent_orchestrator.systems.phases.events import (
     Rewound,
     TaskRetried,
 )
+from agent_orchestrator.systems.phases.spec import Publication
 from agent_orchestrator.systems.phases.state import PhasesState, Status, skipped_with
 
-CHANGEABLE = ("max_iterations", "max_parallel")
+CHANGEABLE = ("max_iterations", "max_parallel", "publish")
 
 
 def resumed(state: PhasesState, directive: Resume) -> list[PhasesEvent]:
@@ -51,7 +54,9 @@ def check_changes(state: PhasesState, changes: dict[str, Any]) -> str | None:
         with_bounds(state.bounds, changes)
         if "max_parallel" in changes:
             read_count(changes["max_parallel"], "max_parallel")
-    except InvalidValue as error:
+        if "publish" in changes:
+            msgspec.convert(changes["publish"], Publication)
+    except (InvalidValue, msgspec.ValidationError) as error:
         return str(error).rstrip(".")
     return None
 

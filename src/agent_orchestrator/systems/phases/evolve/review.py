@@ -8,7 +8,7 @@ from typing import Any
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.evolve.marks import drop_work, next_command, warn
-from agent_orchestrator.systems.phases.publishing import PULL_REQUEST_FILE, milestone_file
+from agent_orchestrator.systems.phases.publishing import PULL_REQUEST_FILE, first_step, milestone_file
 from agent_orchestrator.systems.phases.state import Milestone, PhasesState, Status, stamp
 from agent_orchestrator.systems.phases.works import PULL_REQUEST, REVIEW, MilestoneWork, ReviewWork, milestone_unit
 
@@ -19,7 +19,8 @@ def _phase_completed(state: PhasesState, event: e.PhaseCompleted, at_us: int) ->
         state.phase = event.phase + 1
         return
     unit = milestone_unit(event.phase)
-    state.works[unit] = MilestoneWork(unit=unit, phase=event.phase, due="look" if state.spec.remote else "record")
+    state.works[unit] = work = MilestoneWork(unit=unit, phase=event.phase)
+    work.due = first_step(state, work)
 
 
 def _milestone_recorded(state: PhasesState, event: e.MilestoneRecorded, at_us: int) -> None:
@@ -85,7 +86,8 @@ def _review_passed(state: PhasesState, event: e.ReviewPassed, at_us: int) -> Non
     drop_work(state, REVIEW)
     if event.left:
         warn(state, f"Left by the review: {event.left}")
-    state.works[PULL_REQUEST] = MilestoneWork(unit=PULL_REQUEST, due="push" if state.spec.remote else "record")
+    state.works[PULL_REQUEST] = work = MilestoneWork(unit=PULL_REQUEST)
+    work.due = first_step(state, work)
 
 
 def _pull_request_recorded(state: PhasesState, event: e.PullRequestRecorded, at_us: int) -> None:

@@ -15,8 +15,8 @@ from agent_orchestrator.systems.phases.documents import folder_of, number_of
 from agent_orchestrator.systems.phases.evolve.marks import drop_work
 from agent_orchestrator.systems.phases.evolve.supervision import apply_changes
 from agent_orchestrator.systems.phases.evolve.tasks import first_open_phase
-from agent_orchestrator.systems.phases.publishing import folder_url
-from agent_orchestrator.systems.phases.spec import Lesson
+from agent_orchestrator.systems.phases.publishing import first_step, folder_url
+from agent_orchestrator.systems.phases.spec import Lesson, Publication
 from agent_orchestrator.systems.phases.state import (
     CheckpointEntry,
     CompletedTask,
@@ -25,7 +25,7 @@ from agent_orchestrator.systems.phases.state import (
     Status,
     Supervisor,
 )
-from agent_orchestrator.systems.phases.works import PLAN
+from agent_orchestrator.systems.phases.works import PLAN, MilestoneWork
 
 
 def _questions_raised(state: PhasesState, event: e.QuestionsRaised, at_us: int) -> None:
@@ -42,6 +42,17 @@ def _bounds_changed(state: PhasesState, event: e.BoundsChanged, at_us: int) -> N
     state.bounds = with_bounds(state.bounds, event.changes)
     if "max_parallel" in event.changes:
         state.max_parallel = read_count(event.changes["max_parallel"], "max_parallel")
+    if "publish" in event.changes:
+        _publishing_changed(state, msgspec.convert(event.changes["publish"], Publication))
+
+
+def _publishing_changed(state: PhasesState, said: Publication) -> None:
+    """What is to be published from now on; a milestone at work begins anew."""
+    state.spec = msgspec.structs.replace(state.spec, **msgspec.structs.asdict(said))
+    for work in state.works.values():
+        if isinstance(work, MilestoneWork):
+            state.doing.drop(work.unit)
+            work.due = first_step(state, work)
 
 
 def _lists_edited(state: PhasesState, event: e.ListsEdited, at_us: int) -> None:

@@ -1,0 +1,87 @@
+"""Whether and where a run of phases publishes: the remote that it pushes to, and the repository that `gh` writes to.
+
+Nothing leaves the machine unless a person asked for it, with a flag or in the configuration; what is shown of an address
+holds no credentials.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from agent_orchestrator.config import Settings, load_publish
+from agent_orchestrator.errors import Unavailable
+from agent_orchestrator.git.branches import push_urls, remotes
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.systems.phases.spec import Publication
+
+HIDDEN = "***"
+_SHORT_SSH = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?P<path>(?!//)\S+)\Z")
+"""git@host:owner/name, as only git writes it."""
+_OTHER_NAMES = {"ssh.github.com": "github.com"}
+
+
+def choose_publication(settings: Settings, flag: bool | None, stored: bool | None = None) -> tuple[Publication | None, str]:
+    """What a run does from now on, None where that stays as it is, and what a person should know.
+
+    A flag decides; without one the run's own decision stands; where it has none, the configuration decides. Raises
+    Unavailable when a flag asks for what cannot be done here.
+    """
+    wanted = flag if flag is not None or stored is not None else load_publish(settings)
+    if wanted is None:
+        return None, ""
+    if not wanted:
+        return Publication(publish=False), ""
+    try:
+        return find_publication(settings), ""
+    except Unavailable as error:
+        if flag:
+            raise
+        return Publication(publish=True), f"publish is set, but nothing can be published: {error}"
+
+
+def find_publication(settings: Settings) -> Publication:
+    """Where this repository publishes; raises Unavailable when it cannot."""
+    home = settings.home
+    known = remotes(home) if top_level(home) is not None else []
+    if not known:
+        raise Unavailable(detail=f"{home} has no remote to publish to; add one with `git remote add origin URL`.")
+    if shutil.which("gh", path=settings.environ.get("PATH")) is None:
+        raise Unavailable(detail="Issues and pull requests are made with `gh`, and there is none on the PATH; install it.")
+    remote = "origin" if "origin" in known else known[0]
+    urls = push_urls(home, remote)
+    return Publication(
+        publish=True,
+        remote=remote,
+        address=", ".join(without_credentials(url) for url in urls),
+        repository=repository_of(urls[0]) if urls else "",
+    )
+
+
+def without_credentials(url: str) -> str:
+    """An address for people: a password or token in it is hidden, and so is a query, which may hold one."""
+    if "://" not in url:
+        return url
+    scheme, _, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    user, at, host = place.rpartition("@")
+    shown = user.partition(":")[0] if scheme.endswith("ssh") else HIDDEN
+    path = re.sub(r"[?#].*", f"?{HIDDEN}", path)
+    return f"{scheme}://{shown if at else ''}{at}{host}{slash}{path}"
+
+
+def repository_of(url: str) -> str:
+    """HOST/OWNER/NAME as `gh --repo` takes it; '' for an address that is no such repository."""
+    short = _SHORT_SSH.match(url) if "://" not in url else None
+    try:
+        parts = urlsplit(url)
+        host, path = (short["host"], short["path"]) if short is not None else (parts.hostname or "", parts.path)
+    except ValueError:
+        return ""
+    names = path.strip("/").removesuffix(".git").split("/")
+    host = _OTHER_NAMES.get(host.lower(), host.lower())
+    # A host without a dot is a name in somebody's ssh configuration, which only `gh` itself can look up.
+    fine = "." in host and len(names) == 2 and all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names)
+    return "/".join((host, *names)) if fine and not Path(url).is_absolute() else ""
