@@ -44,6 +44,22 @@ def test_consumption_adds_up_and_what_is_unknown_is_said_so(rig: Rig) -> None:
     assert list(rig.ask("usage", "--by", "model", "--json").json["lines"]) == ["unknown"]
 
 
+def test_what_was_spent_outlives_the_run_that_is_pruned(rig: Rig) -> None:
+    (rig.side / "script.yaml").write_text(SCRIPT)
+    rehearsed = ("run", "--workflow", "workflow.yaml", "--rehearse", str(rig.side / "script.yaml"), "--run-id")
+    assert rig.orc(*rehearsed, "one").code == 0
+    before = rig.ask("usage", "--by", "day", "--json").json
+    assert rig.ask("prune", "--older-than", "0", "--yes", "--json").json["deleted"] == ["one"]
+    assert rig.ask("usage", "--by", "day", "--json").json == {**before, "pruned": 2}
+    assert "2 launches of them are of pruned runs.\n" in rig.ask("usage").out
+    assert list(rig.ask("usage", "--by", "run", "--json").json["lines"]) == ["one (pruned)"]
+    assert rig.ask("usage", "one", "--json").json["total"] == before["total"]
+    assert rig.ask("usage", "two").code == 2
+    again = rig.orc(*rehearsed, "one", "--day-budget-usd", "0.9", "--allow-unmetered", "--no-wait")
+    assert again.code == 5, again
+    assert list(rig.ask("usage", "--by", "run", "--json").json["lines"]) == ["one", "one (pruned)"]
+
+
 def test_where_nothing_was_consumed_that_is_said(rig: Rig) -> None:
     assert rig.ask("usage").out == "No agent has reported anything that it consumed.\n"
     assert rig.ask("usage", "--json").json["total"]["cost_usd"] is None

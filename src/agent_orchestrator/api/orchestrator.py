@@ -23,7 +23,7 @@ from agent_orchestrator.engine.journal import Folded, encode_events, fold
 from agent_orchestrator.engine.ownership import Ownership, owner_of
 from agent_orchestrator.errors import AmbiguousRun, Refused, UnknownRun
 from agent_orchestrator.git.exclude import exclude
-from agent_orchestrator.store.port import Append, NewRun, StoredRun, UsageRow
+from agent_orchestrator.store.port import Append, NewRun, StoredRun, StoredUsage, UsageRow
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems import FOLDERS, find_system
 from agent_orchestrator.version import __version__
@@ -75,6 +75,12 @@ class Orchestrator:
         """A system's runs, oldest first, without holding all of them; nothing is created where there are none."""
         if self._store is not None or (self.settings.folder / "orc.db").exists():
             yield from self.store.scan(system)
+
+    def ledger(self) -> list[StoredUsage]:
+        """What launches of all runs spent, pruned ones included; nothing is created where there are none."""
+        if self._store is None and not (self.settings.folder / "orc.db").exists():
+            return []
+        return self.store.usage()
 
     def find(self, given: str) -> StoredRun:
         """A run by its id, or by the start of it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.errors import Conflict, RunExists
@@ -19,6 +21,7 @@ class _Run:
         self.updated_us = run.context.created_us
         self.rows: list[Row] = []
         self.printed: dict[str, list[Identity]] = {}
+        self.usage: dict[tuple[str, int], StoredUsage] = {}
 
 
 class MemoryStore:
@@ -27,7 +30,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._runs: dict[str, _Run] = {}
         self._inbox: dict[str, tuple[str, bytes, bool]] = {}
-        self._usage: dict[tuple[str, int], StoredUsage] = {}
+        self._pruned: list[StoredUsage] = []
         self._windows: dict[tuple[str, str], RateWindow] = {}
         self._earmarks: dict[str, tuple[str, int, float, int]] = {}
         self._moved = False
@@ -61,7 +64,7 @@ class MemoryStore:
             entry = StoredUsage(
                 run=part.run, unit=row.unit, effect=row.effect, agent=row.agent, at_us=part.at_us, usage=row.usage
             )
-            self._usage.setdefault((row.effect, row.offset), entry)
+            run.usage.setdefault((row.effect, row.offset), entry)
         for window in part.windows:
             known = self._windows.get((window.account, window.name))
             if known is None or known.seen_us <= window.seen_us:
@@ -132,7 +135,10 @@ class MemoryStore:
 
     def usage(self, run: str | None = None) -> list[StoredUsage]:
         """The ledger of one run, or of all."""
-        return [row for row in self._usage.values() if run is None or row.run == run]
+        if run is not None:
+            return list(self._runs[run].usage.values()) if run in self._runs else []
+        lines = [*self._pruned, *(line for found in self._runs.values() for line in found.usage.values())]
+        return sorted(lines, key=lambda line: (line.at_us, line.effect))
 
     def windows(self) -> list[RateWindow]:
         """The rate limits that were hit."""
@@ -140,7 +146,7 @@ class MemoryStore:
 
     def day(self, since_us: int, but_for: str = "") -> Day:
         """What all runs consumed and set aside since a time."""
-        rows = [row.usage for row in self._usage.values() if row.at_us >= since_us]
+        rows = [row.usage for row in self.usage() if row.at_us >= since_us]
         marks = [mark[2:] for mark in self._earmarks.values() if mark[1] >= since_us and mark[0] != but_for]
         return Day(
             cost_usd=sum(usage.cost_usd or 0.0 for usage in rows),
@@ -170,14 +176,15 @@ class MemoryStore:
 
     def rename(self, run: str, to: str) -> None:
         """Gives a run another id."""
-        self._runs[to] = self._runs.pop(run)
+        self._runs[to] = found = self._runs.pop(run)
+        found.usage = {key: msgspec.structs.replace(line, run=to) for key, line in found.usage.items()}
         self._inbox = {name: (to if owner == run else owner, body, taken) for name, (owner, body, taken) in self._inbox.items()}
 
     def delete(self, run: str) -> None:
-        """Forgets a run."""
-        self._runs.pop(run, None)
+        """Forgets a run but what it spent."""
+        if (found := self._runs.pop(run, None)) is not None:
+            self._pruned += [msgspec.structs.replace(line, pruned=True) for line in found.usage.values()]
         self._inbox = {name: entry for name, entry in self._inbox.items() if entry[0] != run}
-        self._usage = {key: row for key, row in self._usage.items() if row.run != run}
         self._earmarks = {effect: mark for effect, mark in self._earmarks.items() if mark[0] != run}
 
     def reserve(self, *, release: bool) -> None:

@@ -19,7 +19,7 @@ from agent_orchestrator.errors import Conflict
 
 
 class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Consumption of one launch; (effect, offset) is unique, so a replayed outcome counts once."""
+    """Consumption of one launch; (effect, offset) is unique in a run, so a replayed outcome counts once."""
 
     effect: str
     unit: str
@@ -100,6 +100,8 @@ class StoredUsage(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     at_us: int
     usage: Usage
+    pruned: bool = False
+    """Whether the run is gone; another one may have its id by now."""
 
 
 def fits(day: Day, amount: tuple[float, int], limit: tuple[float, int]) -> bool:
@@ -149,7 +151,7 @@ class Store(Protocol):
         """Identities of the run's print-outs by path, newest last."""
 
     def usage(self, run: str | None = None) -> list[StoredUsage]:
-        """The ledger of one run, or of all."""
+        """The ledger of one run, or of all, pruned ones included."""
 
     def windows(self) -> list[RateWindow]:
         """The rate limits that were hit, newest reset of each; those that are over included."""
@@ -172,7 +174,7 @@ class Store(Protocol):
         """Gives a run another id, so that its own can be used again."""
 
     def delete(self, run: str) -> None:
-        """Forgets a run and everything of it."""
+        """Forgets a run and everything of it but what it spent."""
 
     def reserve(self, *, release: bool) -> None:
         """Keeps, or gives up, a little disk space so that a stop can still be journaled on a full disk."""

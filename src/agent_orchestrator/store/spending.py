@@ -1,6 +1,7 @@
-"""What all runs spent since a time, remembered: it is asked for with each call of each agent under a budget of the day.
+"""The ledger: what launches of all runs spent, pruned runs included. It only grows.
 
-The ledger only grows, but for runs that are pruned; how many lines it has and when the last was written say whether it did.
+Sums since a time are remembered: they are asked for with each call of each agent under a budget of the day. How many lines
+there are and when the last was written say whether the ledger grew.
 """
 
 from __future__ import annotations
@@ -8,10 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import apsw
+import msgspec
+
+from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.store.port import StoredUsage
+
+_usage = msgspec.json.Decoder(Usage).decode
 
 
 class Spending:
-    """The sums of one connection."""
+    """The ledger, read by one connection."""
 
     def __init__(self, db: apsw.Connection, sql: dict[str, str]) -> None:
         self._db, self._sql = db, sql
@@ -25,3 +32,12 @@ class Spending:
             self._sums = self._db.execute(self._sql["select_spent_since"], (since_us,)).fetchall()[0]  # type: ignore[assignment]
             self._mark = mark
         return self._sums
+
+    def lines(self, key: int | None) -> list[StoredUsage]:
+        """The lines of one run, or of all."""
+        name, values = ("select_all_usage", ()) if key is None else ("select_usage", (key,))
+        rows: Any = self._db.execute(self._sql[name], values).fetchall()
+        return [
+            StoredUsage(run=run, unit=unit, effect=effect, agent=agent, at_us=at_us, usage=_usage(body), pruned=bool(pruned))
+            for run, unit, effect, agent, at_us, body, pruned in rows
+        ]

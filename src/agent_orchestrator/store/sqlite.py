@@ -18,7 +18,6 @@ from typing import Any
 import apsw
 import msgspec
 
-from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
@@ -40,7 +39,6 @@ _encode = msgspec.json.encode
 _summary = msgspec.json.Decoder(Summary).decode
 _context = msgspec.json.Decoder(Context).decode
 _identity = msgspec.json.Decoder(Identity).decode
-_usage = msgspec.json.Decoder(Usage).decode
 
 
 class SqliteStore:
@@ -311,10 +309,9 @@ class SqliteStore:
 
     def usage(self, run: str | None = None) -> list[StoredUsage]:
         """The ledger of one run, or of all."""
-        return [
-            StoredUsage(run=name, unit=unit, effect=effect, agent=agent, at_us=at_us, usage=_usage(body))  # type: ignore[arg-type]
-            for name, unit, effect, agent, at_us, body in self._fetch("select_usage", run)
-        ]
+        with translated(self.path):
+            key = self._key(run) if run is not None else None
+            return [] if run is not None and key is None else self._spending.lines(key)
 
     def windows(self) -> list[RateWindow]:
         """The rate limits that were hit."""
@@ -354,9 +351,9 @@ class SqliteStore:
         self._forget(run)
 
     def delete(self, run: str) -> None:
-        """Forgets a run and everything of it."""
+        """Forgets a run and everything of it but what it spent."""
         with translated(self.path), self._writing():
-            for name in ("delete_events", "delete_inbox", "delete_usage", "delete_earmarks", "delete_printed", "delete_run"):
+            for name in ("insert_pruned", "delete_events", "delete_inbox", "delete_earmarks", "delete_printed", "delete_run"):
                 self._db.execute(self._sql[name], (self._key(run),))
         self._forget(run)
 

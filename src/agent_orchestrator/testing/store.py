@@ -26,6 +26,7 @@ def check_store(make: Callable[[], Store]) -> None:
         _a_conflict_answers_its_own_run_only,
         _directives_count_once_and_are_taken_with_the_append,
         _usage_counts_once,
+        _what_was_spent_outlives_its_run,
         _a_rate_limit_is_kept_by_account_and_window,
         _a_day_is_shared_by_all_runs,
         _identities_are_kept_newest_last,
@@ -119,6 +120,24 @@ def _usage_counts_once(store: Store) -> None:
     assert [line.usage for line in store.usage("one")] == [row.usage]
     assert [line.run for line in store.usage()] == ["one"]
     assert store.usage("two") == []
+
+
+def _what_was_spent_outlives_its_run(store: Store) -> None:
+    row = UsageRow(effect="one/a/i0.a1.l1.agent", unit="a", agent="x", usage=Usage(input_tokens=3, cost_usd=0.5))
+    store.create(*new_run("one"))
+    assert _append(store, "one", 1, usage=(row,)) is None
+    store.delete("one")
+    assert store.usage("one") == []
+    assert [(line.run, line.pruned, line.usage) for line in store.usage()] == [("one", True, row.usage)]
+    store.create(*new_run("one"))
+    assert store.usage("one") == [], "a new run has spent nothing"
+    assert _append(store, "one", 1, usage=(row,)) is None
+    assert [line.pruned for line in store.usage("one")] == [False], "and its launches count, whatever their ids"
+    store.rename("one", "one~1")
+    store.create(*new_run("one"))
+    assert _append(store, "one", 1, usage=(row,)) is None
+    assert sorted((line.run, line.pruned) for line in store.usage()) == [("one", False), ("one", True), ("one~1", False)]
+    assert store.day(1) == Day(cost_usd=1.5, tokens=9), "the day forgets none of them"
 
 
 def _a_rate_limit_is_kept_by_account_and_window(store: Store) -> None:

@@ -13,6 +13,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 
 from agent_orchestrator.core.inputs import Usage
@@ -57,7 +58,7 @@ def test_a_new_store_is_for_its_owner_alone_and_a_mode_set_later_stays(tmp_path:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o750
 
 
-def test_a_day_that_is_remembered_sees_what_other_processes_add_and_prune(tmp_path: Path) -> None:
+def test_a_day_that_is_remembered_sees_what_other_processes_add_and_keeps_what_they_prune(tmp_path: Path) -> None:
     mine, theirs = SqliteStore(tmp_path), SqliteStore(tmp_path)
     theirs.create(*new_run("one"))
     for number in (1, 2):
@@ -66,7 +67,7 @@ def test_a_day_that_is_remembered_sees_what_other_processes_add_and_prune(tmp_pa
         assert mine.day(1) == mine.day(1) == Day(cost_usd=0.5 * number, tokens=10 * number)
     assert mine.day(8) == Day()
     theirs.delete("one")
-    assert mine.day(1) == Day()
+    assert mine.day(1) == Day(cost_usd=1.0, tokens=20)
 
 
 def test_the_journal_is_synced_on_every_commit(tmp_path: Path) -> None:
@@ -112,6 +113,24 @@ def test_migrations_make_the_schema_that_the_queries_need(tmp_path: Path) -> Non
     for statement in queries().values():
         store._db.execute("EXPLAIN " + statement, (None,) * statement_parameters(statement)).fetchall()
     assert store._db.pragma("user_version") == len(migrations())
+
+
+def test_the_ledger_of_the_second_schema_is_taken_over(tmp_path: Path) -> None:
+    old = apsw.Connection(str(tmp_path / "orc.db"))
+    for script in migrations()[:2]:
+        old.execute(script)
+    old.pragma("user_version", 2)
+    old.execute("INSERT INTO runs VALUES (7, 'one', 'workflow', 'n', ?1, CAST('{}' AS BLOB), ?2, 1, 1)", _second_schema())
+    old.execute("""INSERT INTO usage VALUES ('one/a/i0.a1.l1.agent', 0, 7, 'a', 'x', 5, CAST('{"cost_usd": 0.5}' AS BLOB))""")
+    old.close()
+    store = SqliteStore(tmp_path)
+    assert [(line.run, line.usage.cost_usd) for line in store.usage("one")] == [("one", 0.5)]
+    assert store.day(1).cost_usd == 0.5
+
+
+def _second_schema() -> tuple[bytes, bytes]:
+    new, _ = new_run("one")
+    return msgspec.json.encode(new.context), msgspec.json.encode(new.summary)
 
 
 def statement_parameters(statement: str) -> int:

@@ -3,9 +3,13 @@
 -- name: run_key
 SELECT key FROM runs WHERE id = ?1;
 
+-- The ledger of a pruned run keeps its key: no other run may get it.
 -- name: insert_run
-INSERT INTO runs (id, system, name, context, spec, summary, created_us, updated_us)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7);
+INSERT INTO runs (key, id, system, name, context, spec, summary, created_us, updated_us)
+VALUES (
+    1 + max((SELECT coalesce(max(key), 0) FROM runs), (SELECT coalesce(max(key), 0) FROM pruned)),
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7
+);
 
 -- name: insert_event
 INSERT INTO events (run, seq, at_us, body) VALUES (?1, ?2, ?3, ?4);
@@ -94,8 +98,13 @@ SELECT id, body FROM inbox WHERE run = ?1 AND taken_us IS NULL ORDER BY posted_u
 SELECT path, body FROM printed WHERE run = ?1 ORDER BY key;
 
 -- name: select_usage
-SELECT runs.id, unit, effect, agent, at_us, body FROM usage JOIN runs ON runs.key = usage.run
-WHERE ?1 IS NULL OR runs.id = ?1 ORDER BY at_us, effect, "offset";
+SELECT runs.id, unit, effect, agent, at_us, body, 0 FROM usage JOIN runs ON runs.key = usage.run
+WHERE usage.run = ?1 ORDER BY at_us, effect, "offset";
+
+-- name: select_all_usage
+SELECT coalesce(runs.id, pruned.id), unit, effect, agent, at_us, body, runs.id IS NULL
+FROM usage LEFT JOIN runs ON runs.key = usage.run LEFT JOIN pruned ON pruned.key = usage.run
+ORDER BY at_us, effect, "offset";
 
 -- name: rename_run
 UPDATE runs SET id = ?2 WHERE id = ?1;
@@ -106,8 +115,8 @@ DELETE FROM events WHERE run = ?1;
 -- name: delete_inbox
 DELETE FROM inbox WHERE run = ?1;
 
--- name: delete_usage
-DELETE FROM usage WHERE run = ?1;
+-- name: insert_pruned
+INSERT INTO pruned (key, id) SELECT key, id FROM runs WHERE key = ?1;
 
 -- name: delete_printed
 DELETE FROM printed WHERE run = ?1;
