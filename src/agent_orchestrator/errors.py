@@ -20,6 +20,7 @@ The tree, and what `orc` exits with:
     │   ├── RunBusy
     │   ├── StoreLocked
     │   ├── StoreCorrupt
+    │   ├── StoreFailing
     │   ├── StoreUnwritable
     │   ├── StoreNewer
     │   ├── StoreVanished
@@ -137,7 +138,11 @@ class StoreLocked(Unavailable):
 
 
 class StoreCorrupt(Unavailable):
-    """The store {path} is damaged ({detail}); move it aside and restore a copy, the print-outs under .agents/ are untouched."""
+    """The store {path} is damaged ({detail}); run `orc doctor`, which checks it, before you move it aside or restore a copy."""
+
+
+class StoreFailing(Unavailable):
+    """The disk failed while the store {path} was read or written ({detail}); the store is left as it was: check the disk, then try again."""
 
 
 class StoreUnwritable(Unavailable):

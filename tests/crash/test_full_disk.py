@@ -123,3 +123,24 @@ def test_taking_a_run_up_on_a_full_disk_fails_with_a_sentence_and_harms_nothing(
     again = rig.start("resume", "late")
     assert again.end() == 0, again
     assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}
+
+
+@pytest.mark.parametrize("command", [("status",), ("list",), ("resume", "dead"), ("history", "dead")])
+def test_a_disk_that_is_full_before_the_store_is_opened_is_never_called_damage(
+    small_repo: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    rig = Rig(small_repo, LINE, tmp_path / "side")
+    rig.hold("one")
+    orc = rig.run("dead")
+    wait_until(lambda: rig.log("start", "one") and rig.state_file("dead").exists())
+    orc.kill()
+    rig.let_go()
+    for name in ("orc.db-shm", "reserve"):  # a reboot, or a copied repository, leaves no shared memory
+        (small_repo / ".git" / "orc" / name).unlink(missing_ok=True)
+    ballast = fill(small_repo)
+    looked = rig.start(*command)
+    assert looked.end() in (0, 3), looked
+    assert "is full" in looked.said, looked
+    ballast.unlink()
+    assert rig.start("resume", "dead").end() == 0
+    assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 from types import TracebackType
 
 import apsw
 
-from agent_orchestrator.errors import DiskFull, StoreCorrupt, StoreLocked, StoreUnwritable, Unavailable
+from agent_orchestrator.errors import DiskFull, StoreCorrupt, StoreFailing, StoreLocked, StoreUnwritable, Unavailable
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_ROOM = {
+    apsw.SQLITE_IOERR_SHMMAP,
+    apsw.SQLITE_IOERR_SHMOPEN,
+    apsw.SQLITE_IOERR_SHMSIZE,
+    apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_WRITE,
+}
+"""Errors that a full disk causes too: SQLite cannot even make the shared memory of its log there. A failed sync is not among
+them: after it nobody knows what is on disk, whatever the reason was."""
 
 
 class translated:
@@ -46,11 +56,21 @@ def _translate(path: Path, error: BaseException) -> Unavailable | None:
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return StoreUnwritable(path=path, detail=str(error))
         case apsw.IOError():
-            # A failed fsync or write: what is on disk is unknown, so nobody may go on as if it were written.
-            return StoreCorrupt(path=path, detail=f"input/output error: {error}")
+            extended: int = getattr(error, "extendedresult", 0)  # apsw sets it, and its stubs do not know
+            if extended in _ROOM and _is_full(path):
+                return DiskFull(path=path)
+            return StoreFailing(path=path, detail=f"{error}, SQLite error {extended}")
         case OSError(errno=code) if code in _FULL:
             return DiskFull(path=path)
         case OSError():
             return StoreUnwritable(path=path, detail=error.strerror or str(error))
         case _:
             return None
+
+
+def _is_full(path: Path) -> bool:
+    try:
+        room = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return room.f_bavail == 0 or (room.f_files > 0 and room.f_favail == 0)
