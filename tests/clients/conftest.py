@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.testing.model_server import ModelServer
+from tests.clients.modes import ModeRig
 from tests.clients.rig import BINARIES, Rig, binary
 
 
@@ -36,7 +37,13 @@ def rig(tmp_path: Path, model: ModelServer) -> Iterator[Rig]:
         pytest.skip(why)
     made = Rig(tmp_path, model)
     yield made
-    faults = [fault for lane in made.lanes.values() for fault in lane.faults]
-    for lane in made.lanes.values():
-        lane.faults.clear()
-    assert not faults, "\n".join(faults)
+    made.check_answers()
+
+
+@pytest.fixture
+def mode(tmp_path: Path, model: ModelServer) -> Iterator[ModeRig]:
+    if (why := missing()) is not None:
+        pytest.skip(why)
+    made = ModeRig(tmp_path, model)
+    yield made
+    made.check_answers()

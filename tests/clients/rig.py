@@ -26,6 +26,7 @@ from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.events import AgentFinished
+from agent_orchestrator.testing.model_cast import Cast, Part
 from agent_orchestrator.testing.model_server import Behaviour, Lane, ModelServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +73,7 @@ class Rig:
         self.model = model
         self.repo, self.home = folder / "repo", folder / "home"
         for made in (self.repo, self.home / ".codex"):
-            made.mkdir(parents=True)
+            made.mkdir(parents=True, exist_ok=True)
         self.environ = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.home),
@@ -100,8 +101,17 @@ class Rig:
 
     def lane(self, client: str, script: Sequence[Behaviour], *more: str) -> Lane:
         """From now on the client's model behaves so; `more` are lines of its settings."""
-        lane = f"{self.repo.parent.name}-{client}"
-        url = self.model.lane(lane, script)
+        return self.play(client, Lane(script), *more)
+
+    def cast(self, client: str, *parts: Part) -> Cast:
+        """The same with a model that tells by the prompts which part it plays."""
+        cast = Cast(parts)
+        self.play(client, cast)
+        return cast
+
+    def play(self, client: str, lane: Lane, *more: str) -> Lane:
+        """Sends the client to this lane."""
+        url = self.model.add(f"{self.repo.parent.name}-{client}", lane)
         lines = [f'binary = "{binary(client)}"', f'model = "{MODELS[client]}"', *more]
         if client == "gemini":
             (self.home / ".gemini").mkdir(exist_ok=True)
@@ -126,8 +136,15 @@ class Rig:
         self._tables[client] = lines
         text = "\n".join(f"[agents.{name}]\n" + "\n".join(lines) + "\n" for name, lines in self._tables.items())
         (self.repo / ".orc.toml").write_text(text)
-        self.lanes[lane] = self.model.lanes[lane]
-        return self.lanes[lane]
+        self.lanes[client] = lane
+        return lane
+
+    def check_answers(self) -> None:
+        """No script answered what its schema does not allow."""
+        faults = [fault for lane in self.lanes.values() for fault in lane.faults]
+        for lane in self.lanes.values():
+            lane.faults.clear()
+        assert not faults, "\n".join(faults)
 
     def run(self, **options: Any) -> tuple[Summary, str]:
         """Runs the workflow in this process to its end, or until it is parked."""
@@ -176,7 +193,7 @@ class Rig:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """An `orc` process with nothing of our environment."""
-        command = [sys.executable, "-m", "agent_orchestrator.cli", *arguments, "--repo", str(self.repo)]
+        command = [sys.executable, "-m", "agent_orchestrator.cli", *arguments]
         environ = {**self.environ, "PYTHONPATH": str(ROOT / "src")}
         return subprocess.Popen(command, env=environ, cwd=self.repo, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -207,12 +224,12 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def clients_of(folder: Path) -> list[int]:
-    """Processes of clients that work in a repository, by their working directory."""
+    """Processes of clients that work in a folder, by their working directory."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and INSTALLED in (entry / "exe").readlink().parents:
-                found += [int(entry.name)] if (entry / "cwd").readlink() == folder else []
+                found += [int(entry.name)] if (entry / "cwd").readlink().is_relative_to(folder) else []
         except OSError:
             continue
     return [pid for pid in found if pid != os.getpid()]

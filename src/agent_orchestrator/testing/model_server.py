@@ -123,6 +123,10 @@ class Lane:
             return Refuse(400, self.faults[-1])
         return Answer(report)
 
+    def release(self) -> None:
+        """Lets go of what is held."""
+        self.let_go.set()
+
     def charge(self, usage: Usage) -> None:
         """Counts an answer that was given."""
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -142,7 +146,11 @@ class ModelServer:
 
     def lane(self, name: str, script: Sequence[Behaviour]) -> str:
         """The base URL of a model that behaves so."""
-        self.lanes[name] = Lane(script)
+        return self.add(name, Lane(script))
+
+    def add(self, name: str, lane: Lane) -> str:
+        """The base URL of a lane that was made elsewhere, such as a cast."""
+        self.lanes[name] = lane
         return f"http://127.0.0.1:{self._http.server_port}/{name}"
 
     def __enter__(self) -> ModelServer:
@@ -152,7 +160,7 @@ class ModelServer:
     def __exit__(self, *_: object) -> None:
         self.closing.set()
         for lane in self.lanes.values():
-            lane.let_go.set()
+            lane.release()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
