@@ -43,6 +43,9 @@ RESULT_GRACE_S = 30.0
 CHECK_TIMEOUT_S = 3_600.0
 """A check that hangs must not hold a run for ever."""
 
+CHECK_RERUNS_MAX = 1
+"""How often a check that is evidence of nothing is run again before that counts as failed."""
+
 RETRY_BASE_S = 1.0
 RETRY_CAP_S = 60.0
 """Backoff between attempts doubles from the base up to the cap."""

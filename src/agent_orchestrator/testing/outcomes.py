@@ -104,6 +104,7 @@ def _check_ended(effect: RunCheck, chance: random.Random, now_us: int, *, bad: b
         exit_code=int(bad),
         failure=failure,
         tail="output",
-        tree_before="tree",
-        tree_after=chance.choice(["tree", "another"]) if bad else "tree",
+        # A program that speaks to the world is evidence of nothing about the tree.
+        tree_before=None if effect.argv else "tree",
+        tree_after=None if effect.argv else chance.choice(["tree", "another"]) if bad else "tree",
     )

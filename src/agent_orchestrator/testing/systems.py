@@ -7,55 +7,15 @@ person who meddles, and raises AssertionError with the promise that was broken. 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Hold, Why
-from agent_orchestrator.core.effects import (
-    ACTIVE,
-    Effect,
-    RunAgent,
-)
-from agent_orchestrator.core.events import (
-    Aborted,
-    CameLate,
-    DirectiveRefused,
-    Ended,
-    Event,
-    HoldEnded,
-    Paused,
-    Resumed,
-    TakenUp,
-    UnitHeld,
-)
-from agent_orchestrator.core.failure import FailureKind
-from agent_orchestrator.core.inputs import (
-    Abort,
-    Answer,
-    Directive,
-    Edited,
-    Input,
-    Instruct,
-    Outcome,
-    Pause,
-    Resume,
-)
-from agent_orchestrator.core.lifecycle import Phase
-from agent_orchestrator.core.system import Context, System
-from agent_orchestrator.core.units import US
-from agent_orchestrator.engine.journal import Folded, decode_events
-from agent_orchestrator.testing.clock import START_US
-from agent_orchestrator.testing.outcomes import Reports, invent
-
-SILENT_WITHIN = 20_000
-"""An `advance` that still has something to say after this many answers never falls silent."""
-
-CheckDocument = Callable[[str, Any], None]
-"""Raises AssertionError when a print-out (path, plain data) breaks the system's published schema."""
-CheckState = Callable[[Any], None]
-"""Raises AssertionError when a state, looked at after a tick, breaks a promise of its own system."""
+from agent_orchestrator.core.system import System
+from agent_orchestrator.testing.bounds import check_bounds, check_stops
+from agent_orchestrator.testing.outcomes import Reports
+from agent_orchestrator.testing.play import CheckDocument, CheckState, Play
 
 
 def check_system(
@@ -67,12 +27,14 @@ def check_system(
     reports: Reports | None = None,
     check_document: CheckDocument | None = None,
 ) -> None:
-    """Plays every specification under every seed."""
+    """Plays every specification under every seed, through trouble that does not end, and with a stop in every state."""
     for spec in specs:
         again = msgspec.json.decode(msgspec.json.encode(spec), type=system.spec_type)
         assert again == spec, "a specification survives being stored"
         for seed in seeds:
-            _Play(system, spec, random.Random(seed), reports, check_document).play(ticks)
+            Play(system, spec, random.Random(seed), reports, check_document).play(ticks)
+        check_bounds(system, spec, reports)
+        check_stops(system, spec, reports)
 
 
 def play_system(
@@ -89,248 +51,6 @@ def play_system(
     For thousands of seeds: what a system promises of itself is checked after every tick, and that nothing hangs; what
     costs many times as much (that deciding is pure, that the journal folds to the same run) is left to `check_system`.
     """
-    playing = _Play(system, spec, random.Random(seed), reports, None, check_state)
+    playing = Play(system, spec, random.Random(seed), reports, None, check_state)
     playing.play(ticks)
     return playing.state
-
-
-class _Play:
-    """One run, its journal, and what must hold after every tick."""
-
-    def __init__(
-        self,
-        system: System,
-        spec: Any,
-        chance: random.Random,
-        reports: Reports | None,
-        check_document: CheckDocument | None,
-        check_state: CheckState | None = None,
-    ) -> None:
-        self.system, self.spec, self.chance = system, spec, chance
-        self._reports, self._check_document, self._check_state = reports, check_document, check_state
-        self._thorough = check_state is None
-        self.now_us, self._directives = START_US, 0
-        self.context = Context(run="checked", home="/repo", workdir="/repo", created_us=START_US)
-        self.journal: list[tuple[Event, int]] = []
-        self.named: set[str] = set()
-        self.over: list[Outcome] = []
-        self.state: Any = system.fresh(spec, self.context)
-        events = system.begin(spec, self.context)
-        assert list(events) == list(system.begin(spec, self.context)), "`begin` is deterministic"
-        self._add([*events, TakenUp(boot="1", host="here", pid=1, version="")])
-        self._advance()
-        self._check()
-
-    def play(self, ticks: int) -> None:
-        """Anything happens for a while; then everything goes well and the run has to end."""
-        for _ in range(ticks):
-            if self.state.lifecycle.ended and self.chance.random() < 0.1:
-                break  # Meddled with for a while after its end; that is enough.
-            doing = list(self.state.doing)
-            if doing and self.chance.random() < 0.75:
-                # Results may arrive together: they are decided one after the other, before anything new begins.
-                self.tell(*(self._outcome(one, kindly=False) for one in self.chance.sample(doing, self._together(doing))))
-            elif self.chance.random() < 0.2:
-                self.hold_or_release()
-            elif self.over and self.chance.random() < 0.2:
-                self.come_late(self.chance.choice(self.over))
-            else:
-                self._meddle()
-        for _ in range(100 * ticks):
-            if self.state.lifecycle.ended:
-                break
-            doing = list(self.state.doing)
-            self.tell(self._outcome(self.chance.choice(doing), kindly=True) if doing else self._directive(Resume))
-        self._check_ended()
-
-    def _together(self, doing: list[Effect]) -> int:
-        return min(len(doing), self.chance.choice((1, 1, 1, 2, 3)))
-
-    def tell(self, *whats: Input) -> None:
-        """One tick, as the engine does it."""
-        self.now_us += int(self.chance.uniform(0, 90) * US)
-        programs, was_running = self._programs(), self.state.lifecycle.running
-        for what in whats:
-            if not isinstance(what, Outcome):
-                self._decide(what)
-            elif self.state.doing.wants(what.effect):
-                self._take(what)
-        self._advance()
-        self._check()
-        if not was_running and not self.state.lifecycle.running:
-            assert self._programs() <= programs, "a run that does not run started something"
-
-    def _take(self, outcome: Outcome) -> None:
-        if self.state.doing.is_held(outcome.effect):
-            self._add([HoldEnded(unit=outcome.effect.split("/")[1], effect=outcome.effect)])
-        self._decide(outcome)
-        assert not self.state.doing.wants(outcome.effect), f"{outcome.effect} is over and still wanted"
-        self.over.append(outcome)
-
-    def _decide(self, what: Input) -> None:
-        events = self._asked(f"deciding {what}", lambda: self.system.decide(self.state, what, self.now_us))
-        self._check_lifecycle(what, events)
-        self._add(events)
-
-    def hold_or_release(self) -> None:
-        """The engine holds an agent back, or lets one start: no business of a system's, but its documents show it."""
-        agents = [effect for effect in self.state.doing if isinstance(effect, RunAgent)]
-        if not agents:
-            return
-        effect = self.chance.choice(agents)
-        if self.state.doing.is_held(effect.id):
-            self._add([HoldEnded(unit=effect.unit, effect=effect.id)])
-        else:
-            hold = Hold(effect=effect.id, why=self.chance.choice(list(Why)), reason="it has to wait", until_us=self.now_us + US)
-            self._add([UnitHeld(unit=effect.unit, hold=hold)])
-        self._advance()
-        self._check()
-
-    def _add(self, events: Sequence[Event]) -> None:
-        for event in events:
-            Folded(self.system, self.state, 0, self.now_us).apply([event], self.now_us)
-            self.journal.append((event, self.now_us))
-            if self._thorough:
-                self._check_documents()
-
-    def _advance(self) -> None:
-        for _ in range(SILENT_WITHIN):
-            events = self._asked("advancing", lambda: self.system.advance(self.state, self.now_us))
-            if not events:
-                return
-            self._add(events)
-        raise AssertionError("advancing never falls silent")
-
-    def _asked(self, what: str, ask: Callable[[], Sequence[Event]]) -> list[Event]:
-        """What the system says; asked again it says the same, and neither changes anything."""
-        if not self._thorough:
-            return list(ask())
-        before = self._picture()
-        events = list(ask())
-        assert events == list(ask()), f"{what} twice differs"
-        assert self._picture() == before, f"{what} changed the state"
-        return events
-
-    # What must hold after every tick
-
-    def _check(self) -> None:
-        life, doing = self.state.lifecycle, list(self.state.doing)
-        if life.running:
-            assert doing, "a running run wants something: else it hangs"
-        if life.ended:
-            assert not doing, "an ended run wants nothing"
-        if life.phase is Phase.ABORTING:
-            assert self._programs(), "an aborted run ends when nothing runs any more"
-        assert self.system.summary(self.state).ended == life.ended, "the summary says whether the run has ended"
-        for effect in doing:
-            run, unit, _ = effect.id.split("/")
-            assert (run, unit) == (self.context.run, effect.unit), f"{effect.id} does not name its run and unit"
-        late = {outcome.effect for outcome in self.over}
-        assert not [effect.id for effect in doing if effect.id in late], "an effect that was over is wanted again"
-        assert self.state.doing.active == sum(isinstance(effect, ACTIVE) for effect in doing)
-        if self._check_state is not None:
-            self._check_state(self.state)
-        if self._thorough:
-            self._check_replay()
-
-    def _programs(self) -> set[str]:
-        return {effect.id for effect in self.state.doing if isinstance(effect, ACTIVE)}
-
-    def _check_replay(self) -> None:
-        """The journal, through JSON, gives the same run."""
-        events = decode_events(self.system, msgspec.json.encode([event for event, _ in self.journal]))
-        assert events == [event for event, _ in self.journal], "every event survives being stored"
-        state = self.system.fresh(self.spec, self.context)
-        folded = Folded(self.system, state, 0, self.now_us)
-        for event, (_, at_us) in zip(events, self.journal, strict=True):
-            folded.apply([event], at_us)
-        assert self._picture(state) == self._picture(), "the journal folds to another state"
-
-    def _check_documents(self) -> None:
-        for document in self.system.documents(self.state, self.now_us):
-            plain = msgspec.to_builtins(document.body)
-            assert not document.path.startswith("/"), "print-outs are below the run's home"
-            assert self.system.faults(document.path, plain) == [], f"{document.path} would be refused as an edit"
-            if self._check_document is not None:
-                self._check_document(document.path, plain)
-
-    def _check_lifecycle(self, what: Input, events: list[Event]) -> None:
-        """Pause and abort mean the same in every system."""
-        life = self.state.lifecycle
-        if isinstance(what, Pause | Abort):
-            # A system may refuse it in its own words, or put it off with a fact of its own.
-            own = events and not any(isinstance(event, Paused | Aborted | Resumed | Ended) for event in events)
-            assert own or events == life.decide(what), f"{what} is not decided by the lifecycle"
-        if isinstance(what, Directive) and not events:
-            raise AssertionError(f"{what} was answered with nothing: it is refused or it changes something")
-        refused = [event for event in events if isinstance(event, DirectiveRefused)]
-        for event in refused:
-            assert len(events) == 1, "a refused directive changes nothing"
-            assert isinstance(what, Directive), "only a directive can be refused"
-            assert event.directive == what.id, "a refusal names its directive"
-            assert event.why, "a refusal says why"
-        changes = [event for event in events if isinstance(event, Paused | Aborted | Resumed | Ended)]
-        if isinstance(what, Outcome):
-            assert not changes, "an outcome is judged; what follows for the run is `advance`'s"
-
-    def _check_ended(self) -> None:
-        assert self.state.lifecycle.ended, f"the run does not end: {self.system.summary(self.state)}"
-        before = self._picture()
-        for what in (self._directive(Pause), self._directive(Abort)):
-            events = list(self.system.decide(self.state, what, self.now_us))
-            self._check_lifecycle(what, events)
-            assert isinstance(events[0], DirectiveRefused), "an ended run can neither be paused nor aborted"
-        assert self._picture() == before
-
-    def _picture(self, state: Any = None) -> bytes:
-        """Everything the port shows of a run."""
-        state = self.state if state is None else state
-        documents = [(document.path, document.body) for document in self.system.documents(state, 0)]
-        life, doing = state.lifecycle, list(state.doing)
-        shown = [documents, self.system.summary(state), self.system.details(state), doing, life.phase, life.halting, life.stop]
-        return msgspec.json.encode([*shown, life.detail, state.doing.active])
-
-    # What can happen
-
-    def _directive(self, kind: Any, **fields: Any) -> Any:
-        self._directives += 1
-        return kind(id=f"d{self._directives}", **fields)
-
-    def _meddle(self) -> None:
-        chance = self.chance
-        units = [effect.unit for effect in self.state.doing] or ["nobody"]
-        acts: list[Callable[[], Input]] = [
-            lambda: self._directive(Pause, now=chance.random() < 0.5),
-            lambda: self._directive(Resume),
-            lambda: self._directive(Resume, changes={"nonsense": True}),
-            lambda: self._directive(Instruct, what="nonsense"),
-            lambda: self._directive(Answer, approved=chance.random() < 0.5, unit=chance.choice([None, "nobody", *units])),
-            self._edit,
-        ]
-        if chance.random() < 0.03:
-            acts = [lambda: self._directive(Abort, reason="enough")]
-        self.tell(chance.choice(acts)())
-
-    def come_late(self, outcome: Outcome) -> None:
-        """An outcome that nobody wants any more reaches the system only as a fact that changes nothing."""
-        self.now_us += US
-        shown = (self.system.summary(self.state), self.system.details(self.state), list(self.state.doing))
-        self._add([CameLate(effect=outcome.effect, failure=FailureKind.STOPPED)])
-        again = (self.system.summary(self.state), self.system.details(self.state), list(self.state.doing))
-        assert again == shown, "an outcome that came late changed something"
-        self._advance()
-        self._check()
-
-    def _edit(self) -> Input:
-        """A print-out that came back as it was, or damaged."""
-        found = [one for one in self.system.documents(self.state, self.now_us) if not isinstance(one.body, bytes | str)]
-        document = self.chance.choice(found)
-        plain = msgspec.json.decode(msgspec.json.encode(document.body))
-        if plain and self.chance.random() < 0.5:
-            plain.pop(self.chance.choice(list(plain)))
-        return Edited(path=document.path, document=plain)
-
-    def _outcome(self, effect: Effect, *, kindly: bool) -> Outcome:
-        return invent(
-            effect, self.chance, self.now_us, kindly=kindly, halting=self.state.lifecycle.halting, reports=self._reports
-        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_orchestrator.core.budget import Hold, Why
-from agent_orchestrator.core.effects import AgentChoice, RunAgent
+from agent_orchestrator.core.effects import AgentChoice, RunAgent, Wait
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Abort, Instruct, Pause, Resume, TimerFired
@@ -93,7 +93,7 @@ def test_a_failed_agent_is_tried_again_and_then_a_person_is_asked() -> None:
     assert world.role("A") == "developer"
 
 
-@pytest.mark.parametrize("kind", [FailureKind.RATE_LIMITED, FailureKind.BUDGET, FailureKind.SESSION_LOST])
+@pytest.mark.parametrize("kind", [FailureKind.RATE_LIMITED, FailureKind.BUDGET])
 def test_an_end_that_is_no_end_of_the_attempt_goes_on_with_the_same_attempt(kind: FailureKind) -> None:
     world = working()
     world.agent("A", failure=Failure(kind=kind, message="come back later"))
@@ -101,6 +101,18 @@ def test_an_end_that_is_no_end_of_the_attempt_goes_on_with_the_same_attempt(kind
     assert isinstance(again, RunAgent)
     assert again.attempt == 1
     assert world.file("group_status.json")["A"]["iterations"]["developer"] == 1
+
+
+def test_a_lost_session_is_replaced_once_and_then_counts_as_a_failed_attempt() -> None:
+    world = working()
+    world.agent("A", failure=Failure(kind=FailureKind.BUDGET, message="come back later"), session="s1")
+    for session, attempt in (("s1", 1), (None, 1), (None, 2)):
+        effect = world.doing("A")
+        assert isinstance(effect, RunAgent)
+        assert (effect.session, effect.attempt) == (session, attempt)
+        world.agent("A", failure=Failure(kind=FailureKind.SESSION_LOST, message="it is gone"))
+        if isinstance(wait := world.doing("A"), Wait):
+            world.tell(TimerFired(effect=wait.id))
 
 
 def test_a_held_agent_is_not_active_and_the_team_still_runs() -> None:

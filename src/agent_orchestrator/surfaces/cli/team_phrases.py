@@ -49,9 +49,12 @@ def _merge_finished(event: team.MergeFinished) -> Phrase:
 
 
 def _check_finished(event: team.CheckFinished) -> Phrase:
-    passed = event.failure is None and event.exit_code == 0
-    said = "passed" if passed else event.failure.message if event.failure is not None else f"failed with {event.exit_code}"
-    return Phrase(event.step, f"the check of requirement {event.requirement + 1} {said}")
+    name, again = f"the check of requirement {event.requirement + 1}", ", it is run once more" if event.again else ""
+    if event.moved:
+        return Phrase(event.step, f"{name} is void, the working tree changed while it ran{again}")
+    if event.failure is not None:
+        return Phrase(event.step, f"{name} could not be run to its end: {event.failure.message}{again}")
+    return Phrase(event.step, f"{name} passed" if event.exit_code == 0 else f"{name} failed with {event.exit_code}")
 
 
 TEAM_PHRASES: dict[type, Callable[[Any], Phrase]] = {

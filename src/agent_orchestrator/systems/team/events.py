@@ -12,6 +12,7 @@ import msgspec
 from agent_orchestrator.core.events import CommonEvent, Event, StopReason
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Commit, MergeVerdict
+from agent_orchestrator.systems.team.shapes import ImportedGroup
 from agent_orchestrator.systems.team.words import Purpose
 
 
@@ -284,6 +285,10 @@ class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
     exit_code: int | None = None
     failure: Failure | None = None
     tail: str = ""
+    moved: bool = False
+    """The working tree changed while it ran."""
+    again: bool = False
+    """It is run once more: it is evidence of nothing."""
 
 
 class RequirementMet(Event, frozen=True, kw_only=True, tag="requirement_met"):
@@ -326,23 +331,6 @@ class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
 
     path: str
     problems: tuple[str, ...]
-
-
-class ImportedGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a group was when its files were taken over: the fields of group_status.json."""
-
-    status: str
-    developer: int = 0
-    qa: int = 0
-    tech_lead: int = 0
-    started_us: int | None = None
-    ended_us: int | None = None
-    files_modified: tuple[str, ...] = ()
-    commits: tuple[str, ...] = ()
-    test_results: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
-    feedback: tuple[dict[str, Any], ...] = ()
-    blockers: tuple[dict[str, Any], ...] = ()
-    quality: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 class Imported(Event, frozen=True, kw_only=True, tag="imported"):

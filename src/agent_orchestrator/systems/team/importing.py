@@ -17,10 +17,10 @@ from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.foreign import read_entries, read_entry, read_fields, read_part, read_time_us
 from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.team.documents import GROUP_STATUS, MESSAGES, ORCHESTRATOR_STATE, PM_STATE
-from agent_orchestrator.systems.team.events import Imported, ImportedGroup, PlanMade, TeamEvent
+from agent_orchestrator.systems.team.events import Imported, PlanMade, TeamEvent
 from agent_orchestrator.systems.team.messages import ENDS
 from agent_orchestrator.systems.team.reading import Proposal, draw
-from agent_orchestrator.systems.team.shapes import GroupEntry, GroupStatus, TaskEntry
+from agent_orchestrator.systems.team.shapes import GroupEntry, GroupStatus, ImportedGroup, TaskEntry
 from agent_orchestrator.systems.team.spec import TeamSpec
 from agent_orchestrator.systems.team.state import Blocker, Decision, Feedback
 

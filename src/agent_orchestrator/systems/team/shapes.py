@@ -186,3 +186,20 @@ class Messages(msgspec.Struct, kw_only=True):
     """One file of `messages/`; what stands in it is only ever derived."""
 
     messages: list[dict[str, Any]] | None = None
+
+
+class ImportedGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a group was when its files were taken over: the fields of group_status.json."""
+
+    status: str
+    developer: int = 0
+    qa: int = 0
+    tech_lead: int = 0
+    started_us: int | None = None
+    ended_us: int | None = None
+    files_modified: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    test_results: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    feedback: tuple[dict[str, Any], ...] = ()
+    blockers: tuple[dict[str, Any], ...] = ()
+    quality: dict[str, float] = msgspec.field(default_factory=dict)

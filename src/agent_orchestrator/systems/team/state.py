@@ -236,6 +236,8 @@ class TeamState:
         self.sent_back = 0
         """How often the project manager's DONE was not believed, since a person last allowed more."""
         self.finals = 0
+        self.reruns = 0
+        """How often the check of a requirement was run again in a row: what it showed was evidence of nothing."""
         self.plans = 0
         self.due: dict[str, None] = {PM: None}
         self.ready: list[str] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded
-from agent_orchestrator.core.limits import TAIL_CHARS
+from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
+from agent_orchestrator.core.limits import CHECK_RERUNS_MAX, TAIL_CHARS
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.systems.loop.events import (
     AgentFinished,
@@ -17,10 +18,7 @@ from agent_orchestrator.systems.loop.events import (
     TreeSaved,
 )
 from agent_orchestrator.systems.loop.judging import count_tests, last_line
-from agent_orchestrator.systems.loop.state import LoopState
-
-RERUNS_MAX = 1
-"""How often a check is run again: one whose evidence is worth nothing, and a verification that failed."""
+from agent_orchestrator.systems.loop.state import UNIT, LoopState
 
 LOST = "the process that drove the loop is gone, and what it ran is gone with it"
 
@@ -28,7 +26,7 @@ LOST = "the process that drove the loop is gone, and what it ran is gone with it
 def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
     """The iteration's agent is over, or the one that confirms."""
     report = outcome.report or Report(status="")
-    failure = outcome.failure or _misreported(report)
+    failure = judge_session(outcome.failure, state.doing.of(UNIT)) or _misreported(report)
     finished = AgentFinished(
         effect=outcome.effect,
         started_us=outcome.started_us,
@@ -66,14 +64,11 @@ def _followed(state: LoopState, finished: AgentFinished, report: Report) -> list
 def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
     """A command is over: the evidence, and whether it is run once more."""
     failure, purpose = outcome.failure, state.purpose
-    before, after = outcome.tree_before, outcome.tree_after
-    moved = before is not None and after is not None and before != after
-    passed = failure is None and outcome.exit_code == 0 and not moved
-    stopped = failure is not None and failure.kind is FailureKind.STOPPED
-    lost = failure is not None and failure.kind is FailureKind.LOST
-    orphan = lost and state.orphaned
-    doubtful = moved or lost or (state.completing and not passed)
-    again = doubtful and not stopped and not orphan and state.reruns < RERUNS_MAX
+    worth = judge_check(outcome, state.reruns)
+    orphan = failure is not None and failure.kind is FailureKind.LOST and state.orphaned
+    if worth is Worth.FAILED and state.completing and state.reruns < CHECK_RERUNS_MAX:
+        worth = Worth.AGAIN  # It passed a moment ago: one red verification does not end a loop.
+    again = worth is Worth.AGAIN and not orphan
     counted = count_tests(outcome.tail)
     spec = state.spec
     finished = CheckFinished(
@@ -87,15 +82,15 @@ def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
         tail=outcome.tail,
         tests=counted[0] if counted is not None else None,
         tests_passed=counted[1] if counted is not None else None,
-        tree=after,
-        moved=moved,
+        tree=outcome.tree_after,
+        moved=tree_moved(outcome),
         again=again,
     )
-    if stopped:
+    if worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(what=purpose)]
     if failure is not None and orphan:
         return [finished, _crashed(failure)]
-    if state.completing and not passed and not again:
+    if state.completing and worth is Worth.FAILED:
         return [finished, Concluded(stop=StopReason.FAILED, detail=_unverified(finished))]
     return [finished]
 

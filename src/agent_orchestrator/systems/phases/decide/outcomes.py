@@ -6,6 +6,7 @@ import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded
+from agent_orchestrator.core.judging import judge_session
 from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.core.report import Learning, Report
 from agent_orchestrator.core.retry import backoff_us
@@ -51,7 +52,7 @@ def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[Ph
     """An agent is over: what it said, what it learned, what follows."""
     work = state.works[outcome.effect.split("/")[1]]
     report = outcome.report or Report(status="")
-    failure = outcome.failure
+    failure = judge_session(outcome.failure, state.doing.of(work.unit))
     if failure is not None and failure.kind is FailureKind.REPORTED and work.purpose == "execute":
         failure = None  # An iteration that says it failed is an iteration like any other.
     follows = _read(state, work, report) if failure is None else []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
+from agent_orchestrator.core.judging import Worth, judge_check, tree_moved
 from agent_orchestrator.systems.phases.decide.settling import fixed
 from agent_orchestrator.systems.phases.events import (
     CheckFinished,
@@ -29,8 +29,6 @@ from agent_orchestrator.systems.phases.spec import overlaps
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import MilestoneWork, ReviewWork, TaskWork
 
-RERUNS_MAX = 1
-"""How often a command is run again whose evidence is worth nothing."""
 DIFF_KEPT = 8_000
 ERROR_CHARS = 4_000
 
@@ -68,10 +66,7 @@ def _trespassed(state: PhasesState, work: TaskWork, files: tuple[str, ...]) -> s
 def check_ended(state: PhasesState, outcome: CheckEnded) -> list[PhasesEvent]:
     """A command is over: the evidence, whether it is run once more, and what follows for a milestone."""
     work = state.works[outcome.effect.split("/")[1]]
-    failure, before, after = outcome.failure, outcome.tree_before, outcome.tree_after
-    moved = before is not None and after is not None and before != after
-    stopped = failure is not None and failure.kind is FailureKind.STOPPED
-    lost = failure is not None and failure.kind is FailureKind.LOST
+    worth = judge_check(outcome, work.reruns)
     finished = CheckFinished(
         effect=outcome.effect,
         step=work.unit,
@@ -81,12 +76,12 @@ def check_ended(state: PhasesState, outcome: CheckEnded) -> list[PhasesEvent]:
         started_us=outcome.started_us,
         ended_us=outcome.ended_us,
         exit_code=outcome.exit_code,
-        failure=failure,
+        failure=outcome.failure,
         tail=outcome.tail,
-        moved=moved,
-        again=(moved or lost) and work.reruns < RERUNS_MAX,
+        moved=tree_moved(outcome),
+        again=worth is Worth.AGAIN,
     )
-    if stopped:
+    if worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(step=work.unit, why="stopped")]
     if isinstance(work, MilestoneWork) and not finished.again:
         return [finished, *_published(state, work, finished)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, TimerFired, Usage
+from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
 from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.systems.swarm.events import (
@@ -21,9 +22,6 @@ from agent_orchestrator.systems.swarm.events import (
 from agent_orchestrator.systems.swarm.records import ABORTED, BUDGET_EXHAUSTED, Status, Verdict
 from agent_orchestrator.systems.swarm.spec import OUTPUT_SHOWN_CHARS
 from agent_orchestrator.systems.swarm.state import SwarmState
-
-RERUNS_MAX = 1
-"""How often a verification whose evidence is void or lost is run again before that counts as failed."""
 
 TIMED_OUT_EXIT = 124
 KILLED = 128
@@ -50,13 +48,14 @@ def bead_of(effect: str) -> str:
 
 def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[SwarmEvent]:
     """The bead's agent is over."""
-    bead, failure = bead_of(outcome.effect), outcome.failure
-    finished = _finished(bead, outcome)
+    bead = bead_of(outcome.effect)
+    failure = judge_session(outcome.failure, state.doing.of(bead))
+    finished = _finished(bead, outcome, failure)
     if failure is None:
         if state.specs[bead].verify is not None:
             return [finished, VerificationQueued(bead=bead)]
         return [finished, _done(state, bead, finished.summary, outcome.exit_code)]
-    if _goes_on(state, bead, failure):
+    if failure.goes_on:
         return [finished, LaunchInterrupted(bead=bead, due="agent", why=failure.message)]
     effect = state.doing.of(bead)
     limit_s = state.specs[bead].timeout_s
@@ -77,9 +76,9 @@ def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[Swa
     if outcome.effect.endswith(".close"):
         return _closed(bead, outcome)
     failure, held = outcome.failure, state.beads[bead]
-    before, after = outcome.tree_before, outcome.tree_after
     # Where several work in one tree, it moves without anybody meddling with the evidence.
-    moved = before is not None and after is not None and before != after and not state.spec.shared
+    moved = tree_moved(outcome) and not state.spec.shared
+    worth = judge_check(outcome, held.reruns, shared=state.spec.shared)
     finished = VerificationFinished(
         bead=bead,
         effect=outcome.effect,
@@ -88,15 +87,14 @@ def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[Swa
         exit_code=outcome.exit_code,
         failure=failure,
         tail=outcome.tail,
-        tree=after,
+        tree=outcome.tree_after,
         moved=moved,
     )
-    if failure is not None and failure.kind is FailureKind.STOPPED:
+    if failure is not None and worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(bead=bead, due="verify", why=failure.message)]
-    worthless = moved or (failure is not None and failure.kind is FailureKind.LOST)
-    if worthless and held.reruns < RERUNS_MAX:
+    if worth is Worth.AGAIN:
         return [finished, VerificationQueued(bead=bead, again=True)]
-    if failure is None and outcome.exit_code == 0 and not moved:
+    if worth is Worth.PASSED:
         return [finished, _done(state, bead, held.summary, held.exit_code)]
     reason = _verification_failure(state.specs[bead].verify or "", outcome, moved=moved)
     verdict = Verdict(status=Status.FAILED, reason=reason, failure_reason="verification-failed", exit_code=held.exit_code)
@@ -128,14 +126,7 @@ def name_failure(kind: FailureKind, exit_code: int | None, limit_s: float) -> st
     return f"exit-{exit_code}" if exit_code else kind.value.replace("_", "-")
 
 
-def _goes_on(state: SwarmState, bead: str, failure: Failure) -> bool:
-    """Whether the attempt goes on; a lost session does so once, in a fresh one."""
-    if failure.kind is FailureKind.SESSION_LOST:
-        return state.beads[bead].session is not None
-    return failure.goes_on
-
-
-def _finished(bead: str, outcome: AgentEnded) -> AgentFinished:
+def _finished(bead: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
     report, usage = outcome.report, outcome.usage
     said = report.fields.get("reason") if report is not None else None
     summary = said if isinstance(said, str) and said.strip() else report.summary if report is not None else ""
@@ -145,7 +136,7 @@ def _finished(bead: str, outcome: AgentEnded) -> AgentFinished:
         started_us=outcome.started_us,
         ended_us=outcome.ended_us,
         exit_code=outcome.exit_code,
-        failure=outcome.failure,
+        failure=failure,
         summary=_clip(summary),
         output=outcome.tail[-OUTPUT_SHOWN_CHARS:],
         session=outcome.session,

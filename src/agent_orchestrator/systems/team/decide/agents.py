@@ -8,6 +8,7 @@ import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded
+from agent_orchestrator.core.judging import judge_session
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.core.units import say_count
@@ -40,9 +41,9 @@ def agent_ended(state: TeamState, outcome: AgentEnded, now_us: int) -> list[Team
     """One agent is over: what it said is routed, or its turn is tried again."""
     unit = state.unit(outcome.effect.split("/")[1])
     assert unit.turn is not None, "an agent works in a turn"
-    routed: list[TeamEvent] | Failure = outcome.failure or invalid("there is no report")
-    report = outcome.report
-    if outcome.failure is None and report is not None:
+    failed, report = judge_session(outcome.failure, state.doing.of(unit.unit)), outcome.report
+    routed: list[TeamEvent] | Failure = failed or invalid("there is no report")
+    if failed is None and report is not None:
         routed = _ROUTES[unit.turn.purpose](state, unit, report, outcome, now_us)
     failure = routed if isinstance(routed, Failure) else None
     finished = AgentFinished(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
+from agent_orchestrator.core.judging import Worth, judge_check, tree_moved
 from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.decide.agents import limit
@@ -119,8 +119,8 @@ def _after_merge(state: TeamState, group: Group, outcome: MergeEnded, now_us: in
 
 def check_ended(state: TeamState, outcome: CheckEnded) -> list[TeamEvent]:
     """A requirement's check is over: evidence that it is met, or a reason to send the project manager back."""
-    number = _checked(state)
-    failure = outcome.failure
+    number, failure = _checked(state), outcome.failure
+    worth, moved = judge_check(outcome, state.reruns), tree_moved(outcome)
     finished = CheckFinished(
         effect=outcome.effect,
         step=state.pm.unit,
@@ -130,13 +130,21 @@ def check_ended(state: TeamState, outcome: CheckEnded) -> list[TeamEvent]:
         exit_code=outcome.exit_code,
         failure=failure,
         tail=outcome.tail,
+        moved=moved,
+        again=worth is Worth.AGAIN,
     )
-    if failure is not None and failure.kind in (FailureKind.STOPPED, FailureKind.LOST):
+    if worth is Worth.AGAIN:
+        return [finished]
+    if worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(step=state.pm.unit)]
     requirement = state.requirements[number]
-    if failure is None and outcome.exit_code == 0:
+    if worth is Worth.PASSED:
         return [finished, RequirementMet(requirement=number, by="check", evidence=f"`{requirement.check}` passed")]
-    said = failure.message if failure is not None else f"exit code {outcome.exit_code}"
+    said = f"exit code {outcome.exit_code}"
+    if moved:
+        said = "it changed the working tree while it ran"
+    elif failure is not None:
+        said = failure.message
     why = clip(f"the check of a requirement failed ({said}): {requirement.text}\n{outcome.tail[-500:]}")
     return [finished, SentBack(reasons=(why,), open=(number,)), *patience(state, [number])]
 

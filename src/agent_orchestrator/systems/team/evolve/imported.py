@@ -12,6 +12,7 @@ from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.evolve.groups import STAGES
 from agent_orchestrator.systems.team.evolve.marks import recount, settle_manager
 from agent_orchestrator.systems.team.messages import ENDS
+from agent_orchestrator.systems.team.shapes import ImportedGroup
 from agent_orchestrator.systems.team.state import Blocker, Decision, Feedback, Group, TeamState
 from agent_orchestrator.systems.team.status import task_status
 
@@ -37,7 +38,7 @@ def _imported(state: TeamState, event: e.Imported, at_us: int) -> None:
     settle_manager(state)
 
 
-def _fill(group: Group, told: e.ImportedGroup, at_us: int) -> None:
+def _fill(group: Group, told: ImportedGroup, at_us: int) -> None:
     group.stage = STAGES[told.status]
     group.because = {"qa_failed": "qa", "changes_requested": "review"}.get(told.status, "person")
     group.developer, group.qa, group.tech_lead = told.developer, told.qa, told.tech_lead

@@ -9,6 +9,7 @@ import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead
+from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.systems.workflow.decide.judging import (
@@ -34,9 +35,6 @@ from agent_orchestrator.systems.workflow.events import (
 from agent_orchestrator.systems.workflow.items import items_in_text, listed
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
-CHECK_RERUNS_MAX = 1
-"""How often a check whose evidence is void or lost is run again before that counts as a failed gate."""
-
 USAGE_METRICS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd")
 
 _TIMEOUTS = {FailureKind.TIMEOUT, FailureKind.IDLE}
@@ -50,7 +48,7 @@ def unit_of(effect: str) -> str:
 def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[WorkflowEvent]:
     """The step's agent is over."""
     unit = unit_of(outcome.effect)
-    failure = outcome.failure or _misreported(outcome)
+    failure = judge_session(outcome.failure, state.doing.of(unit)) or _misreported(outcome)
     finished = _finished(state, unit, outcome, failure)
     if failure is None or failure.kind is FailureKind.REPORTED:
         gate = gate_failure_of(outcome)
@@ -60,7 +58,7 @@ def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[
         return [finished, *succeeded(state, unit)]
     if failure.kind is FailureKind.STOPPED:
         return [finished, _interrupted(state, unit)]
-    if failure.goes_on and (failure.kind is not FailureKind.SESSION_LOST or state.works[unit].session is not None):
+    if failure.goes_on:
         return [finished, StepInterrupted(step=unit, error=failure.message)]
     return [finished, _failed(state, unit, outcome.effect, failure, now_us)]
 
@@ -69,8 +67,7 @@ def check_ended(state: WorkflowState, outcome: CheckEnded) -> list[WorkflowEvent
     """The step's check is over."""
     unit = unit_of(outcome.effect)
     command, failure = state.specs[unit].check or "", outcome.failure
-    before, after = outcome.tree_before, outcome.tree_after
-    moved = before is not None and after is not None and before != after
+    worth, moved = judge_check(outcome, state.works[unit].check_reruns), tree_moved(outcome)
     finished = CheckFinished(
         step=unit,
         effect=outcome.effect,
@@ -80,15 +77,14 @@ def check_ended(state: WorkflowState, outcome: CheckEnded) -> list[WorkflowEvent
         exit_code=outcome.exit_code,
         failure=failure,
         tail=outcome.tail,
-        tree=after,
+        tree=outcome.tree_after,
         moved=moved,
     )
-    if failure is not None and failure.kind is FailureKind.STOPPED:
+    if worth is Worth.STOPPED:
         return [finished, _interrupted(state, unit, check=True)]
-    worthless = moved or (failure is not None and failure.kind is FailureKind.LOST)
-    if worthless and state.works[unit].check_reruns < CHECK_RERUNS_MAX:
+    if worth is Worth.AGAIN:
         return [finished, CheckQueued(step=unit, again=True)]
-    if failure is None and outcome.exit_code == 0 and not moved:
+    if worth is Worth.PASSED:
         return [finished, StepCompleted(step=unit)]
     why = f"check `{command}` changed the working tree while it ran" if moved else check_failure(command, outcome)
     said = {"check": {"command": command, "exit_code": outcome.exit_code, "tail": outcome.tail}}
