@@ -36,17 +36,18 @@ BOTH = {
     "reported failure": Case([Answer(report(status="FAILED", summary="it is too hard"))], "reported"),
 }
 AS_IT_COMES = 'args = ["-c", "model_providers.scripted.stream_max_retries=5"]'
+READ_ONLY = ('permission_mode = "read-only"', 'denials = "fail"')
 OWN = {
     ("claude", "another report"): Case([Answer(report(status="WONDERFUL"), fits=False)], "report_invalid"),
     ("codex", "another report"): Case([Say(json.dumps(report(status="WONDERFUL")))], "report_invalid"),
     ("claude", "too long"): Case([Refuse(400, "prompt is too long: 215000 tokens > 200000 maximum")], "prompt_too_long"),
     ("claude", "no credit"): Case([Refuse(400, "Your credit balance is too low to access the Anthropic API.")], "auth"),
-    ("claude", "denied"): Case([Write("/etc/orc-test", "no"), Answer(report())], "denied"),
+    ("claude", "denied"): Case([Write("/etc/orc-test", "no"), Answer(report())], "denied", ('denials = "fail"',)),
     ("claude", "max turns"): Case([Shell("echo 1")], "agent_limit", ("max_turns = 2",)),
     ("claude", "budget"): Case([Shell("echo 1")], "agent_limit", ('args = ["--max-budget-usd", "0.005"]',)),
     ("codex", "too long"): Case([Refuse(400, "context_length_exceeded")], "prompt_too_long"),
     ("codex", "asleep"): Case([Refuse(429, retry_after_s=3600)], "rate_limited", (AS_IT_COMES,)),
-    ("codex", "denied"): Case([Write("no.txt", "no"), Answer(report())], "denied", ('permission_mode = "read-only"',)),
+    ("codex", "denied"): Case([Write("no.txt", "no"), Answer(report())], "denied", READ_ONLY),
 }
 CASES = {**{(client, name): case for client in CLIENTS for name, case in BOTH.items()}, **OWN}
 
@@ -112,8 +113,8 @@ def test_a_client_that_would_sleep_out_its_rate_limit_is_parked_until_then(rig: 
     assert usage.input_tokens, "what it did before is counted"
 
 
-def test_a_refused_tool_is_only_a_warning_where_that_is_wanted(rig: Rig) -> None:
-    rig.lane("claude", [Write("/etc/orc-test", "no"), Answer(report())], 'denials = "warn"')
+def test_a_refused_tool_is_only_a_warning(rig: Rig) -> None:
+    rig.lane("claude", [Write("/etc/orc-test", "no"), Answer(report())])
     summary, run = rig.run(agent="claude")
     assert summary.status == "completed"
     assert "was refused the tool Write (/etc/orc-test)" in rig.steps(run)["work"]["warnings"][0]

@@ -1,6 +1,7 @@
 """Records journals of this version from the transcripts: `python -m tests.journals.record`, once, before a release.
 
-A recorded journal is never written again: later versions must fold it to the same print-outs.
+A recorded journal is never written again: later versions must fold it to the same print-outs. `next` holds one journal of
+each system with what no release has written yet.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.budget import Amounts, Hold, Limits, Why
-from agent_orchestrator.core.events import BudgetWarned, CameLate, HoldEnded, LimitsSet, TakenUp, UnitHeld
+from agent_orchestrator.core.events import BudgetWarned, CameLate, HoldEnded, LimitsSet, TakenUp, ToolRefused, UnitHeld
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.version import __version__
 from tests.scenarios.test_scenarios import SCENARIOS, Stage
@@ -51,6 +52,7 @@ def record(path: Path) -> Recorded:
         BudgetWarned(what="run.cost_usd", percent=75, spent=4.0, limit=5.0),
         UnitHeld(unit="gone", hold=Hold(effect=gone, why=Why.BUDGET, reason="nothing is left")),
         HoldEnded(unit="gone", effect=gone),
+        ToolRefused(effect=gone, unit="gone", agent="claude", tool="Bash", asked="make", allow="--allow-tool 'Bash(make:*)'"),
     ]
     rows: list[tuple[int, list[Any]]] = [drawn[0], *taken, *drawn[1:], (drawn[-1][0], told)]
     system = world.system

@@ -14,7 +14,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.failure import Failure
-from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.inputs import Denial, Usage
 from agent_orchestrator.core.report import Report
 
 
@@ -28,6 +28,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     launch_dir: Path
     inherited_env: dict[str, str]
     """The explicit environment children start from; nothing else of ours reaches them."""
+    refused: tuple[str, ...] = ()
+    """What this agent was refused before in this run, and would be again."""
     budget_usd: float | None = None
     """What the agent may spend, where that is limited: for those that can be told."""
 
@@ -94,6 +96,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     said: str = ""
     """Its last words, where its output is a stream of events."""
     warnings: tuple[str, ...] = ()
+    denials: tuple[Denial, ...] = ()
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.agents.adapter import Task
-from agent_orchestrator.agents.cli import CLI, CliAgent, outside
+from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, outside
 from agent_orchestrator.agents.credentials import ANTHROPIC, Vendor
 from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
@@ -26,6 +26,11 @@ from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
 
 BUDGET_FLAG = "--max-budget-usd"
+SHELL = "Bash"
+RULE_CHARS_MAX = 1000
+
+_EDITS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
+_SUBCOMMAND = re.compile(r"[a-z][a-z-]*\Z")
 
 _REASONS = {"max_turns": "limit", "budget_exhausted": "budget", "structured_output_retry_exhausted": "report"}
 _TOKENS = {
@@ -52,6 +57,7 @@ class ClaudeAgent(CliAgent):
     name = "claude"
     login = "run `claude` once and log in, or export ANTHROPIC_API_KEY"
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs", "mcp_config", "system_prompt", "max_turns"}
+    modes = ("acceptEdits", "default", "plan", "dontAsk", "auto", "bypassPermissions")
     structured = True
     cumulative = True
     bounds_itself = True
@@ -70,8 +76,9 @@ class ClaudeAgent(CliAgent):
         yield "-p"
         for folder in (*settings.add_dirs, *outside(task)):
             yield from ("--add-dir", folder)
-        if settings.allowed_tools:
-            yield from ("--allowedTools", ",".join(settings.allowed_tools))
+        checks = (f"Bash({one})" for one in task.effect.allowed_commands if _is_plain(one))
+        for tool in dict.fromkeys((*settings.allowed_tools, *checks)):
+            yield from ("--allowedTools", tool)
         if settings.mcp_config is not None:
             yield from ("--mcp-config", settings.mcp_config)
         if settings.system_prompt is not None:
@@ -84,10 +91,18 @@ class ClaudeAgent(CliAgent):
             yield from ("--model", task.effect.agent.model)
         if task.effect.session is not None:
             yield from ("--resume", task.effect.session)
-        yield from ("--permission-mode", settings.permission_mode or "acceptEdits")
+        yield from ("--permission-mode", settings.permission_mode or self.modes[0])
         yield from ("--json-schema", json.dumps(report_schema(task.effect.report)))
         yield from ("--output-format", "stream-json", "--verbose")
         yield from settings.args
+
+    def allowing(self, denied: Denied, settings: AgentSettings) -> str:
+        """A rule for its list of tools; where it may not write at all, the mode in which it may."""
+        if denied.tool in _EDITS and (settings.permission_mode or self.modes[0]) != self.modes[0]:
+            return f"--permission-mode {self.modes[0]}"
+        if denied.tool in _EDITS and denied.asked.startswith("/"):
+            return allow_tool(f"Edit(/{denied.asked})")
+        return allow_tool(_rule(denied.asked) if denied.tool == SHELL else denied.tool)
 
     def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
         """Types not listed here carry nothing that we need."""
@@ -99,13 +114,34 @@ class ClaudeAgent(CliAgent):
         if kind == "system" and subtype == "init" and text_at(document, "session_id"):
             return _began(document)
         if kind == "system" and subtype == "permission_denied":
-            return (Denied(tool=text_at(document, "tool_name"), why=text_at(document, "message")),)
+            call = text_at(document, "tool_use_id")
+            return (Denied(tool=text_at(document, "tool_name"), why=text_at(document, "message"), call=call),)
         if kind == "rate_limit_event" and text_at(document, "rate_limit_info", "status") == "rejected":
             resets_s = count_at(document, "rate_limit_info", "resetsAt")
             window = text_at(document, "rate_limit_info", "rateLimitType")
             retry_at_us = resets_s * US if resets_s is not None else None
             return (Limited(retry_at_us=retry_at_us, window=_WINDOWS.get(window, window.replace("_", " "))),)
         return ()
+
+
+def _is_plain(command: str) -> bool:
+    """Whether a rule can say just this command: `*` stands for anything, and a rule ends with its parenthesis."""
+    return (
+        0 < len(command.strip()) <= RULE_CHARS_MAX
+        and not set(command) & set("*\\\n")
+        and command.count("(") == command.count(")")
+    )
+
+
+def _rule(command: str) -> str:
+    """The rule that lets a command be run with other arguments too; one of several parts, as it is."""
+    words = command.split()
+    if not words or not _is_plain(command):
+        return SHELL
+    if set(command) & set(";&|<>$`(){}\"'"):
+        return f"{SHELL}({command})"
+    head = words[:2] if len(words) > 1 and _SUBCOMMAND.match(words[1]) else words[:1]
+    return f"{SHELL}({' '.join(head)}:*)"
 
 
 def _began(document: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -149,7 +185,7 @@ def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:
         yield Consumed(usage=usage, total=True)
     denials = document.get("permission_denials")
     for denial in denials if isinstance(denials, list) else ():
-        yield Denied(tool=text_at(denial, "tool_name"), why=_asked(denial))
+        yield Denied(tool=text_at(denial, "tool_name"), asked=_asked(denial), call=text_at(denial, "tool_use_id"))
     errors = document.get("errors")
     said = text_at(document, "result")
     if isinstance(errors, list) and errors:

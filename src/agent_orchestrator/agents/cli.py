@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -23,11 +24,11 @@ from agent_orchestrator.agents.judging import failed_exit, read_report_file, ver
 from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import BASICS, AgentSettings, settings_of
 from agent_orchestrator.agents.output import plain, read_ends, read_last_line
-from agent_orchestrator.agents.stream import Ended, ResultWatch, StreamEvent, Transcript, json_lines, read_transcript
+from agent_orchestrator.agents.stream import Denied, Ended, ResultWatch, StreamEvent, Transcript, json_lines, read_transcript
 from agent_orchestrator.agents.structured import ask_for_report, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.inputs import Denial, Usage
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS
 from agent_orchestrator.core.units import say_count, was_or_were
 from agent_orchestrator.errors import AgentMissing
@@ -67,6 +68,8 @@ class CliAgent:
     """How lines of its error output begin that say nothing to a person."""
     defaults: ClassVar[dict[str, str]] = {}
     """Environment variables that it gets unless they are set otherwise."""
+    modes: ClassVar[tuple[str, ...]]
+    """What `permission_mode` may say; the first is what it gets where nobody says."""
     login: ClassVar[str]
     """What a person does so that it may ask its model."""
 
@@ -86,6 +89,10 @@ class CliAgent:
     def argv(self, task: Task, settings: AgentSettings) -> Iterable[str]:
         """The arguments after the program."""
         raise AssertionError("each CLI has its own flags")
+
+    def environment(self, task: Task, settings: AgentSettings) -> dict[str, str]:
+        """What it is told by variables, unless they are set otherwise."""
+        return {}
 
     def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
         """What one line of its stream means."""
@@ -115,7 +122,8 @@ class CliAgent:
     def plan(self, task: Task) -> Plan:
         """The CLI with its flags, the prompt on its standard input."""
         settings = settings_of(task.effect.agent, self.understood)
-        env = {**self.defaults, **build_environment(task), **settings.env, **task.effect.env}
+        own = {**self.defaults, **self.environment(task, settings)}
+        env = {**own, **build_environment(task), **settings.env, **task.effect.env}
         words = (settings.binary or self.name, *self.argv(task, settings))
         return Plan(argv=words, env=env, stdin=self._input(task))
 
@@ -143,6 +151,7 @@ class CliAgent:
         warnings += [f"The agent says: {_short(note)}" for note in seen.notes]
         if seen.denials and verdict.failure is None:
             warnings.append(f"The agent was refused {_tools(seen)}.")
+        denials = tuple(self._denial(one, settings) for one in _distinct(seen))
         if ending.after_result:
             warnings.append("The agent did not exit after its result and was stopped.")
         usage = _usage(seen, task) if seen.session is not None or seen.usage is not None else None
@@ -155,7 +164,16 @@ class CliAgent:
             cumulative=self.cumulative and seen.total is not None,
             said=seen.text,
             warnings=tuple(warnings),
+            denials=denials,
         )
+
+    def allowing(self, denied: Denied, settings: AgentSettings) -> str:
+        """The options of a command line that would have allowed it; empty where none would."""
+        return ""
+
+    def _denial(self, denied: Denied, settings: AgentSettings) -> Denial:
+        asked = _short(denied.asked or denied.why)
+        return Denial(tool=denied.tool, asked=asked, allow=self.allowing(denied, settings))
 
     def _verdict(self, task: Task, ending: Ending, seen: Transcript, settings: AgentSettings) -> Verdict:
         end = self.ended(seen)
@@ -171,9 +189,7 @@ class CliAgent:
         if not ending.after_result and ending.exit_code != 0:
             return Verdict(failure=failed_exit(ending.exit_code, read_last_line(ending.err, self.chatter)))
         if seen.denials and settings.denials == "fail":
-            message = (
-                f'The agent was refused {_tools(seen)}: allow it in [agents.{task.effect.agent.name}], or set denials = "warn"'
-            )
+            message = f'The agent was refused {_tools(seen)}; denials = "fail" in [agents.{task.effect.agent.name}]'
             return Verdict(failure=Failure(kind=FailureKind.DENIED, message=message))
         return self._reported(task, end)
 
@@ -246,6 +262,11 @@ class CliAgent:
         return file
 
 
+def allow_tool(rule: str) -> str:
+    """The option that allows a tool, as it is typed."""
+    return f"--allow-tool {shlex.quote(rule)}"
+
+
 def outside(task: Task) -> list[str]:
     """Folders that the agent may need beside the working tree."""
     folder = task.artifacts_dir
@@ -277,9 +298,14 @@ def _usage(seen: Transcript, task: Task) -> Usage:
     return msgspec.structs.replace(usage, model=model, session=seen.session)
 
 
+def _distinct(seen: Transcript) -> list[Denied]:
+    """What was refused, each once, however often it was tried."""
+    return list({(one.tool, one.asked or one.why): one for one in seen.denials.values()}.values())
+
+
 def _tools(seen: Transcript) -> str:
-    names = ", ".join(list(seen.denials)[:5])
-    why = next((why for why in seen.denials.values() if why), "")
+    names = ", ".join(list(dict.fromkeys(one.tool for one in seen.denials.values()))[:5])
+    why = next((one.asked or one.why for one in seen.denials.values() if one.asked or one.why), "")
     return f"the tool {names}" + (f" ({_short(why)})" if why else "")
 
 

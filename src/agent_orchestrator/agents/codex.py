@@ -24,6 +24,7 @@ from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import (
     Consumed,
+    Denied,
     Ended,
     Limited,
     Noted,
@@ -55,6 +56,9 @@ class CodexAgent(CliAgent):
     name = "codex"
     login = "run `codex login`, or export CODEX_API_KEY (it does not read OPENAI_API_KEY by itself)"
     understood = CLI | {"permission_mode", "add_dirs"}
+    modes = ("workspace-write", "read-only", "danger-full-access")
+    instead = "its sandbox decides: --permission-mode workspace-write or danger-full-access"
+    """What to do where a list of tools is given, which it has not."""
     structured = True
     cumulative = True
     dead_session = "no rollout found for thread id"
@@ -72,7 +76,7 @@ class CodexAgent(CliAgent):
         schema = task.launch_dir / SCHEMA
         schema.write_bytes(msgspec.json.encode(report_schema(task.effect.report)))
         yield from ("exec", "--json", "--skip-git-repo-check", "-C", str(task.workdir))
-        yield from ("--sandbox", settings.permission_mode or "workspace-write")
+        yield from ("--sandbox", settings.permission_mode or self.modes[0])
         if task.effect.agent.model is not None:
             yield from ("--model", task.effect.agent.model)
         for folder in (*settings.add_dirs, *outside(task)):
@@ -82,6 +86,10 @@ class CodexAgent(CliAgent):
         if task.effect.session is not None:
             yield from ("resume", task.effect.session)
         yield "-"
+
+    def allowing(self, denied: Denied, settings: AgentSettings) -> str:
+        """Its sandbox decides what it may do, and there is a wider one but for the widest."""
+        return f"--permission-mode {'workspace-write' if settings.permission_mode == 'read-only' else 'danger-full-access'}"
 
     def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
         """What a line means."""

@@ -34,6 +34,7 @@ OWN = frozenset(
 )  # fmt: skip
 """What only orc can know: with another value an agent would report to the wrong place, or under the wrong name."""
 
+REFUSED_TITLE = "## Tools that were refused before"
 FEEDBACK_TITLE = "## What earlier iterations and attempts ran into"
 
 _OPTIONAL = frozenset({"STEP_MODEL", "FEEDBACK_PATH", "MANUAL_RESULT_PATH"})
@@ -81,6 +82,12 @@ def render_prompt(text: str, variables: Mapping[str, str], feedback: Sequence[Ma
         return filled
     told = "\n".join(_told(entry) for entry in feedback)
     return f"{filled.rstrip()}\n\n{FEEDBACK_TITLE}\n\nOldest first; deal with the last one.\n\n{told}"
+
+
+def tell_refused(refused: Sequence[str]) -> str:
+    """The closing section about tools that were refused before: whoever does not know tries them again."""
+    told = "\n".join(f"- {one}" if "\n" not in one else f"- {one.splitlines()[0]} …" for one in refused)
+    return f"{REFUSED_TITLE}\n\nNobody is there to allow them now; do without.\n\n{told}\n"
 
 
 def _is_foreign(name: str) -> bool:

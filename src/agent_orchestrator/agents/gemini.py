@@ -14,7 +14,7 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Ending, Task
 from agent_orchestrator.agents.classify import kind_of, status_in, wait_in
-from agent_orchestrator.agents.cli import CLI, CliAgent, outside
+from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, outside
 from agent_orchestrator.agents.credentials import GOOGLE, Vendor
 from agent_orchestrator.agents.fields import at, count_at, text_at, time_at
 from agent_orchestrator.agents.options import AgentSettings
@@ -40,7 +40,15 @@ _EXITS = {41: FailureKind.AUTH, 42: FailureKind.LAUNCH, 52: FailureKind.LAUNCH, 
 _STATUSES = {status % 256: status for status in (400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529)}
 """HTTP statuses by the exit code that an API error leaves: the message has one only where the API answers as Google's does."""
 
-_REFUSED = re.compile("denied by policy|path not in workspace", re.I)
+_REFUSED = re.compile("path not in workspace", re.I)
+_DENIED = ("policy_violation", "tool_not_registered")
+"""Its types of errors by which it refuses a tool: by a rule, or by not having one that every client has."""
+
+SHELL = "run_shell_command"
+READ_ONLY = ("git status", "git ls-files", "git blame")
+"""Its rules are beginnings of commands; `git diff` and its like write a file with --output."""
+_PLAIN = re.compile(r"[\w./@=:+-]+(?: [\w./@=:+-]+)*\Z")
+"""Commands that its list of tools, with commas between them, can say as they are."""
 
 
 class GeminiAgent(CliAgent):
@@ -49,6 +57,7 @@ class GeminiAgent(CliAgent):
     name = "gemini"
     login = "run `gemini` once and log in, or export GEMINI_API_KEY"
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs"}
+    modes = ("auto_edit", "default", "yolo", "plan")
     dead_session = "Error resuming session"
 
     def vendor(self, choice: AgentChoice) -> Vendor:
@@ -58,16 +67,27 @@ class GeminiAgent(CliAgent):
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """Folders beside the tree have to be named, or it refuses to touch them."""
         yield from ("--output-format", "stream-json", "--skip-trust")
-        yield from ("--approval-mode", settings.permission_mode or "auto_edit")
+        yield from ("--approval-mode", settings.permission_mode or self.modes[0])
         if folders := (*settings.add_dirs, *outside(task)):
             yield from ("--include-directories", ",".join(folders))
-        if settings.allowed_tools:
-            yield from ("--allowed-tools", ",".join(settings.allowed_tools))
+        if (settings.permission_mode or self.modes[0]) == self.modes[0]:
+            plain = (*READ_ONLY, *(one for one in task.effect.allowed_commands if _PLAIN.match(one)))
+            tools = (*settings.allowed_tools, *(f"{SHELL}({one})" for one in plain))
+        else:
+            tools = settings.allowed_tools
+        if tools:
+            yield from ("--allowed-tools", ",".join(dict.fromkeys(tools)))
         if task.effect.agent.model is not None:
             yield from ("--model", task.effect.agent.model)
         if task.effect.session is not None:
             yield from ("--resume", task.effect.session)
         yield from settings.args
+
+    def allowing(self, denied: Denied, settings: AgentSettings) -> str:
+        """Its list of tools; what lies outside the tree is opened by `add_dirs` alone."""
+        if denied.tool != SHELL:
+            return ""
+        return allow_tool(f"{SHELL}({denied.asked})") if _PLAIN.match(denied.asked) else "--permission-mode yolo"
 
     def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
         """What a line means."""
@@ -75,10 +95,11 @@ class GeminiAgent(CliAgent):
             case "init" if text_at(document, "session_id"):
                 return (SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None),)
             case "tool_use":
-                return (ToolUsed(tool=text_at(document, "tool_name")),)
-            case "tool_result" if _REFUSED.search(text_at(document, "error", "message")):
-                tool = text_at(document, "tool_id").partition("__")[0]
-                return (Denied(tool=tool, why=text_at(document, "error", "message")),)
+                asked = text_at(document, "parameters", "command") or text_at(document, "parameters", "file_path")
+                return (ToolUsed(tool=text_at(document, "tool_name"), call=text_at(document, "tool_id"), asked=asked),)
+            case "tool_result" if _is_refusal(document):
+                call = text_at(document, "tool_id")
+                return (Denied(tool=call.partition("__")[0], why=text_at(document, "error", "message"), call=call),)
             case "message" if document.get("role") == "assistant":
                 return (Said(text=text_at(document, "content")),)
             case "error" if "loop detected" in text_at(document, "message").lower():
@@ -98,6 +119,13 @@ class GeminiAgent(CliAgent):
     def unstarted(self, exit_code: int, err: str) -> FailureKind | None:
         """By its own exit codes."""
         return _EXITS.get(exit_code)
+
+
+def _is_refusal(document: dict[str, Any]) -> bool:
+    kind, tool = text_at(document, "error", "type"), text_at(document, "tool_id").partition("__")[0]
+    if kind == "tool_not_registered":
+        return tool == SHELL  # any other that it does not have, the model made up
+    return kind in _DENIED or _REFUSED.search(text_at(document, "error", "message")) is not None
 
 
 def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:

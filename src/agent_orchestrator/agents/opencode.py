@@ -7,11 +7,12 @@ goes on. Tokens and cost are per step and add up.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agent_orchestrator.agents.adapter import Task
-from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent
+from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent, allow_tool
 from agent_orchestrator.agents.credentials import Vendor, provider_of
 from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
@@ -21,6 +22,8 @@ from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import SLEEPER_IDLE_S
 from agent_orchestrator.core.units import US
 
+SHELL = "bash"
+READ_ONLY = ("git status", "git diff", "git log", "git show HEAD", "git ls-files")
 _REJECTED = "rejected permission"
 _OVERFLOW, _TOO_LARGE = "ContextOverflowError", 413
 """What it mends by summing the session up, and the HTTP status of that, whatever the API's own was."""
@@ -32,7 +35,8 @@ class OpencodeAgent(CliAgent):
     """The adapter."""
 
     name = "opencode"
-    understood = CLI | {"permission_mode"}
+    understood = CLI | {"permission_mode", "allowed_tools"}
+    modes = ("auto", "ask")
     abilities = frozenset({"session", "tokens", "cost"})
     dead_session = "Session not found"
     # It sleeps out a retry-after of hours, and its stream and its log say nothing of it.
@@ -51,13 +55,34 @@ class OpencodeAgent(CliAgent):
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """Without `--auto` whatever would be asked is refused; the report lies outside the tree, which is always asked."""
         yield from ("run", "--format", "json", "--dir", str(task.workdir))
-        if (settings.permission_mode or "auto") == "auto":
+        if (settings.permission_mode or self.modes[0]) == self.modes[0]:
             yield "--auto"
         if task.effect.agent.model is not None:
             yield from ("--model", task.effect.agent.model)
         if task.effect.session is not None:
             yield from ("--session", task.effect.session)
         yield from settings.args
+
+    def environment(self, task: Task, settings: AgentSettings) -> dict[str, str]:
+        """With `ask`, what is allowed all the same is said as its configuration says it."""
+        if (settings.permission_mode or self.modes[0]) == self.modes[0]:
+            return {}
+        rules: dict[str, Any] = {}
+        commands = [f"{SHELL}({one})" for one in (*READ_ONLY, *task.effect.allowed_commands) if "*" not in one]
+        for rule in (*settings.allowed_tools, *commands):
+            tool, opened, inner = rule.partition("(")
+            if opened and inner.endswith(")"):
+                rules.setdefault(tool.lower(), {"*": "ask"})
+                if isinstance(rules[tool.lower()], dict):
+                    rules[tool.lower()][inner[:-1]] = "allow"
+            else:
+                rules[tool.lower()] = "allow"
+        return {"OPENCODE_PERMISSION": json.dumps(rules)}
+
+    def allowing(self, denied: Denied, settings: AgentSettings) -> str:
+        """A rule for its permissions: a command as it was, anything else as a whole."""
+        plain = denied.tool == SHELL and denied.asked and "*" not in denied.asked and "\n" not in denied.asked
+        return allow_tool(f"{SHELL}({denied.asked})" if plain else denied.tool)
 
     def read(self, document: dict[str, Any]) -> Iterator[StreamEvent]:
         """What a line means."""
@@ -82,7 +107,8 @@ def _tool(document: dict[str, Any]) -> Iterable[StreamEvent]:
     tool, why = text_at(document, "part", "tool"), text_at(document, "part", "state", "error")
     yield ToolUsed(tool=tool)
     if _REJECTED in why:
-        yield Denied(tool=tool, why=text_at(document, "part", "state", "input", "command"))
+        asked = text_at(document, "part", "state", "input", "command") or text_at(document, "part", "state", "input", "filePath")
+        yield Denied(tool=tool, asked=asked)
 
 
 def _step(document: dict[str, Any]) -> Iterator[StreamEvent]:

@@ -52,7 +52,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     system_prompt: str | None = None
     max_turns: int | None = None
     args: tuple[str, ...] = ()
-    denials: Literal["fail", "warn"] = "fail"
+    denials: Literal["fail", "warn"] = "warn"
     """Whether an attempt in which a tool was refused may succeed."""
 
     argv: tuple[str, ...] | None = msgspec.field(default=None, name="command")

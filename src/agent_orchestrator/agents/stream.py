@@ -41,6 +41,10 @@ class ToolUsed(msgspec.Struct, frozen=True, kw_only=True):
     """The model used a tool."""
 
     tool: str
+    call: str = ""
+    """Which use it is, where its end is told by itself."""
+    asked: str = ""
+    """What the tool was to do, shortly: a command, a path."""
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +67,10 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
 
     tool: str
     why: str = ""
+    asked: str = ""
+    """What the tool was to do, where that is told: a command, a path."""
+    call: str = ""
+    """Which use of the tool it was, where a refusal is told twice."""
 
 
 class Limited(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,10 +117,12 @@ class Transcript:
         self.session: str | None = None
         self.model: str | None = None
         self.tools = 0
+        self.asked: dict[str, str] = {}
+        """What uses of tools were to do, by call."""
         self.text = ""
         self.total: Usage | None = None
         self.calls: dict[str, Usage] = {}
-        self.denials: dict[str, str] = {}
+        self.denials: dict[tuple[str, str], Denied] = {}
         self.limit: Limited | None = None
         self.notes: list[str] = []
         self.end: Ended | None = None
@@ -126,6 +136,8 @@ class Transcript:
                 self.session, self.model = event.session, event.model or self.model
             case ToolUsed():
                 self.tools += 1
+                if event.call and event.asked:
+                    self.asked[event.call] = event.asked
             case Said():
                 self.text = event.text
             case Consumed() if event.total:
@@ -136,7 +148,9 @@ class Transcript:
                 known = self.calls.get(call)
                 self.calls[call] = event.usage if known is None else _pieced(known, event.usage)
             case Denied():
-                self.denials[event.tool] = event.why
+                asked = event.asked or self.asked.get(event.call, "")
+                key = (event.tool, event.call or asked or event.why)
+                self.denials[key] = msgspec.structs.replace(event, asked=asked)
             case Limited():
                 self.limit = event
             case Noted() if event.text not in self.notes and len(self.notes) < NOTES_MAX:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
+
+import msgspec
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.environment import OWN
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.errors import AgentMissing, InvalidValue
+from agent_orchestrator.errors import AgentMissing, InvalidValue, UsageError
 
 
 def read_agent(text: str, what: str = "--agent") -> AgentChoice:
@@ -18,6 +21,43 @@ def read_agent(text: str, what: str = "--agent") -> AgentChoice:
     if not name:
         raise InvalidValue(what=what, value=text, expected="NAME or NAME:MODEL, as in claude:opus")
     return AgentChoice(name=name, model=model or None)
+
+
+class Permissions(msgspec.Struct, frozen=True, kw_only=True):
+    """What agents may do beyond what they are allowed anyway, as given on a command line."""
+
+    allow_tools: tuple[str, ...] = ()
+    mode: str | None = None
+
+    def given_to(self, choice: AgentChoice) -> AgentChoice:
+        """The choice with what its adapter can follow of this; its configuration's list of tools stays."""
+        options = dict(choice.options)
+        if self.allow_tools and _follows(choice, "allowed_tools"):
+            options["allowed_tools"] = list(dict.fromkeys((*(options.get("allowed_tools") or ()), *self.allow_tools)))
+        if self.mode is not None and self.mode in _modes(choice):
+            options["permission_mode"] = self.mode
+        return msgspec.structs.replace(choice, options=options) if options != choice.options else choice
+
+    def check(self, choices: Iterable[AgentChoice]) -> None:
+        """Raises where nobody of them could follow: several agents may be at work, and a rule be meant for one."""
+        agents = list({choice.name: choice for choice in choices}.values())
+        names = ", ".join(choice.name for choice in agents)
+        if self.allow_tools and not any(_follows(choice, "allowed_tools") for choice in agents):
+            why = next((text for choice in agents if (text := getattr(find_agent(choice.performer), "instead", ""))), "")
+            detail = f"--allow-tool: {names} cannot be told which tools may be used; {why or 'leave it out'}."
+            raise UsageError(detail=detail)
+        if self.mode is not None and not any(self.mode in _modes(choice) for choice in agents):
+            known = "; ".join(f"{choice.name} has {', '.join(modes)}" for choice in agents if (modes := _modes(choice)))
+            raise UsageError(detail=f"--permission-mode {self.mode}: {known or f'{names} has no such modes; leave it out'}.")
+
+
+def _follows(choice: AgentChoice, setting: str) -> bool:
+    return setting in getattr(find_agent(choice.performer), "understood", ())
+
+
+def _modes(choice: AgentChoice) -> tuple[str, ...]:
+    modes: tuple[str, ...] = getattr(find_agent(choice.performer), "modes", ())
+    return modes
 
 
 def check_agent(choice: AgentChoice, home: Path) -> None:

@@ -18,7 +18,7 @@ import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.control.budgets import abilities_of
-from agent_orchestrator.control.choosing import check_agent, read_agent, read_env, split_command
+from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_env, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import ID_LENGTH_MAX
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
@@ -75,6 +75,13 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
     iteration_timeout: str | None = None
     idle_timeout: str | None = None
     env: tuple[str, ...] = ()
+    allow_tools: tuple[str, ...] = ()
+    permission_mode: str | None = None
+
+    @property
+    def permissions(self) -> Permissions:
+        """What agents may do besides."""
+        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
 
 
 def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSettings] | None = None) -> LoopSpec:
@@ -109,6 +116,13 @@ def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSett
         iteration_timeout_s=_duration(options.iteration_timeout, "--iteration-timeout"),
         idle_timeout_s=_duration(options.idle_timeout, "--idle-timeout"),
     )
+    options.permissions.check(spec.choices)
+    permitted = {
+        name: options.permissions.given_to(choice)
+        for name in ("agent", "confirm_with")
+        if (choice := getattr(spec, name)) is not None
+    }
+    spec = msgspec.structs.replace(spec, **permitted)
     changes = {name: value for name, value in changes_of(options).items() if name != "execution_mode"}
     refuse_unable(spec)
     return msgspec.convert(msgspec.to_builtins(spec) | changes, LoopSpec)

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import check_agent, read_agent, read_env, read_pairs, split_command
+from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_env, read_pairs, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
@@ -51,6 +51,13 @@ class PhasesOptions(msgspec.Struct, frozen=True, kw_only=True):
     no_outer_ralph: bool = False
     timeout: str | None = None
     idle_timeout: str | None = None
+    allow_tools: tuple[str, ...] = ()
+    permission_mode: str | None = None
+
+    @property
+    def permissions(self) -> Permissions:
+        """What agents may do besides."""
+        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
 
 
 def read_document(file: Path) -> Parsed:
@@ -154,7 +161,9 @@ def _agents(options: PhasesOptions, configured: Mapping[str, AgentSettings], hom
         chosen[PLANNER] = _planner(options.plan_with)
     if "" not in chosen:
         raise UsageError(detail="Nobody would work: give --agent, --agent-command or --rehearse.")
-    return {role: _checked(choice, configured, home) for role, choice in chosen.items()}
+    checked = {role: _checked(choice, configured, home) for role, choice in chosen.items()}
+    options.permissions.check(checked.values())
+    return {role: options.permissions.given_to(choice) for role, choice in checked.items()}
 
 
 def _planner(text: str) -> AgentChoice:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import check_agent, read_agent, read_pairs, split_command
+from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.control.templates import Template, fill, read_template, unused
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import checked_id
@@ -47,6 +47,13 @@ class BeadOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_retries: str | None = None
     variables: tuple[str, ...] = ()
     """K=V"""
+    allow_tools: tuple[str, ...] = ()
+    permission_mode: str | None = None
+
+    @property
+    def permissions(self) -> Permissions:
+        """What agents may do besides."""
+        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
 
 
 class PreparedBeads(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +69,9 @@ def prepare_bead(bead: str, prompt: str, options: BeadOptions, home: Path, confi
     checked_id(bead, "The bead")
     if not prompt.strip():
         raise UsageError(detail="The prompt is empty: say what is to be done.")
-    return _Maker(options, home, configured).make(Task(id=bead, prompt=prompt))
+    made = _Maker(options, home, configured).make(Task(id=bead, prompt=prompt))
+    options.permissions.check((made.agent,))
+    return made
 
 
 def prepare_file(file: Path, options: BeadOptions, home: Path, configured: Mapping[str, AgentSettings]) -> PreparedBeads:
@@ -78,6 +87,8 @@ def prepare_file(file: Path, options: BeadOptions, home: Path, configured: Mappi
             problems.append(Problem(f"bead {task.id}: {str(error).rstrip('.')}", parsed.lines[task.id]))
     if problems:
         raise InvalidSpec(str(file), problems[:PROBLEMS_MAX])
+    if beads:
+        options.permissions.check(bead.agent for bead in beads)
     return PreparedBeads(beads=tuple(beads), held=parsed.held, closed=parsed.closed)
 
 
@@ -192,7 +203,7 @@ class _Maker:
                 raise UsageError(detail=f"Nobody would work on {task.id}: name its agent, or give --agent.")
             given = "command" if self._options.agent_command is not None else "scripted"
         if given not in self._agents:
-            self._agents[given] = self._performed(read_agent(given, what))
+            self._agents[given] = self._options.permissions.given_to(self._performed(read_agent(given, what)))
         if (given, repo) not in self._startable:
             check_agent(self._agents[given], Path(repo))
             self._startable.add((given, repo))

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import check_agent, read_agent, read_env, read_pairs, split_command
+from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_env, read_pairs, split_command
 from agent_orchestrator.control.loop import detect_tests
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
@@ -48,6 +48,13 @@ class TeamOptions(msgspec.Struct, frozen=True, kw_only=True):
     agent_timeout: str | None = None
     idle_timeout: str | None = None
     env: tuple[str, ...] = ()
+    allow_tools: tuple[str, ...] = ()
+    permission_mode: str | None = None
+
+    @property
+    def permissions(self) -> Permissions:
+        """What agents may do besides."""
+        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
 
     def limits(self) -> dict[str, int]:
         """The limits that were really given."""
@@ -60,6 +67,9 @@ def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSett
     """The specification, or a sentence that says what is wrong; agents may be `configured`."""
     text = _requirements(options)
     agents = _agents(options, configured or {}, home)
+    escalate = _chosen(options.escalate, "--escalate", configured or {}, home)
+    given = options.permissions
+    given.check((*agents.values(), *escalate.values()))
     into = _target(options.into, home)
     if options.check is not None and options.no_check:
         raise UsageError(detail="--check and --no-check exclude each other; give one.")
@@ -69,8 +79,8 @@ def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSett
     return TeamSpec(
         requirements=text,
         wanted=split_requirements(text),
-        agents=agents,
-        escalate=_chosen(options.escalate, "--escalate", configured or {}, home),
+        agents={role: given.given_to(choice) for role, choice in agents.items()},
+        escalate={role: given.given_to(choice) for role, choice in escalate.items()},
         into=into,
         check=options.check if options.check is not None else detected,
         check_timeout_s=_duration(options.check_timeout, "--check-timeout"),

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.agents import find_agent
+from agent_orchestrator.agents import ADAPTERS, find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import check_agent, read_agent, read_env, read_pairs, split_command
+from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_env, read_pairs, split_command
 from agent_orchestrator.core.budget import Amounts, Limits
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
@@ -43,6 +43,13 @@ class WorkflowOptions(msgspec.Struct, frozen=True, kw_only=True):
     gate_state_file: str | None = None
     timeout: str | None = None
     idle_timeout: str | None = None
+    allow_tools: tuple[str, ...] = ()
+    permission_mode: str | None = None
+
+    @property
+    def permissions(self) -> Permissions:
+        """What agents may do besides."""
+        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
 
     def limits(self) -> dict[str, int]:
         """The limits that were really given: only these override what a run was created with."""
@@ -85,7 +92,7 @@ def prepare(
         idle_timeout_s=read_duration_s(options.idle_timeout, "--idle-timeout") if options.idle_timeout else None,
         **options.limits(),
     )
-    spec = with_prompts(spec, find_prompts(spec, file, home))
+    spec = with_prompts(_permitted(spec, options.permissions), find_prompts(spec, file, home))
     _check_agents(spec, home)
     return Prepared(spec=spec, warnings=(*parsed.warnings, *_unplayed(spec, options)))
 
@@ -133,6 +140,16 @@ def _agents(options: WorkflowOptions) -> dict[str, AgentChoice]:
         for role, agent in read_pairs(options.roles, "--role").items():
             chosen[role] = read_agent(agent)
     return chosen
+
+
+def _permitted(spec: WorkflowSpec, given: Permissions) -> WorkflowSpec:
+    """The specification whose agents may do what is given; an agent that a step names itself becomes a choice for that."""
+    if not given.allow_tools and given.mode is None:
+        return spec
+    named = {step.agent: spec.choice_for(step) for step in spec.steps if spec.choice_for(step).performer in ADAPTERS}
+    given.check(named.values())
+    agents = {role: choice for role, choice in {**named, **spec.agents}.items() if role in spec.agents or role == choice.name}
+    return msgspec.structs.replace(spec, agents={role: given.given_to(choice) for role, choice in agents.items()})
 
 
 def _unplayed(spec: WorkflowSpec, options: WorkflowOptions) -> list[str]:

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 from agent_orchestrator.core.budget import Hold, Limits
 from agent_orchestrator.core.effects import ACTIVE, Effect
+from agent_orchestrator.core.events import ToolRefused
 
 
 class Doing:
     """The wanted effects of one run."""
 
-    __slots__ = ("_active", "_boots", "_changed", "_effects", "boot", "holds", "limits", "warned", "worked_us")
+    __slots__ = ("_active", "_boots", "_changed", "_effects", "boot", "holds", "limits", "refused", "warned", "worked_us")
 
     def __init__(self) -> None:
         self._effects: dict[str, Effect] = {}
@@ -30,6 +31,8 @@ class Doing:
         """The highest share, in percent, that was warned of, by limit."""
         self.holds: dict[str, Hold] = {}
         """Units whose wanted agent has not started, and may not yet: unit → why."""
+        self.refused: dict[tuple[str, str, str], ToolRefused] = {}
+        """Tools that were refused to agents of the run: agent, tool, what was asked."""
         self.worked_us = 0
         """How long something of the run was at work."""
 

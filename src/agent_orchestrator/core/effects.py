@@ -77,6 +77,8 @@ class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
     """Offered to the agent for files that are not part of the tree, relative to the run's home."""
     session: str | None = None
     """The agent's own session to go on with, where an earlier launch of this attempt was stopped in one."""
+    allowed_commands: tuple[str, ...] = ()
+    """Commands that the run itself runs to check the work: the agent may run them, too, where it can be told so."""
     terminal: str | None = None
     """The tmux session that the agent is to run in."""
     timeout_s: float | None = None

@@ -109,6 +109,28 @@ class HoldEnded(Event, frozen=True, kw_only=True, tag="hold_ended"):
     effect: str
 
 
+class ToolRefused(Event, frozen=True, kw_only=True, tag="tool_refused"):
+    """An agent was refused a tool: told to whoever works as that agent next, and to people. Once for each thing asked."""
+
+    effect: str
+    unit: str
+    agent: str
+    tool: str
+    asked: str = ""
+    allow: str = ""
+
+
 CommonEvent = (
-    TakenUp | Paused | Resumed | Aborted | Ended | DirectiveRefused | CameLate | LimitsSet | BudgetWarned | UnitHeld | HoldEnded
+    TakenUp
+    | Paused
+    | Resumed
+    | Aborted
+    | Ended
+    | DirectiveRefused
+    | CameLate
+    | LimitsSet
+    | BudgetWarned
+    | UnitHeld
+    | HoldEnded
+    | ToolRefused
 )

@@ -39,6 +39,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return sum(known) if known else None
 
 
+class Denial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool that was refused to an agent."""
+
+    tool: str
+    asked: str = ""
+    """What it was to do: a command, a path."""
+    allow: str = ""
+    """The options of a command line that would allow it, as in `--allow-tool 'Bash(make:*)'`; empty where none would."""
+
+
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True, tag_field="input", omit_defaults=True):
     effect: str
 
@@ -56,6 +66,8 @@ class AgentEnded(_Outcome, frozen=True, kw_only=True, tag="agent_ended"):
     """The agent's own session, if it has such a thing."""
     tail: str = ""
     warnings: tuple[str, ...] = ()
+    denials: tuple[Denial, ...] = ()
+    """Tools that it was refused, however it ended."""
 
 
 class CheckEnded(_Outcome, frozen=True, kw_only=True, tag="check_ended"):

@@ -86,3 +86,9 @@ NAP_MAX_S = 60.0
 
 METER_LOOK_S = 0.1
 """A launch under a budget is looked at this often while it writes: each call to its model has to be seen in time."""
+
+REFUSALS_KEPT = 50
+"""Different things that agents of a run were refused: as many are remembered and told."""
+
+CHECKS_TOLD_MAX = 50
+"""Of a run's checks, as many are allowed to its agents: a list of tools is a part of a command line."""

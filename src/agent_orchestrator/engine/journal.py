@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from agent_orchestrator.core.doing import Doing
-from agent_orchestrator.core.effects import Effect
-from agent_orchestrator.core.events import BudgetWarned, Event, HoldEnded, LimitsSet, TakenUp, UnitHeld
+from agent_orchestrator.core.effects import Effect, RunAgent
+from agent_orchestrator.core.events import BudgetWarned, Event, HoldEnded, LimitsSet, TakenUp, ToolRefused, UnitHeld
 from agent_orchestrator.core.ids import split_effect_id
-from agent_orchestrator.core.inputs import Input, SetLimits
+from agent_orchestrator.core.inputs import AgentEnded, Input, SetLimits
+from agent_orchestrator.core.limits import REFUSALS_KEPT
 from agent_orchestrator.core.summary import Summary, parked
 from agent_orchestrator.core.system import System
 from agent_orchestrator.errors import StoreCorrupt
@@ -53,12 +54,17 @@ def _hold_ended(doing: Doing, event: HoldEnded) -> None:
     doing.let_go(event.unit, event.effect)
 
 
+def _refused(doing: Doing, event: ToolRefused) -> None:
+    doing.refused[event.agent, event.tool, event.asked] = event
+
+
 _SHARED: dict[type, Callable[[Doing, Any], None]] = {
     TakenUp: _taken_up,
     LimitsSet: _limits_set,
     BudgetWarned: _warned,
     UnitHeld: _held,
     HoldEnded: _hold_ended,
+    ToolRefused: _refused,
 }
 """Facts about what all systems have in common: applied here, once, before a system's own `evolve` sees them."""
 
@@ -91,7 +97,19 @@ class Folded:
         """What an input means: what concerns all systems alike is decided here, the rest by the system."""
         if isinstance(what, SetLimits):
             return [LimitsSet(limits=self.state.doing.limits.laid_under(what.limits))]
+        if isinstance(what, AgentEnded) and what.denials:
+            return [*self._refusals(what), *self.system.decide(self.state, what, now_us)]
         return self.system.decide(self.state, what, now_us)
+
+    def _refusals(self, outcome: AgentEnded) -> Iterator[ToolRefused]:
+        """The tools that the run has not been refused before."""
+        doing: Doing = self.state.doing
+        unit = split_effect_id(outcome.effect)[1]
+        effect = doing.of(unit)
+        agent = effect.agent.name if isinstance(effect, RunAgent) else ""
+        new = [one for one in outcome.denials if (agent, one.tool, one.asked) not in doing.refused]
+        for one in new[: max(0, REFUSALS_KEPT - len(doing.refused))]:
+            yield ToolRefused(effect=outcome.effect, unit=unit, agent=agent, tool=one.tool, asked=one.asked, allow=one.allow)
 
     def summary(self) -> Summary:
         """The run in one line."""

@@ -30,7 +30,7 @@ EXPECTED: dict[str, dict[str, str]] = {
         "write-streamjson": OK, "json": OK, "resume": OK, "streamin": OK, "mcp": OK, "malformed": OK, "hangmid-default": OK,
         "retries2-truncated": OK, "e429x2-recover": OK, "bypass-root-sandbox": OK,
         "cost-A1": OK, "cost-A4fork": OK, "cost-A5-budget": OK, "cost-B1": OK,
-        "schema": "report_invalid", "denied": "denied", "outside": "denied",
+        "schema": "report_invalid", "denied": OK, "outside": OK,
         "maxturns": "agent_limit", "budget": "agent_limit", "cost-A6-budgetloop": "agent_limit",
         "retries2-e401": "auth", "e403": "auth", "noauth": "auth", "quota": "auth",
         "e400": "spec", "toolong": "prompt_too_long",
@@ -43,7 +43,7 @@ EXPECTED: dict[str, dict[str, str]] = {
         "e401": "timeout", "truncated": "timeout", "hangmid-timeout10s": "timeout", "hangmid-watchdog10s": "timeout",
     },
     "codex": {
-        "write-json": OK, "applypatch": OK, "resume": OK, "readonly": "denied", "schema": "report_invalid",
+        "write-json": OK, "applypatch": OK, "resume": OK, "readonly": OK, "schema": "report_invalid",
         "e401": "auth", "e403": "auth", "noretry-e401": "auth", "missing-key": "auth", "quota": "auth",
         "e400": "spec", "toolong": "prompt_too_long", "e429": "rate_limited", "noretry-e429": "rate_limited",
         "e500": "overloaded", "e529": "overloaded", "noretry-e500": "overloaded", "html": "overloaded",
@@ -97,6 +97,24 @@ def test_a_recorded_run_gets_its_verdict(cli: str, name: str, tmp_path: Path) ->
     kind = verdict.failure.kind.value if verdict.failure is not None else OK
     assert kind == EXPECTED[cli][name], verdict
     assert verdict.failure is None or verdict.failure.message.strip()
+
+
+@pytest.mark.parametrize(
+    ("cli", "name", "tool", "asked", "allow"),
+    [
+        ("claude", "denied", "Write", "/repo/c7/hello.txt", "--allow-tool 'Edit(//repo/c7/hello.txt)'"),
+        ("claude", "outside", "Write", "/", "--allow-tool 'Edit(//"),
+        ("codex", "readonly", "apply_patch", "patch rejected", "--permission-mode danger-full-access"),
+        ("opencode", "noauto", "bash", "", "--allow-tool"),
+    ],
+)
+def test_a_recorded_refusal_says_what_would_allow_it(
+    cli: str, name: str, tool: str, asked: str, allow: str, tmp_path: Path
+) -> None:
+    (denial,) = judge(cli, name, tmp_path).denials
+    assert denial.tool == tool
+    assert denial.asked.startswith(asked)
+    assert denial.allow.startswith(allow)
 
 
 @pytest.mark.parametrize(

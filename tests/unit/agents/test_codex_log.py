@@ -122,11 +122,11 @@ def test_a_rate_limit_says_until_when_unless_it_was_over(
 
 def test_a_refused_write_is_found_however_much_was_logged_after_it(tmp_path: Path) -> None:
     err = BLOCKED + CALL * 1_000
-    failure = judge(tmp_path / "fail", BEGUN + DONE, err).failure
+    failure = judge(tmp_path / "fail", BEGUN + DONE, err, denials="fail").failure
     assert failure is not None
     assert failure.kind is FailureKind.DENIED
     assert "writing is blocked by read-only sandbox" in failure.message
-    verdict = judge(tmp_path / "warn", BEGUN + DONE, err, denials="warn")
+    verdict = judge(tmp_path / "warn", BEGUN + DONE, err)
     assert verdict.failure is None
     assert "writing is blocked by read-only sandbox" in verdict.warnings[0]
 

@@ -136,7 +136,8 @@ def test_claude_is_started_with_its_settings(tmp_path: Path) -> None:
     made = plan(task)
     words = " ".join(made.argv)
     for said in (
-        "--permission-mode plan", "--allowedTools Bash,Read", "--add-dir /data", "--mcp-config mcp.json", "--max-turns 7",
+        "--permission-mode plan", "--allowedTools Bash --allowedTools Read",
+        "--add-dir /data", "--mcp-config mcp.json", "--max-turns 7",
         "--append-system-prompt Be brief.", "--model opus", "--json-schema {", "--output-format stream-json --verbose --debug",
     ):  # fmt: skip
         assert said in words

@@ -135,6 +135,7 @@ class AgentWork(Launched):
             session=verdict.session,
             tail=redactor.redact_text(tail_of(ending, verdict.said, getattr(self._agent, "chatter", None))),
             warnings=(*ending.warnings, *verdict.warnings),
+            denials=tuple(msgspec.structs.replace(one, asked=redactor.redact_text(one.asked)) for one in verdict.denials),
         )
 
     def unjudged(self, ending: Ending, failure: Failure) -> AgentEnded:

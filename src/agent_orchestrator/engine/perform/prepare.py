@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from agent_orchestrator.agents.adapter import Agent, InProcessAgent, Task
-from agent_orchestrator.agents.environment import render_prompt
+from agent_orchestrator.agents.environment import render_prompt, tell_refused
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.engine.files import TooLarge, read_bounded, write_plainly
@@ -28,6 +29,7 @@ def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent |
         home=driver.home,
         workdir=driver.tree(effect.tree),
         launch_dir=launch_dir,
+        refused=_refused(driver, effect),
         inherited_env=_child_env(driver, effect, agent),
         budget_usd=driver.admission.told_usd(effect),
     )
@@ -43,6 +45,19 @@ def _child_env(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) 
     return see(asked) if named else driver.child_env
 
 
+def _refused(driver: Driver, effect: RunAgent) -> tuple[str, ...]:
+    """What this agent was refused before, less what it has been allowed since."""
+    options = effect.agent.options
+    now = {f"--allow-tool {shlex.quote(tool)}" for tool in options.get("allowed_tools") or ()}
+    now.add(f"--permission-mode {options.get('permission_mode')}")
+    refusals = driver.state.doing.refused.values()
+    return tuple(
+        f"{one.tool}: {one.asked}" if one.asked else one.tool
+        for one in refusals
+        if one.agent == effect.agent.name and one.allow not in now
+    )
+
+
 def write_task(task: Task, *, appends_feedback: bool) -> None:
     """Writes what the agent will read. Raises CannotStart when its prompt cannot be had."""
     effect = task.effect
@@ -50,6 +65,8 @@ def write_task(task: Task, *, appends_feedback: bool) -> None:
     task.artifacts_dir.mkdir(parents=True, exist_ok=True)
     text = effect.prompt_text if effect.prompt_text is not None else _read_prompt(effect.prompt_file)
     prompt = render_prompt(text, effect.variables, effect.feedback if appends_feedback else ())
+    if task.refused and appends_feedback:
+        prompt = f"{prompt.rstrip()}\n\n{tell_refused(task.refused)}"
     write_plainly(task.prompt, prompt.encode())
     if task.feedback is not None:
         entries = (*effect.told, *effect.feedback)

@@ -28,6 +28,23 @@ def check_names(ctx: click.Context, parameter: click.Parameter, given: tuple[str
     return read_names(given)
 
 
+def permission_options(function: Function) -> Function:
+    """What agents may do beyond what they are allowed anyway; the same wherever agents are chosen."""
+    options = (
+        click.option(
+            "--allow-tool",
+            "allow_tools",
+            multiple=True,
+            metavar="TOOL",
+            help="Let agents use this tool, as their client names it: 'Bash(make:*)'; repeatable.",
+        ),
+        click.option("--permission-mode", metavar="MODE", help="What agents may do, in their client's words."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 def command(name: str, example: str) -> Callable[[Function], click.Command]:
     """A command with `--repo`, `--json` and an example under its help."""
     epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.strip().splitlines())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options
-from agent_orchestrator.surfaces.cli.options import check_names
+from agent_orchestrator.surfaces.cli.options import check_names, permission_options
 
 if TYPE_CHECKING:
     from agent_orchestrator.control.phases import PhasesOptions
@@ -37,6 +37,7 @@ def run_options(function: Function) -> Function:
         click.option("--agent-command", metavar="CMD", help="Any program as the agent: the prompt on its standard input."),
         click.option("--rehearse", metavar="SCRIPT", help="Play the agents from a YAML script, without a model."),
         click.option("--role", "roles", multiple=True, metavar="ROLE=AGENT", help="Another agent for one role; repeatable."),
+        permission_options,
         click.option("--yes", is_flag=True, help="Approve the plan, and every change of it, beforehand."),
         publish_option,
         click.option("--plan-with", metavar="AGENT", help="Let this agent ask its questions about the plan first."),

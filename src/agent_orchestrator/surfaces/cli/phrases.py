@@ -9,6 +9,7 @@ import msgspec
 
 from agent_orchestrator.core import events as common
 from agent_orchestrator.core.budget import say_amount, say_parked
+from agent_orchestrator.core.ids import split_effect_id
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.loop_phrases import LOOP_PHRASES
 from agent_orchestrator.surfaces.cli.phases_phrases import PHASES_PHRASES
@@ -80,6 +81,12 @@ def _held(event: common.UnitHeld) -> Phrase:
     return Phrase(event.unit, words)
 
 
+def _refused(event: common.ToolRefused) -> Phrase:
+    asked = f" ({event.asked})" if event.asked else ""
+    way = f"; to allow it: orc resume {split_effect_id(event.effect)[0]} {event.allow}" if event.allow else ""
+    return Phrase(event.unit, f"{event.agent} was refused {event.tool}{asked}{way}")
+
+
 def _ended(event: common.Ended) -> Phrase:
     return Phrase("", f"ended, {event.stop.value.replace('_', ' ')}{_because(event.detail)}")
 
@@ -127,6 +134,7 @@ def _spec(event: workflow.SpecReplaced) -> Phrase:
 
 _PHRASES: dict[type, Callable[[Any], Phrase]] = {
     common.TakenUp: _taken_up,
+    common.ToolRefused: _refused,
     common.Paused: _paused,
     common.Resumed: lambda event: Phrase("", "resumed"),
     common.Aborted: lambda event: Phrase("", f"aborting ({event.reason})"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import check_names, complete_runs
+from agent_orchestrator.surfaces.cli.options import check_names, complete_runs, permission_options
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 MIB = 1024 * 1024
-NAMED = ("agent", "agent_command", "rehearse", "repo", "branch", "template", "verify", "timeout", "max_retries", "variables")
+NAMED = (
+    *("agent", "agent_command", "rehearse", "repo", "branch", "template", "verify", "timeout", "max_retries", "variables"),
+    *("allow_tools", "permission_mode"),
+)
 
 
 def swarm_command(name: str, example: str) -> Callable[[Function], click.Command]:
@@ -51,6 +54,7 @@ def bead_options(function: Function) -> Function:
     options = (
         click.option("--agent-command", metavar="CMD", help="A program that stands in for the agent: the prompt on its input."),
         click.option("--rehearse", metavar="SCRIPT", help="Play the agents from a YAML script, without a model."),
+        permission_options,
         click.option("--verify", metavar="CMD", help="Run by sh when an agent is done; if it fails, the attempt has failed."),
         click.option("--timeout", metavar="TIME", help="Running time of one attempt (3600)."),
         click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent."),

@@ -53,6 +53,7 @@ def run_agent(state: LoopState, effect: str, at_us: int) -> RunAgent:
         env=env,
         artifacts_dir=f"{loop_directory(run)}/artifacts",
         session=state.session,
+        allowed_commands=tuple(dict.fromkeys(one for one in (spec.command, spec.test_command) if one)),
         timeout_s=_timeout_s(state, at_us),
         idle_timeout_s=spec.idle_timeout_s,
     )
@@ -75,6 +76,7 @@ def confirm(state: LoopState, effect: str, at_us: int) -> RunAgent:
         prompt_text=compose_confirmation(state),
         env=spec.env,
         artifacts_dir=f"{loop_directory(run)}/artifacts",
+        allowed_commands=(spec.test_command,) if spec.test_command else (),
         timeout_s=_timeout_s(state, at_us),
         idle_timeout_s=spec.idle_timeout_s,
     )

@@ -39,6 +39,13 @@ RULES: dict[str, tuple[str, dict[str, str], dict[str, tuple[str, ...]]]] = {
 """By purpose: the role, the words that its report may have, and what it may add."""
 
 
+def _commands(state: PhasesState, work: Work) -> tuple[str, ...]:
+    """What shows that the task, and the whole, is done."""
+    task = state.plan.get(task_of(work))
+    criteria = (*(task.criteria if task is not None else ()), *state.spec.plan.criteria)
+    return tuple(dict.fromkeys(one.command for one in criteria if one.command is not None))
+
+
 def run_agent(state: PhasesState, work: Work, effect: str) -> RunAgent:
     """The agent that the unit is to run for its purpose."""
     role, words, fields = RULES[work.purpose]
@@ -58,6 +65,7 @@ def run_agent(state: PhasesState, work: Work, effect: str) -> RunAgent:
         tree=_tree(work),
         artifacts_dir=f".agents/runs/{run}/artifacts",
         session=work.session,
+        allowed_commands=_commands(state, work),
         timeout_s=_timeout_s(spec.timeout_s, work),
         idle_timeout_s=spec.idle_timeout_s,
     )

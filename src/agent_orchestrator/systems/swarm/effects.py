@@ -39,6 +39,7 @@ def run_agent(state: SwarmState, bead: str, effect: str, beside: tuple[str, ...]
         feedback=held.feedback,
         artifacts_dir=f".agents/runs/{run}/artifacts",
         session=held.session,
+        allowed_commands=(spec.verify,) if spec.verify else (),
         terminal=terminal_of(bead) if state.spec.tmux else None,
         timeout_s=timeout_s,
         idle_timeout_s=state.spec.idle_timeout_s,

@@ -62,6 +62,7 @@ def run_agent(state: TeamState, unit: Unit, turn: Turn, effect: str) -> RunAgent
         feedback=tuple({"attempt": number, "error": text} for number, text in enumerate(turn.errors, 1)),
         artifacts_dir=f"{folder_of(run, unit.unit)}/artifacts",
         session=turn.session,
+        allowed_commands=tuple(dict.fromkeys(one for one in (spec.check, *(each.check for each in state.requirements)) if one)),
         timeout_s=_timeout_s(spec.agent_timeout_s, turn),
         idle_timeout_s=spec.idle_timeout_s,
     )

@@ -71,6 +71,7 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
         report_copy=report_file(run, unit),
         artifacts_dir=f"{run_directory(run)}/artifacts",
         session=work.session,
+        allowed_commands=state.checks,
         timeout_s=timeout_s,
         idle_timeout_s=spec.idle_timeout_s,
         step_limits=step.budget,

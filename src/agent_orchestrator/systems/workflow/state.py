@@ -14,6 +14,7 @@ from agent_orchestrator.core.dag import Dag
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
+from agent_orchestrator.core.limits import CHECKS_TOLD_MAX
 from agent_orchestrator.core.shown import Evidence, Launch
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
@@ -83,7 +84,7 @@ class WorkflowState:
     """One run. `due` are units that go on as soon as there is room: unit → agent or check."""
 
     __slots__ = (
-        *("asking", "conditions", "context", "dag", "doing", "due", "failed", "gated", "lifecycle", "retired", "spec"),
+        *("asking", "checks", "conditions", "context", "dag", "doing", "due", "failed", "gated", "lifecycle", "retired", "spec"),
         *("specs", "steps", "updated_us", "variables", "works"),
     )
 
@@ -109,6 +110,7 @@ class WorkflowState:
         """Takes over a spec for the steps at hand: the graph, the conditions, the variables."""
         self.spec = spec
         self.specs: dict[str, StepSpec] = {step.id: step for step in spec.steps}
+        self.checks = tuple(dict.fromkeys(step.check for step in spec.steps if step.check))[:CHECKS_TOLD_MAX]
         self.dag = Dag({step.id: step.needs for step in spec.steps})
         self.conditions: dict[str, Condition] = {step.id: parse_when(step.when) for step in spec.steps if step.when}
         self.variables = spec.variables | {"run_id": self.context.run}

@@ -15,7 +15,7 @@ from agent_orchestrator.surfaces.cli.looping import (
     read_manner,
     read_options,
 )
-from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator
+from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator, permission_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 EXAMPLE = """
@@ -57,6 +57,7 @@ def run_options(function: Any) -> Any:
         click.option("--until", metavar="CMD", help="Done when this command exits with 0; run by sh after each iteration."),
         click.option("--completion", metavar="TEXT", help='Done when: a command ("npm test passes") or a sentence.'),
         agent_options,
+        permission_options,
         click.option("--confirm-with", metavar="AGENT", help="Who confirms a sentence: an agent or `person`."),
         limit_options,
         click.option("--iteration-timeout", metavar="TIME", help="Running time of one iteration's agent, as in 90s, 10m."),

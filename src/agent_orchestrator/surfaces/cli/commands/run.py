@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
-from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator
+from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator, permission_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ orc run --workflow workflow.yaml --wrapper wrapper.py --start-at-step coding
 @click.option("--agent-command", metavar="CMD", help="Any program as the agent: the prompt on its standard input.")
 @click.option("--rehearse", metavar="SCRIPT", help="Play the agents from a YAML script, without a model.")
 @click.option("--role", "roles", multiple=True, metavar="ROLE=NAME[:MODEL]", help="Another agent for one role; repeatable.")
+@permission_options
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in prompts; repeatable.")
 @click.option("--env", multiple=True, metavar="K=V", help="Set for agents; stored with the run; repeatable.")
 @click.option(

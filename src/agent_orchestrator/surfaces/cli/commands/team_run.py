@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
-from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator
+from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator, permission_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ orc team run "a changelog" --agent-command 'my-agent' --testing minimal --into d
 @click.option("--rehearse", metavar="SCRIPT", help="Play the agents from a YAML script, without a model.")
 @click.option("--role", "roles", multiple=True, metavar="ROLE=AGENT", help="Another agent, or a command, for one role.")
 @click.option("--escalate", multiple=True, metavar="ROLE=AGENT", help="Who takes over after two failed rounds of a group.")
+@permission_options
 @click.option("--into", metavar="BRANCH", help="The branch that groups are merged into (the current one).")
 @click.option("--check", metavar="CMD", help="Must pass on the merged tree before a merge lands; without it, a detected one.")
 @click.option("--no-check", is_flag=True, help="Merge without a check.")
