@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from agent_orchestrator.core.events import Aborted, Event, Paused
 from agent_orchestrator.engine.journal import encode_events
 from agent_orchestrator.engine.process.folder import read_pid
 from agent_orchestrator.store.port import Append
+from agent_orchestrator.surfaces.cli.driving import say_whole_time
 from tests.acceptance.rig import HUMAN, ORC, Rig, is_alive, wait_until
 
 LOOPING = HUMAN.replace("human_in_the_loop: true", "human_in_the_loop: true, loop_back_to: coding")
@@ -51,6 +54,30 @@ def test_a_rejection_loops_back_with_its_comments_and_never_approves(rig: Rig) -
     assert done.code == 0, done
     (feedback,) = (rig.repo / ".git" / "orc" / "launches" / done.run).glob("coding~i1.*/feedback.json")
     assert "not yet" in feedback.read_text()
+
+
+def test_the_end_tells_the_time_of_the_whole_run_and_not_of_its_last_process(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    run = rig.run("--no-wait").run
+    began = time.monotonic()
+    rig.orc("approve")
+    waited_s = time.monotonic() - began
+    told = re.search(r"2/2 steps in (?:(\d+)m )?([\d.]+)s", rig.orc("resume", run).out)
+    assert told is not None
+    assert int(told[1] or 0) * 60 + float(told[2]) >= round(waited_s, 1)
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "worked_s", "said"),
+    [
+        (42.0, 40.0, "42s"),
+        (5.0, 0.5, "5.0s"),
+        (7_500.0, 42.0, "2h 05m, 42s of it at work"),
+        (100.0, 60.0, "1m 40s"),
+    ],
+)
+def test_a_run_that_rested_for_long_says_how_long_it_worked(elapsed_s: float, worked_s: float, said: str) -> None:
+    assert say_whole_time(elapsed_s, worked_s) == said
 
 
 def test_an_answer_is_recorded_when_nobody_drives_and_used_by_resume(rig: Rig) -> None:

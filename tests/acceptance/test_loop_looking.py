@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.loop_rig import LoopRig, loop_of
+from tests.acceptance.rig import wait_until
 
 
 @pytest.fixture
@@ -60,8 +61,8 @@ def test_most_of_the_budget_spent_is_warned_of(rig: LoopRig) -> None:
     arguments = ("loop", "run", "x", "--until", "test -f done", "--rehearse", str(script))
     done = rig.orc(*arguments, "--budget-usd", "1")
     assert done.code == 0, done
-    assert "75 % of the run's budget is spent ($0.80 of $1.00)" in done.out
-    assert "90 % of the run's budget is spent ($1.00 of $1.00)" in done.out
+    assert "80 % of the run's budget is spent ($0.80 of $1.00)" in done.out
+    assert "all of the run's budget is spent ($1.00 of $1.00)" in done.out
 
 
 def test_pruning_takes_the_refs_and_files_of_a_loop_unless_its_mode_keeps_them(rig: LoopRig) -> None:
@@ -100,11 +101,47 @@ def test_nothing_of_a_loop_is_ever_committed_or_counted(rig: LoopRig) -> None:
     assert rig.git("ls-tree", "-r", "--name-only", f"refs/orc/{loop}/1").split() == ["README.md", "done"]
 
 
+def test_without_an_active_loop_the_last_one_is_shown_and_said_to_be_that(rig: LoopRig) -> None:
+    assert "No loop is active" in rig.ask("loop", "status").err
+    rig.loop(until="true", task="the first")
+    last = loop_of(rig.loop(until="true", task="the second"))
+    shown = rig.ask("loop", "status")
+    assert (shown.code, f"loop {last}  completed" in shown.out) == (0, True), shown
+    assert f"no loop is active; the last one was {last}" in shown.err
+    assert rig.ask("loop", "status", last).err == ""
+    assert rig.ask("loop", "status", "--json").json["run_id"] == last
+    assert rig.ask("loop", "logs").code == 0
+    assert "No loop is active" in rig.ask("loop", "pause").err
+
+
+def test_the_output_of_an_agent_that_failed_is_shown_with_that_of_its_check(rig: LoopRig) -> None:
+    rig.do("echo 'the disk is full'; exit 3")
+    loop = loop_of(rig.loop("--max-iterations", "1", until="echo 'checked it'; false"))
+    for command in (("logs", loop), ("loop", "logs", loop)):
+        told = rig.ask(*command).out
+        assert ("working on 1\nthe disk is full" in told, "checked it" in told) == (True, True), told
+
+
+def test_a_loop_and_its_run_tell_one_count_of_tokens(rig: LoopRig) -> None:
+    script = rig.side / "script.yaml"
+    script.write_text("- {write: {done: x}, tokens: {input: 100, output: 20, cache_read: 3000, cache_write: 400}}\n")
+    done = rig.orc("loop", "run", "x", "--until", "test -f done", "--rehearse", str(script))
+    loop = loop_of(done)
+    for told in (done.out, rig.ask("loop", "status", loop).out, rig.ask("show", loop).out):
+        assert "3520 tokens" in told, told
+
+
+def test_a_quiet_loop_that_is_detached_says_only_its_name(rig: LoopRig) -> None:
+    rig.do("touch done")
+    started = rig.loop("--detach", "--quiet")
+    assert started.out == f"loop {loop_of(started)}\n"
+    wait_until(lambda: rig.ask("loop", "status", loop_of(started), "--json").json["status"] == "completed")
+
+
 def test_only_active_loops_are_listed_unless_all_are_asked_for(rig: LoopRig) -> None:
     assert "No loop is active" in rig.ask("loop", "list").out
     loop = loop_of(rig.loop(until="true"))
     assert loop not in rig.ask("loop", "list").out
     assert loop in rig.ask("loop", "list", "--all").out
-    assert rig.ask("loop", "status").code == 2
     assert rig.ask("loop", "status", "ralph-nobody-00000000").code == 2
     assert rig.ask("loop", "nonsense").code == 2

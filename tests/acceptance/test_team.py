@@ -229,6 +229,7 @@ def test_status_and_messages_tell_people_and_scripts(rig: TeamRig) -> None:
     run = team_of(done)
     shown = rig.ask("team", "status")
     assert (shown.code, run in shown.out, "complete_run" in shown.out) == (0, True, True)
+    assert shown.out.splitlines()[0] == f"team {run}  completed  3/3 groups"
     facts = rig.ask("team", "status", "--json").json
     assert facts["files"]["coordination/pm_state.json"] == rig.file("pm_state.json")
     told = rig.ask("team", "messages", "--json").json

@@ -1,11 +1,13 @@
 """`wrapper`: a program that takes the step by command-line flags and answers with a report file.
 
-Options: `path` (absolute), `args` (given after the flags). A path ending in .py is run by our interpreter.
+Options: `path` (absolute), `args` (given after the flags). A path ending in .py runs with an interpreter of its own: that of its
+first line if it is executable, else the `python3` of the run's PATH; never ours, whose packages are none of its business.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -38,7 +40,7 @@ class WrapperAgent:
     def plan(self, task: Task) -> Plan:
         """The flags of the contract, then the wrapper's own."""
         path, args = _options(task.effect.agent)
-        program = (sys.executable, str(path)) if path.suffix == ".py" else (str(path),)
+        env = _without_ours(build_environment(task))
         flags = {
             "--run-id": task.run,
             "--step-id": task.effect.unit,
@@ -48,7 +50,7 @@ class WrapperAgent:
             "--report": str(task.report),
         }
         words = tuple(word for pair in flags.items() for word in pair)
-        return Plan(argv=(*program, *words, *args), env=build_environment(task), stdin=task.prompt)
+        return Plan(argv=(*_program(path, env), *words, *args), env=env, stdin=task.prompt)
 
     def judge(self, task: Task, ending: Ending) -> Verdict:
         """By exit code and report."""
@@ -62,6 +64,32 @@ def _options(choice: AgentChoice) -> tuple[Path, tuple[str, ...]]:
     if not isinstance(args, list | tuple) or not all(isinstance(word, str) and "\0" not in word for word in args):
         raise InvalidValue(what="The wrapper's arguments", value=args, expected="a list of strings")
     return Path(path), tuple(args)
+
+
+def _program(path: Path, env: dict[str, str]) -> tuple[str, ...]:
+    """The words that run the wrapper."""
+    if path.suffix != ".py" or (os.access(path, os.X_OK) and _names_interpreter(path)):
+        return (str(path),)
+    # Without any python3 ours is better than none.
+    return (shutil.which("python3", path=env.get("PATH")) or sys.executable, str(path))
+
+
+def _names_interpreter(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
+
+
+def _without_ours(env: dict[str, str]) -> dict[str, str]:
+    """The environment without the folder that our own package is imported from."""
+    if "PYTHONPATH" not in env:
+        return env
+    ours = Path(__file__).resolve().parents[2]
+    kept = [one for one in env["PYTHONPATH"].split(os.pathsep) if one and Path(one).resolve() != ours]
+    rest = {name: value for name, value in env.items() if name != "PYTHONPATH"}
+    return {**rest, "PYTHONPATH": os.pathsep.join(kept)} if kept else rest
 
 
 AGENT = WrapperAgent()

@@ -149,8 +149,8 @@ def _check_room(orchestrator: Orchestrator, *, force: bool) -> tuple[str, ...]:
     return (f"{len(active)} loops are active already, the limit is {LOOPS_MAX}; --force starts one more.",)
 
 
-def find_loop(orchestrator: Orchestrator, given: str | None) -> StoredRun:
-    """The loop that is meant, looked at; left out, the one that is active."""
+def find_loop(orchestrator: Orchestrator, given: str | None, *, or_last: bool = False) -> StoredRun:
+    """The loop that is meant, looked at; left out, the one that is active, or, to look at, the last that was."""
     migrate_legacy(orchestrator)
     if given is not None:
         known = orchestrator.runs()
@@ -160,9 +160,13 @@ def find_loop(orchestrator: Orchestrator, given: str | None) -> StoredRun:
         if run.system != LOOP.name:
             raise Refused(why=f"Run {run.id} is no loop but a {run.system}; `orc status {run.id}` shows it.")
         return look_at(orchestrator, run)
-    active = active_loops(loops(orchestrator))
+    known_loops = loops(orchestrator)
+    active = active_loops(known_loops)
     if len(active) == 1:
         return orchestrator.find(active[0].id)
+    if not active and or_last and known_loops:
+        last = max(known_loops, key=lambda run: (run.updated_us, run.context.created_us, run.id))
+        return orchestrator.find(last.id)
     if not active:
         raise Refused(why=f"No loop is active in {orchestrator.settings.home}; name one, `orc loop list --all` shows them.")
     listed = ", ".join(f"{run.id} ({run.summary.facts['status']})" for run in active)

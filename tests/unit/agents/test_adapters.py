@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+import agent_orchestrator
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.adapter import Agent, Plan, Verdict
 from agent_orchestrator.agents.command import CommandAgent
@@ -31,9 +33,29 @@ def test_a_wrapper_gets_the_flags_of_the_contract_then_its_own(tmp_path: Path) -
     )  # fmt: skip
 
 
-def test_a_python_wrapper_is_run_by_our_interpreter(tmp_path: Path) -> None:
-    plan = WrapperAgent().plan(make_task(tmp_path, choose("wrapper", path="/w/wrapper.py")))
-    assert plan.argv[:2] == (sys.executable, "/w/wrapper.py")
+def wrapper_plan(tmp_path: Path, path: Path, **env: str) -> Plan:
+    task = make_task(tmp_path, choose("wrapper", path=str(path)))
+    return WrapperAgent().plan(msgspec.structs.replace(task, inherited_env={**task.inherited_env, **env}))
+
+
+def test_a_python_wrapper_is_run_by_the_interpreter_that_it_names_or_by_that_of_the_path(tmp_path: Path) -> None:
+    wrapper, python = tmp_path / "wrapper.py", tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.symlink_to("/bin/sh")
+    wrapper.write_text("#!/usr/bin/env python3\n")
+    assert wrapper_plan(tmp_path, wrapper, PATH=str(python.parent)).argv[:2] == (str(python), str(wrapper))
+    wrapper.chmod(0o755)
+    assert wrapper_plan(tmp_path, wrapper, PATH=str(python.parent)).argv[0] == str(wrapper)
+    wrapper.write_text("print('no first line')\n")
+    assert wrapper_plan(tmp_path, wrapper, PATH=str(python.parent)).argv[:2] == (str(python), str(wrapper))
+    assert wrapper_plan(tmp_path, wrapper, PATH=str(tmp_path)).argv[:2] == (sys.executable, str(wrapper))
+
+
+def test_a_wrapper_does_not_get_the_folder_of_our_own_package(tmp_path: Path) -> None:
+    ours = str(Path(agent_orchestrator.__path__[0]).parent)
+    wrapper = tmp_path / "wrapper.py"
+    assert wrapper_plan(tmp_path, wrapper, PYTHONPATH=f"{ours}:/origin/src").env["PYTHONPATH"] == "/origin/src"
+    assert "PYTHONPATH" not in wrapper_plan(tmp_path, wrapper, PYTHONPATH=ours).env
 
 
 def test_a_wrapper_that_is_not_there_or_cannot_run_is_refused_before_a_run_exists(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.driving import Manner
-from agent_orchestrator.surfaces.cli.facts import run_facts
+from agent_orchestrator.surfaces.cli.facts import nouns_of, run_facts
 from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
 POLL_S = 0.05
@@ -34,7 +34,7 @@ def again_arguments(run: StoredRun, arguments: Sequence[str]) -> list[str]:
     return [*(one for one in arguments if one not in ("--detach", "--json")), "--run-id", run.id]
 
 
-def detach(orchestrator: Orchestrator, run: StoredRun, arguments: Sequence[str], *, as_json: bool) -> int:
+def detach(orchestrator: Orchestrator, run: StoredRun, arguments: Sequence[str], manner: Manner) -> int:
     """Starts the driver in a session of its own and waits until it owns the run, or failed to."""
     log = orchestrator.settings.folder / "runs" / f"{run.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -54,12 +54,14 @@ def detach(orchestrator: Orchestrator, run: StoredRun, arguments: Sequence[str],
             written.seek(start)
             said = written.read(LOG_SHOWN_CHARS).decode("utf-8", "replace").strip() or f"it exited with code {code}"
         raise Unavailable(detail=f"Run {run.id} could not be driven in the background: {said}")
-    if as_json:
+    if manner.as_json:
         fresh = orchestrator.store.run(run.id) or run
         print_json({**run_facts(fresh, orchestrator.owner(run)), "log": str(log), "pid": child.pid})
         return 0
     screen = Screen(orchestrator.settings.environ)
-    screen.line(f"run {run.id}")
+    screen.line(f"{nouns_of(run)[0]} {run.id}")
+    if manner.quiet:
+        return 0
     screen.line(f"driven in the background by process {child.pid}; its log: {log}")
     screen.line(f"watch: orc watch {run.id}   stop: orc pause {run.id}")
     return 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.events import Event, StopReason
 from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.units import US, say_count, say_duration
@@ -26,7 +26,8 @@ from agent_orchestrator.systems import find_system
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
-FAILED_SHOWN = 5
+WAITED_SHOWN_S = 10.0
+"""A run that rested for longer than this, and for longer than it worked, says how long it worked."""
 AFTER_FAILURE = {"loop": ("orc loop status", "orc loop resume"), "swarm": ("orc swarm status", "orc swarm retry")}
 """By system: what shows why it failed, and what tries again."""
 
@@ -51,8 +52,8 @@ def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: 
     """Drives the run until it ends or rests; tells how it ended and returns the exit code. Releases the run."""
     environ = orchestrator.settings.environ
     screen = Screen(environ, sys.stderr if manner.as_json else sys.stdout)
-    started_us = orchestrator.clock.now_us()
-    watcher = Several(make_watcher(screen, quiet=manner.quiet), Hooks(manner.on_wait, manner.on_end, environ))
+    stopwatch = Stopwatch()
+    watcher = Several(make_watcher(screen, quiet=manner.quiet), Hooks(manner.on_wait, manner.on_end, environ), stopwatch)
     gave_up = False
 
     def stays(driver: Driver) -> bool:
@@ -69,12 +70,41 @@ def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: 
         orchestrator.overviews().write(find_system(run.system), Path(run.context.home))
     left = summary.status in ("running", "waiting", "aborting") and not gave_up
     code = INTERRUPTED if left else exit_code(summary)
-    took_s = (orchestrator.clock.now_us() - started_us) / US
-    for line in [*result_lines(run, summary, took_s, left=left), *_more_lines(orchestrator, run)]:
+    took = say_whole_time((orchestrator.clock.now_us() - run.context.created_us) / US, stopwatch.worked_s)
+    for line in [*result_lines(run, summary, took, left=left), *_more_lines(orchestrator, run)]:
         Writer(screen.out).line(line)
     if manner.as_json:
         print_json(result_facts(orchestrator, run, summary, code))
     return code
+
+
+class Stopwatch:
+    """Knows how long something of the run was at work, in all processes that drove it."""
+
+    def __init__(self) -> None:
+        self._driver: Driver | None = None
+
+    @property
+    def worked_s(self) -> float:
+        """In seconds, up to now."""
+        return self._driver.worked_us() / US if self._driver is not None else 0.0
+
+    def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
+        """The driver counts."""
+        self._driver = driver
+
+    def noticed(self, driver: Driver, text: str) -> None:
+        """Takes no time."""
+
+    def finish(self) -> None:
+        """Nothing is held back."""
+
+
+def say_whole_time(elapsed_s: float, worked_s: float) -> str:
+    """How long a run took from its start, and how much of it something was at work, where it waited for long."""
+    whole = say_duration(elapsed_s)
+    waited = elapsed_s - worked_s >= max(WAITED_SHOWN_S, worked_s)
+    return f"{whole}, {say_duration(worked_s)} of it at work" if waited else whole
 
 
 def result_facts(orchestrator: Orchestrator, run: StoredRun, summary: Summary, code: int) -> dict[str, Any]:
@@ -100,7 +130,7 @@ def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
     return []
 
 
-def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool) -> list[str]:
+def result_lines(run: StoredRun, summary: Summary, took: str, *, left: bool) -> list[str]:
     """How the run stands, and what to do next."""
     noun, units, orc = nouns_of(run)
     name = f"{noun} {run.id}"
@@ -111,7 +141,7 @@ def result_lines(run: StoredRun, summary: Summary, took_s: float, *, left: bool)
     if summary.status == "completed":
         done = say_count(summary.done, "iteration") if noun == "loop" else count
         why = f", {plain(summary.detail)}" if summary.detail and noun == "loop" else ""
-        return [f"{name} completed: {done} in {say_duration(took_s)}{why}", f"state: {state_file(run)}"]
+        return [f"{name} completed: {done} in {took}{why}", f"state: {state_file(run)}"]
     if summary.status == "paused" and summary.stop is StopReason.BUDGET_EXHAUSTED:
         return [f"{name} is paused ({count}){detail}"]
     if summary.status == "waiting" and summary.stop is not StopReason.WAITING_ON_HUMAN:

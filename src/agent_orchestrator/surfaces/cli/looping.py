@@ -35,13 +35,18 @@ def loop_argument(function: Function) -> Function:
     return click.argument("loop", required=False, shell_complete=complete_runs)(function)
 
 
-def pick_loop(orchestrator: Orchestrator, loop: str | None, named: str | None) -> StoredRun:
-    """The loop that is meant; left out, the one that is active."""
+def pick_loop(orchestrator: Orchestrator, loop: str | None, named: str | None, *, or_last: bool = False) -> StoredRun:
+    """The loop that is meant; left out, the one that is active, or, where it is only looked at, the last, said as such."""
     from agent_orchestrator.api.loops import find_loop
+    from agent_orchestrator.surfaces.cli.screen import warn
 
     if loop is not None and named is not None and loop != named:
         raise click.UsageError("LOOP and --loop-id name two loops; give one.")
-    return find_loop(orchestrator, loop if loop is not None else named)
+    given = loop if loop is not None else named
+    found = find_loop(orchestrator, given, or_last=or_last)
+    if given is None and found.summary.ended:
+        warn(f"no loop is active; the last one was {found.id}")
+    return found
 
 
 def limit_options(function: Function) -> Function:
@@ -121,7 +126,7 @@ def detach_loop(orchestrator: Orchestrator, run: StoredRun, manner: Manner, more
     """Lets another process of ours go on with the loop."""
     from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 
-    return detach(orchestrator, run, ["loop", *resume_arguments(run, manner), *more], as_json=manner.as_json)
+    return detach(orchestrator, run, ["loop", *resume_arguments(run, manner), *more], manner)
 
 
 def given_arguments(given: dict[str, Any]) -> list[str]:

@@ -72,7 +72,9 @@ def _warned(event: common.BudgetWarned) -> Phrase:
     level, _, kind = event.what.rpartition(".")
     unit = level.partition(":")[2]
     spent, limit = say_amount(kind, event.spent), say_amount(kind, event.limit)
-    return Phrase(unit, f"{event.percent} % of the {level.partition(':')[0]}'s budget is spent ({spent} of {limit})")
+    share = max(event.percent, int(100 * event.spent / event.limit + 1e-6))
+    part = "all" if share >= 100 else f"{share} %"  # The percent is that of the mark that was passed.
+    return Phrase(unit, f"{part} of the {level.partition(':')[0]}'s budget is spent ({spent} of {limit})")
 
 
 def _held(event: common.UnitHeld) -> Phrase:

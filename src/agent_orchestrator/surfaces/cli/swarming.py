@@ -168,7 +168,7 @@ def drive_behind(orchestrator: Orchestrator, run: StoredRun, manner: Manner) -> 
     """Lets another process of ours go on with the run."""
     from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 
-    return detach(orchestrator, run, resume_arguments(run, manner), as_json=manner.as_json)
+    return detach(orchestrator, run, resume_arguments(run, manner), manner)
 
 
 def pick_swarm_run(orchestrator: Orchestrator, target: str | None) -> tuple[StoredRun, str | None]:

@@ -125,7 +125,9 @@ def _of_last_attempt(named: list[tuple[dict[str, Any], re.Match[str]]]) -> list[
     later = named[-1][1] if named else None
     for launch, match in reversed(named):
         assert later is not None
-        failed = chosen and launch.get("failure") is not None and launch["failure"] not in GOES_ON
+        # A failed launch ends an attempt only where the same was begun again: a check belongs to the agent before it.
+        again = bool(chosen) and match[4] == later[4] != "check"
+        failed = again and launch.get("failure") is not None and launch["failure"] not in GOES_ON
         judged = (match[4], later[4]) == ("check", "agent")
         if failed or judged or (match[1], match[2]) != (later[1], later[2]):
             break

@@ -22,7 +22,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
-        run = pick_loop(orchestrator, loop, named)
+        run = pick_loop(orchestrator, loop, named, or_last=True)
         branch, iteration = restore_best(orchestrator, run)
         if as_json:
             print_json({"run_id": run.id, "iteration": iteration, "branch": branch})

@@ -30,7 +30,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
 
     wanted = read_count(iteration, "--iteration", minimum=0) if iteration is not None else None
     with open_orchestrator(repo) as orchestrator:
-        run = pick_loop(orchestrator, loop, named)
+        run = pick_loop(orchestrator, loop, named, or_last=True)
         state = orchestrator.fold(run).state
         number = state.number if wanted is None else wanted
         effects = [one.effect for one in state.history if one.effect.split("/")[2].startswith(f"i{number}.")]

@@ -35,7 +35,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
-        run = pick_loop(orchestrator, loop, named)
+        run = pick_loop(orchestrator, loop, named, or_last=True)
         folded = orchestrator.fold(run)
         if as_json:
             document = next(iter(folded.system.documents(folded.state, orchestrator.clock.now_us()))).body

@@ -51,6 +51,6 @@ def command(**given: Any) -> int:
             warn(text)
         if given["detach"]:
             started.owner.release()
-            return detach(orchestrator, started.run, resume_arguments(started.run, manner), as_json=manner.as_json)
+            return detach(orchestrator, started.run, resume_arguments(started.run, manner), manner)
         Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {started.run.id}")
         return drive(orchestrator, started.run, started.owner, manner)

@@ -72,7 +72,7 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
 
             change_publishing(orchestrator, found, given["publish"])
             arguments = [*resume_arguments(found, manner, limits), *budget_arguments(given), *publish_arguments(given)]
-            return start_behind(orchestrator, found, arguments, as_json=as_json)
+            return start_behind(orchestrator, found, arguments, manner)
         return _resume_here(orchestrator, found, limits, budget, given["publish"], manner)
 
 

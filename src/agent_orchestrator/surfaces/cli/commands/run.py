@@ -141,7 +141,8 @@ def _start(orchestrator: Orchestrator, prepared: Prepared, limits: Limits, given
     if given["detach"]:
         from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 
-        return detach(orchestrator, run, resume_arguments(run, _manner(given)), as_json=given["as_json"])
+        manner = _manner(given)
+        return detach(orchestrator, run, resume_arguments(run, manner), manner)
     _announce(run, as_json=given["as_json"])
     return drive(orchestrator, run, orchestrator.own(run.id), _manner(given))
 
@@ -161,7 +162,7 @@ def _start_at(
     if given["detach"]:
         from agent_orchestrator.surfaces.cli.detach import again_arguments, detach
 
-        return detach(orchestrator, run, again_arguments(run, ctx.obj), as_json=given["as_json"])
+        return detach(orchestrator, run, again_arguments(run, ctx.obj), _manner(given))
     owner = orchestrator.own(run.id)
     changes = {"start_at": given["start_at_step"], "spec": msgspec.to_builtins(prepared.spec), **options.limits()}
     taken = take_up(orchestrator, run, changes, given_limits(given))

@@ -108,6 +108,9 @@ def _print_launches(screen: Screen, details: dict[str, Any]) -> None:
 
 
 def _print_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
+    import msgspec
+
+    from agent_orchestrator.core.inputs import Usage
     from agent_orchestrator.core.units import say_cost, say_count
 
     if not usage:
@@ -115,5 +118,5 @@ def _print_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
     costs = [row["usage"].get("cost_usd") for row in usage]
     known = [cost for cost in costs if cost is not None]
     cost = say_cost(sum(known) if known else None, partly=len(known) < len(costs))
-    tokens = sum(row["usage"].get(name) or 0 for row in usage for name in ("input_tokens", "output_tokens"))
+    tokens = sum(msgspec.convert(row["usage"], Usage).tokens or 0 for row in usage)
     screen.line(f"usage: cost {cost}, {say_count(tokens, 'token')} in {say_count(len(usage), 'launch')}")

@@ -80,7 +80,7 @@ def command(**given: Any) -> int:
             from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 
             started.owner.release()
-            return detach(orchestrator, started.run, resume_arguments(started.run, manner), as_json=given["as_json"])
+            return detach(orchestrator, started.run, resume_arguments(started.run, manner), manner)
         from agent_orchestrator.surfaces.cli.progress import Writer
 
         Writer(sys.stderr if given["as_json"] else sys.stdout).line(f"team {started.run.id}")

@@ -55,7 +55,9 @@ def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
     state, summary = folded.state, folded.system.summary(folded.state)
     status = screen.paint_status(summary.status.replace("_", " "), summary.status)
     count = f"{summary.done}/{summary.total} groups"
-    screen.line(f"team {screen.paint(run.id, 'bold')}  {status}  {current_phase(state).replace('_', ' ')}  {count}")
+    phase = current_phase(state)
+    where = f"{phase.replace('_', ' ')}  " if phase != summary.status else ""
+    screen.line(f"team {screen.paint(run.id, 'bold')}  {status}  {where}{count}")
     screen.line(f"  {plain(' '.join(state.spec.requirements.split())[:160])}")
     if summary.detail:
         screen.line(f"  {plain(summary.detail)}")
