@@ -13,8 +13,8 @@ import pytest
 from agent_orchestrator.core.effects import AgentChoice, AskHuman
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause
 from agent_orchestrator.systems.phases import PHASES, PhasesSpec
-from agent_orchestrator.systems.phases.effects import RULES
 from agent_orchestrator.systems.phases.parse import parse_document
+from agent_orchestrator.systems.phases.reports import TURNS
 from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
@@ -46,7 +46,7 @@ def spec(document: str, **options: Any) -> PhasesSpec:
 
 
 def is_agent(effect: str) -> bool:
-    return effect.rpartition(".")[2] in RULES
+    return effect.rpartition(".")[2] in TURNS
 
 
 def unreliable(effect: str, chance: random.Random) -> Part:

@@ -32,6 +32,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """What this agent was refused before in this run, and would be again."""
     budget_usd: float | None = None
     """What the agent may spend, where that is limited: for those that can be told."""
+    form: type[msgspec.Struct] | None = None
+    """What the role may add to its report, as the type that its system decodes."""
 
     @property
     def prompt(self) -> Path:

@@ -92,7 +92,7 @@ class ClaudeAgent(CliAgent):
         if task.effect.session is not None:
             yield from ("--resume", task.effect.session)
         yield from ("--permission-mode", settings.permission_mode or self.modes[0])
-        yield from ("--json-schema", json.dumps(report_schema(task.effect.report)))
+        yield from ("--json-schema", json.dumps(report_schema(task.effect.report, task.form)))
         yield from ("--output-format", "stream-json", "--verbose")
         yield from settings.args
 

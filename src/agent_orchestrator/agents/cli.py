@@ -196,7 +196,8 @@ class CliAgent:
     def _reported(self, task: Task, end: Ended) -> Verdict:
         """By the report: in the result, else where the agent was asked to write it. The launch keeps it in its own place."""
         rule, asked = task.effect.report, self.report_file(task)
-        raw = msgspec.json.encode({**rule.ids, **unfold(end.report)}) if end.report is not None else read_report_file(asked)
+        answer = end.report
+        raw = msgspec.json.encode({**rule.ids, **unfold(answer, task.form)}) if answer is not None else read_report_file(asked)
         if raw is None and asked != task.report:
             asked, raw = task.report, read_report_file(task.report)
         verdict = verdict_of(0, raw, rule, where="its result" if end.report is not None else str(self.report_file(task)))

@@ -74,7 +74,7 @@ class CodexAgent(CliAgent):
     def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
         """`resume` comes after all flags of `exec`, the prompt from standard input."""
         schema = task.launch_dir / SCHEMA
-        schema.write_bytes(msgspec.json.encode(report_schema(task.effect.report)))
+        schema.write_bytes(msgspec.json.encode(report_schema(task.effect.report, task.form)))
         yield from ("exec", "--json", "--skip-git-repo-check", "-C", str(task.workdir))
         yield from ("--sandbox", settings.permission_mode or self.modes[0])
         if task.effect.agent.model is not None:

@@ -15,10 +15,7 @@ from agent_orchestrator.agents.adapter import Ending, Task, Verdict
 from agent_orchestrator.agents.output import read_last_line, read_tail, readable
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES, TAIL_CHARS
-from agent_orchestrator.core.report import Report, ReportRule, read_report
-
-FAILED = "FAILED"
-"""The word which, whatever the role, says that the agent itself did not get its work done."""
+from agent_orchestrator.core.report import FAILED, Report, ReportRule, read_report
 
 _NOT_STARTED = {126: "a program is not executable", 127: "a program was not found"}
 """Exit codes by which a shell says that it could not run a program: the same would happen again."""

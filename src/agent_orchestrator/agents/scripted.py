@@ -21,7 +21,7 @@ from agent_orchestrator.agents.judging import verdict_of
 from agent_orchestrator.agents.script import Rule, load_script
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.report import REPORT_SCHEMA
+from agent_orchestrator.core.report import COMPLETED, REPORT_SCHEMA, ReportRule
 from agent_orchestrator.errors import InvalidValue, OrcError
 
 UNSCRIPTED = Rule()
@@ -37,6 +37,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     iteration: str
     attempt: str
     workdir: Path
+    word: str = COMPLETED
+    """The status of a report whose rule does not say one."""
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +73,7 @@ class ScriptedAgent:
         """Plays, and is judged like a program. The report is in the verdict; no file of the launch is written."""
         try:
             rule = _rule_of(task)
-            if rule is UNSCRIPTED:
+            if rule is UNSCRIPTED and not task.effect.report.required:
                 return DONE
             played = play(rule, _part(task))
         except (OrcError, ValueError) as error:
@@ -105,7 +107,7 @@ def _report(rule: Rule, part: Part, exit_code: int) -> bytes | None:
         "run_id": part.run,
         "step_id": part.step,
         "agent": part.role,
-        "status": "COMPLETED",
+        "status": part.word,
         **({"logs": [rule.say]} if rule.say else {}),
         **({"gate_failure": rule.gate_failure} if rule.gate_failure is not None else {}),
         **rule.report,
@@ -153,7 +155,13 @@ def _part(task: Task) -> Part:
         iteration=str(effect.iteration),
         attempt=str(effect.attempt),
         workdir=task.workdir,
+        word=_word(effect.report),
     )
+
+
+def _word(rule: ReportRule) -> str:
+    """COMPLETED, or for a role that has to judge its first word: a rehearsal passes unless its script says otherwise."""
+    return COMPLETED if rule.any_status or COMPLETED in {*rule.words, *rule.aliases} else next(iter(rule.words))
 
 
 def main(argv: list[str], environ: Mapping[str, str]) -> int:

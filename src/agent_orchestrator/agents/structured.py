@@ -1,31 +1,25 @@
 """The report as a schema, for CLIs that can be made to keep to one, and in words, for those that cannot.
 
-The schema is of the strict kind that all of them accept: every field is required, what is optional may be null, and
-free mappings (metrics) are lists of pairs. `unfold` turns such an answer back into a report.
+The schema is made from the struct that is decoded, and is of the strict kind that all services accept: every field is
+required, what is optional may be null, nothing may be added, and free mappings are lists of pairs. `unfold` turns an
+answer back into a report.
 """
 
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.core.forms import NAME, VALUE, Form, Shape, example_of, mapped, shape_of
+from agent_orchestrator.core.forms import unfold as unfold_shape
 from agent_orchestrator.core.report import ReportRule
 
-_TEXTS = {"type": ["array", "null"], "items": {"type": "string"}}
-_VALUE = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"type": "array", "items": {"type": "string"}}]}
-_ABOUT = {
-    "summary": "What was done, in a few sentences, for people and for whoever works next.",
-    "artifacts": "Paths of files that were made or changed and matter to later steps, relative to the working tree.",
-    "metrics": "Named results, if there are any worth keeping.",
-    "logs": "Lines worth keeping for people.",
-    "files_modified": "Files that were changed.",
-    "learnings": "What later agents should know.",
-    "quality_score": "How good the work is now, from 0 to 100, if you can tell.",
-    "done": "Whether you believe that nothing is left to do; a check decides.",
-    "gate_failure": "Null or false, unless the work that was looked at must not pass: then one sentence that says why.",
-}
+_ANYTHING: Shape = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean")]}
+_KEPT = ("type", "enum", "description", "minimum", "maximum")
+_NULL = {"type": "null"}
 
 
 def status_words(rule: ReportRule) -> list[str]:
@@ -37,53 +31,66 @@ def status_words(rule: ReportRule) -> list[str]:
     return list(chosen.values())
 
 
-def report_schema(rule: ReportRule) -> dict[str, Any]:
+def report_schema(rule: ReportRule, form: Form | None) -> dict[str, Any]:
     """The JSON Schema of a report under this rule."""
+    schema = _strict_report(form)
     words = status_words(rule)
-    fields: dict[str, dict[str, Any]] = {
-        "status": {"type": "string", **({"enum": words} if words and not rule.any_status else {})},
-        "summary": {"type": "string"},
-        "artifacts": _TEXTS,
-        "metrics": {"type": ["array", "null"], "items": _object({"name": {"type": "string"}, "value": _VALUE})},
-        "logs": _TEXTS,
-        "files_modified": _TEXTS,
-        "learnings": {
-            "type": ["array", "null"],
-            "items": _object({name: {"type": "string"} for name in ("type", "lesson", "pattern", "context")}),
-        },
-    }
-    for name, kinds in rule.fields.items():
-        fields[name] = {"type": [*kinds, "null"], **({"items": {"type": "string"}} if "array" in kinds else {})}
-    return _object({name: {**field, **_about(name)} for name, field in fields.items()})
+    status = {"type": "string", **({"enum": words} if words and not rule.any_status else {})}
+    return {**schema, "properties": {**schema["properties"], "status": status}}
 
 
-def unfold(answer: dict[str, Any]) -> dict[str, Any]:
-    """The report in an answer to that schema: nulls were only there because nothing may be left out."""
-    report = {name: value for name, value in answer.items() if value is not None}
-    pairs = report.get("metrics")
-    if isinstance(pairs, list) and all(isinstance(pair, dict) and isinstance(pair.get("name"), str) for pair in pairs):
-        report["metrics"] = {pair["name"]: pair.get("value") for pair in pairs}
+def unfold(answer: dict[str, Any], form: Form | None) -> dict[str, Any]:
+    """The report in an answer to that schema."""
+    report: dict[str, Any] = unfold_shape(answer, shape_of(form))
     return report
 
 
 def ask_for_report(task: Task, file: Path) -> str:
     """The closing section of a prompt whose agent answers by file."""
-    rule = task.effect.report
+    rule, form = task.effect.report, task.form
     words = " or ".join(json.dumps(word) for word in status_words(rule))
-    example = {"status": status_words(rule)[0] if rule.words else "DONE", "summary": "…", "artifacts": ["path/in/the/tree"]}
-    more = "".join(f'\n- `"{name}"`: {_ABOUT.get(name, "as it applies")}' for name in rule.fields)
+    example = example_of(form, status_words(rule)[0] if rule.words else "DONE")
+    about = {name: field.get("description") for name, field in shape_of(form)["properties"].items()}
+    more = "".join(f"\n- `{name}`: {said}" for name, said in about.items() if said)
     return (
         "\n\n## Report\n\n"
         "When you are done, and as the last thing you do, write one JSON object to this file:\n\n"
         f"    {file}\n\n"
-        f"like this: `{json.dumps(example, ensure_ascii=False)}`. `status` must be {words or 'one word'}; "
-        f"a `metrics` object and a list of `logs` may be added.{more}\n"
+        f"like this, leaving out what does not apply:\n\n```json\n{json.dumps(example, ensure_ascii=False, indent=2)}\n```\n\n"
+        f"`status` must be {words or 'one word'}. It may also have:\n{more}\n"
     )
 
 
-def _object(fields: dict[str, Any]) -> dict[str, Any]:
+@cache
+def _strict_report(form: Form | None) -> dict[str, Any]:
+    return _strict(shape_of(form))
+
+
+def _strict(shape: Shape) -> Shape:
+    kept = {word: shape[word] for word in _KEPT if word in shape}
+    if "anyOf" in shape:
+        return {**kept, "anyOf": [_strict(one) for one in shape["anyOf"]]}
+    if "enum" in shape:
+        return {**kept, "type": "string"}
+    if "properties" in shape:
+        needed = shape["required"]
+        fields = {name: _strict(one) for name, one in shape["properties"].items()}
+        return {**kept, **_object({name: one if name in needed else _or_null(one) for name, one in fields.items()})}
+    if (values := mapped(shape)) is not None:
+        pair = _object({NAME: {"type": "string"}, VALUE: _strict(values)})
+        return {**kept, "type": "array", "items": pair}
+    if shape.get("type") == "array":
+        return {**kept, "items": _strict(shape["items"])}
+    return kept if "type" in kept else {**kept, **_ANYTHING}
+
+
+def _object(fields: dict[str, Any]) -> Shape:
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
-def _about(name: str) -> dict[str, str]:
-    return {"description": _ABOUT[name]} if name in _ABOUT else {}
+def _or_null(schema: Shape) -> Shape:
+    about = {"description": schema["description"]} if "description" in schema else {}
+    if "anyOf" in schema:
+        return schema if _NULL in schema["anyOf"] else {**schema, "anyOf": [*schema["anyOf"], _NULL]}
+    bare = {word: inner for word, inner in schema.items() if word != "description"}
+    return {**about, "anyOf": [bare, _NULL]}

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from agent_orchestrator.core.events import Event
+from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.inputs import Input
 from agent_orchestrator.core.summary import Summary
 
@@ -72,6 +73,8 @@ class System(Protocol):
     spec_type: type[Any]
     event_type: Any
     """The union of all events this system's journals may hold."""
+    forms: Forms
+    """What its roles may add to their reports."""
 
     def fresh(self, spec: Any, context: Context) -> Any:
         """The state before the first event."""

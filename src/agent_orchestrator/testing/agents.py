@@ -13,6 +13,7 @@ from typing import Any
 from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, InProcessAgent, Plan, Task, Verdict
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.failure import DETERMINISTIC, Failure, FailureKind
+from agent_orchestrator.core.forms import Form
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.errors import OrcError
@@ -35,7 +36,7 @@ FOREIGN_REPORTS = (
 )
 
 
-def make_task(folder: Path, choice: AgentChoice, *, required: bool = False) -> Task:
+def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, form: Form | None = None) -> Task:
     """A task whose files stand in `folder`, as the engine would make it."""
     launch = folder / "launch"
     workdir = folder / "tree"
@@ -63,6 +64,7 @@ def make_task(folder: Path, choice: AgentChoice, *, required: bool = False) -> T
         workdir=workdir,
         launch_dir=launch,
         inherited_env={"INHERITED": "yes"},
+        form=form,
     )
     task.prompt.write_text("Do it.\n", "utf-8")
     return task

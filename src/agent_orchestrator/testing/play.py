@@ -140,6 +140,8 @@ class Play:
     def hold_or_release(self) -> None:
         """The engine holds an agent back, or lets one start: no business of a system's, but its documents show it."""
         agents = [effect for effect in self.state.doing if isinstance(effect, RunAgent)]
+        named = {effect.report.form for effect in agents} - {""}
+        assert named <= set(self.system.forms), "what a report may add is one of the system's forms"
         if not agents:
             return
         effect = self.chance.choice(agents)

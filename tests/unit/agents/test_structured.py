@@ -11,10 +11,10 @@ import pytest
 from agent_orchestrator.agents.structured import ask_for_report, report_schema, status_words, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.report import Report, ReportRule, check_report
-from agent_orchestrator.systems.workflow.effects import GATE_FIELDS, WORDS
+from agent_orchestrator.systems.workflow.effects import WORDS, Gate
 from agent_orchestrator.testing.agents import make_task
 
-RULE = ReportRule(words=WORDS, fields=GATE_FIELDS)
+RULE = ReportRule(words=WORDS)
 ANSWER: dict[str, Any] = {
     "status": "COMPLETED",
     "summary": "done",
@@ -42,7 +42,7 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 
 def test_every_object_of_the_schema_is_closed_and_every_field_required() -> None:
-    found = objects(report_schema(RULE))
+    found = objects(report_schema(RULE, Gate))
     assert len(found) == 3
     for one in found:
         assert one["additionalProperties"] is False
@@ -50,8 +50,8 @@ def test_every_object_of_the_schema_is_closed_and_every_field_required() -> None
 
 
 def test_an_answer_to_the_schema_is_a_report() -> None:
-    jsonschema_rs.validator_for(report_schema(RULE)).validate(ANSWER)
-    report = check_report(unfold(ANSWER), RULE)
+    jsonschema_rs.validator_for(report_schema(RULE, Gate)).validate(ANSWER)
+    report = check_report(unfold(ANSWER, Gate), RULE)
     assert isinstance(report, Report)
     assert report.metrics == {"tests": 12, "items": ["x", "y"]}
     assert report.fields == {}
@@ -61,14 +61,14 @@ def test_an_answer_to_the_schema_is_a_report() -> None:
 @pytest.mark.parametrize("said", [True, "found P0 issues"])
 def test_a_gate_may_say_no(said: object) -> None:
     answer = {**ANSWER, "gate_failure": said}
-    jsonschema_rs.validator_for(report_schema(RULE)).validate(answer)
-    report = check_report(unfold(answer), RULE)
+    jsonschema_rs.validator_for(report_schema(RULE, Gate)).validate(answer)
+    report = check_report(unfold(answer, Gate), RULE)
     assert isinstance(report, Report)
     assert report.fields == {"gate_failure": said}
 
 
 def test_a_role_without_a_gate_is_not_asked_for_one() -> None:
-    assert "gate_failure" not in report_schema(ReportRule(words=WORDS))["properties"]
+    assert "gate_failure" not in report_schema(RULE, None)["properties"]
 
 
 def test_a_prompt_asks_for_the_report_by_path_and_words(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import Effect
 from agent_orchestrator.core.events import Aborted, CommonEvent, DirectiveRefused, Ended, Event, Paused, Resumed, StopReason
+from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.inputs import OUTCOMES, Abort, Answer, Edited, Input, Instruct, Outcome, Pause, Resume
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
 from agent_orchestrator.core.summary import Summary
@@ -59,6 +61,7 @@ class ToySystem:
     name = "toy"
     spec_type: type[Any] = ToySpec
     event_type: Any = ToyEvent
+    forms: Forms = MappingProxyType({})
 
     def __init__(self) -> None:
         self.on_print: Callable[[], None] = lambda: None

@@ -7,6 +7,7 @@ import pytest
 from agent_orchestrator.core.effects import AgentChoice, AskHuman, AwaitGates, ReadFile
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import FileRead, TimerFired
+from agent_orchestrator.core.report import Report, check_report
 from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.decide.outcomes import inside, stringified
 from agent_orchestrator.systems.workflow.items import items_in_text
@@ -58,7 +59,9 @@ def test_a_report_is_required_where_its_words_are_needed(step: str, choice: str,
     ],
 )
 def test_the_words_of_a_report_and_their_aliases(word: str, meaning: str) -> None:
-    assert rule_of(World(PLAIN).doing("a")).words[word.upper()] == meaning
+    report = check_report({"status": word}, rule_of(World(PLAIN).doing("a")))
+    assert isinstance(report, Report)
+    assert report.status == meaning
 
 
 def test_a_shell_step_is_the_shells_whatever_the_default_is() -> None:

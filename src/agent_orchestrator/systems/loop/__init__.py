@@ -13,6 +13,7 @@ from agent_orchestrator.systems.loop.advance import advance
 from agent_orchestrator.systems.loop.decide import decide
 from agent_orchestrator.systems.loop.decide.edits import check_state_document
 from agent_orchestrator.systems.loop.documents import details, documents, summary
+from agent_orchestrator.systems.loop.effects import FORMS
 from agent_orchestrator.systems.loop.events import LoopBegan, LoopEvent
 from agent_orchestrator.systems.loop.evolve import evolve
 from agent_orchestrator.systems.loop.registry import overview
@@ -28,6 +29,7 @@ class LoopSystem:
     name = "loop"
     spec_type: type[Any] = LoopSpec
     event_type: Any = LoopEvent
+    forms = FORMS
 
     def fresh(self, spec: LoopSpec, context: Context) -> LoopState:
         """Nothing has happened."""

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman, Checkpoint, RunAgent, RunCheck
+from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.limits import CHECK_TIMEOUT_S
-from agent_orchestrator.core.report import ReportRule
+from agent_orchestrator.core.report import FAILED, ReportRule, common_words
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.loop.prompts import compose, compose_confirmation
 from agent_orchestrator.systems.loop.spec import ExecutionMode
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
 
 ROLE = "loop"
-ITERATION_FIELDS: dict[str, tuple[str, ...]] = {"quality_score": ("number",), "done": ("boolean",)}
-"""What an iteration's report may add: both are noted, neither ends anything."""
 CONFIRMER = "qa_expert"
+WORDS = {"OK": "OK", FAILED: FAILED}
+JUDGES = {"PASS": "PASS", "FAIL": "FAIL"}
+ITERATION = "iteration"
+
+
+class IterationReport(msgspec.Struct, frozen=True):
+    """What an iteration's report may add: both are noted, neither ends anything."""
+
+    quality_score: Annotated[
+        Annotated[float, Meta(ge=0, le=100)] | None,
+        Meta(description="How good the work is now, from 0 to 100, if you can tell.", examples=[80]),
+    ] = None
+    done: Annotated[bool, Meta(description="Whether you believe that nothing is left to do; a check decides.")] = False
+
+
+FORMS: Forms = {ITERATION: IterationReport}
 TIMEOUT_LEFT_MIN_S = 1.0
 """What is started gets at least this much time."""
 
@@ -42,10 +60,11 @@ def run_agent(state: LoopState, effect: str, at_us: int) -> RunAgent:
         agent=_with_options(state, spec.agent),
         role=ROLE,
         report=ReportRule(
-            words={"OK": "OK", "FAILED": "FAILED"},
+            words=WORDS,
+            aliases=common_words(WORDS, completed="OK"),
             any_status=True,
             ids={"run_id": run, "step_id": UNIT},
-            fields=ITERATION_FIELDS,
+            form=ITERATION,
         ),
         iteration=current.number,
         attempt=1,
@@ -69,7 +88,10 @@ def confirm(state: LoopState, effect: str, at_us: int) -> RunAgent:
         agent=_with_options(state, spec.confirm_with),
         role=CONFIRMER,
         report=ReportRule(
-            words={"PASS": "PASS", "FAIL": "FAIL"}, required=True, ids={"run_id": run, "step_id": UNIT, "agent": CONFIRMER}
+            words=JUDGES,
+            aliases=common_words(JUDGES, completed=None),
+            required=True,
+            ids={"run_id": run, "step_id": UNIT, "agent": CONFIRMER},
         ),
         iteration=state.number,
         attempt=1,

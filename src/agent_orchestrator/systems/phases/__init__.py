@@ -15,6 +15,7 @@ from agent_orchestrator.systems.phases.decide.reading import read_state_document
 from agent_orchestrator.systems.phases.documents import STATE_FILE, documents
 from agent_orchestrator.systems.phases.events import PhasesEvent, RunPlanned
 from agent_orchestrator.systems.phases.evolve import evolve
+from agent_orchestrator.systems.phases.reports import FORMS
 from agent_orchestrator.systems.phases.spec import PhasesSpec
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.summary import details, summary
@@ -28,6 +29,7 @@ class PhasesSystem:
     name = "phases"
     spec_type: type[Any] = PhasesSpec
     event_type: Any = PhasesEvent
+    forms = FORMS
 
     def fresh(self, spec: PhasesSpec, context: Context) -> PhasesState:
         """Nothing has happened."""

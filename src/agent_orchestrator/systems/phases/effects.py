@@ -14,29 +14,11 @@ from agent_orchestrator.systems.phases.prompts import (
     compose_task,
 )
 from agent_orchestrator.systems.phases.publishing import tool_of
-from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, PLANNER, SCANNER, SUPERVISOR
+from agent_orchestrator.systems.phases.reports import TURNS
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import CheckWork, MilestoneWork, ReviewWork, TaskWork, Work, task_of
 
 TIMEOUT_LEFT_MIN_S = 1.0
-_FOUND = {"CLEAN": "CLEAN", "FIXED": "FIXED", "FOUND": "FOUND"}
-_SUPERVISES: dict[str, tuple[str, ...]] = {
-    "conflicts": ("array",),
-    "auto_fixes": ("array",),
-    "affected_tasks": ("array",),
-    "recommended_changes": ("array", "string"),
-    "criteria": ("object",),
-}
-RULES: dict[str, tuple[str, dict[str, str], dict[str, tuple[str, ...]]]] = {
-    "plan": (PLANNER, {"READY": "READY", "QUESTIONS": "QUESTIONS"}, {"questions": ("array",)}),
-    "execute": (EXECUTOR, {"SUCCESS": "SUCCESS", "PARTIAL": "PARTIAL", "FAILED": "FAILED"}, {"criteria": ("object",)}),
-    "pre_task": (SUPERVISOR, {"PASS": "PASS", "AUTO_FIX": "AUTO_FIX", "RE_PLAN": "RE_PLAN"}, _SUPERVISES),
-    "post_task": (SUPERVISOR, {"PASS": "PASS", "AUTO_FIX": "AUTO_FIX", "RE_PLAN": "RE_PLAN"}, _SUPERVISES),
-    "on_demand": (SUPERVISOR, {"PASS": "PASS", "AUTO_FIX": "AUTO_FIX", "RE_PLAN": "RE_PLAN"}, _SUPERVISES),
-    "scan": (SCANNER, _FOUND, {"findings": ("array",)}),
-    "repair": (FIXER, {"FIXED": "FIXED", "CLEAN": "CLEAN", "FOUND": "FOUND"}, {"findings": ("array",)}),
-}
-"""By purpose: the role, the words that its report may have, and what it may add."""
 
 
 def _commands(state: PhasesState, work: Work) -> tuple[str, ...]:
@@ -48,14 +30,20 @@ def _commands(state: PhasesState, work: Work) -> tuple[str, ...]:
 
 def run_agent(state: PhasesState, work: Work, effect: str) -> RunAgent:
     """The agent that the unit is to run for its purpose."""
-    role, words, fields = RULES[work.purpose]
+    turn = TURNS[work.purpose]
     spec, run = state.spec, state.context.run
     return RunAgent(
         id=effect,
         unit=work.unit,
-        agent=spec.choice_for(role),
-        role=role,
-        report=ReportRule(words=words, required=True, ids={"run_id": run, "step_id": work.unit}, fields=fields),
+        agent=spec.choice_for(turn.role),
+        role=turn.role,
+        report=ReportRule(
+            words={word: word for word in turn.words},
+            aliases=turn.aliases,
+            required=True,
+            ids={"run_id": run, "step_id": work.unit},
+            form=work.purpose,
+        ),
         iteration=work.iteration,
         attempt=work.attempt,
         prompt_text=_prompt(state, work),

@@ -13,23 +13,13 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.systems.phases.events import PlanChange
+from agent_orchestrator.systems.phases.reports import ACTIONS, ReportedChange
 from agent_orchestrator.systems.phases.spec import TASK_ID, Criterion, Task, make_criteria
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import TaskWork
 
 CHANGES_MAX = 100
 _CODE = re.compile(r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)")
-
-
-class _Wanted(msgspec.Struct, frozen=True):
-    action: str
-    task: str
-    name: str | None = None
-    description: str | None = None
-    criteria: list[str] | None = None
-    needs: list[str] | None = None
-    files: list[str] | None = None
-    before: str | None = None
 
 
 def read_changes(state: PhasesState, wanted: list[Any]) -> tuple[PlanChange, ...] | str:
@@ -40,7 +30,7 @@ def read_changes(state: PhasesState, wanted: list[Any]) -> tuple[PlanChange, ...
     made: list[PlanChange] = []
     for number, raw in enumerate(wanted, 1):
         try:
-            one = msgspec.convert(raw, _Wanted)
+            one = msgspec.convert(raw, ReportedChange)
         except msgspec.ValidationError as error:
             return f"recommended change {number} cannot be read: {error}"
         change = _read(state, plan, one)
@@ -51,7 +41,7 @@ def read_changes(state: PhasesState, wanted: list[Any]) -> tuple[PlanChange, ...
     return tuple(made)
 
 
-def _read(state: PhasesState, plan: dict[str, Task], one: _Wanted) -> PlanChange | str:
+def _read(state: PhasesState, plan: dict[str, Task], one: ReportedChange) -> PlanChange | str:
     if not TASK_ID.match(one.task):
         return f"{one.task!r} is no task number"
     if one.action == "add":
@@ -72,10 +62,10 @@ def _read(state: PhasesState, plan: dict[str, Task], one: _Wanted) -> PlanChange
         return f"{', '.join(needing)} depends on it" if needing else PlanChange(action="remove", task=one.task)
     if one.action == "move":
         return _moved(plan, one)
-    return "it must be one of add, remove, describe, move"
+    return f"it must be one of {', '.join(ACTIONS)}"
 
 
-def _added(state: PhasesState, plan: dict[str, Task], one: _Wanted) -> PlanChange | str:
+def _added(state: PhasesState, plan: dict[str, Task], one: ReportedChange) -> PlanChange | str:
     phase = int(one.task.partition(".")[0]) - 1
     if one.task in plan or one.task in state.completed:
         return "there is such a task already"
@@ -91,7 +81,7 @@ def _added(state: PhasesState, plan: dict[str, Task], one: _Wanted) -> PlanChang
     return PlanChange(action="add", task=one.task, made=task, before=one.before)
 
 
-def _described(plan: dict[str, Task], task: Task, one: _Wanted) -> Task | str:
+def _described(plan: dict[str, Task], task: Task, one: ReportedChange) -> Task | str:
     fields: dict[str, Any] = {}
     if one.name is not None:
         fields["name"] = one.name.strip() or task.name
@@ -115,7 +105,7 @@ def _described(plan: dict[str, Task], task: Task, one: _Wanted) -> Task | str:
     return msgspec.structs.replace(task, **fields)
 
 
-def _moved(plan: dict[str, Task], one: _Wanted) -> PlanChange | str:
+def _moved(plan: dict[str, Task], one: ReportedChange) -> PlanChange | str:
     if one.before is not None and (one.before not in plan or plan[one.before].phase != plan[one.task].phase):
         return f"there is no task {one.before} in its phase to put it before"
     change = PlanChange(action="move", task=one.task, before=one.before)

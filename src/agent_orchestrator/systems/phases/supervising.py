@@ -5,13 +5,13 @@ A report that cannot be understood, or that asks for a change which cannot be ma
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.systems.phases.events import Conflict, PlanChange, SupervisorChecked
 from agent_orchestrator.systems.phases.replanning import as_notes, read_changes
+from agent_orchestrator.systems.phases.reports import ReportedConflict, Supervised
 from agent_orchestrator.systems.phases.state import PhasesState
 
 PASS, AUTO_FIX, RE_PLAN, REFUSE = "pass", "auto_fix", "re_plan", "refuse"
@@ -26,31 +26,12 @@ MATRIX = {
 """What follows from a conflict of each type."""
 
 
-class _Conflict(msgspec.Struct, frozen=True):
-    type: str
-    severity: str = ""
-    details: str = ""
-    recommendation: str = ""
-
-
-class _Fix(msgspec.Struct, frozen=True):
-    file: str = ""
-    issue: str = ""
-    fix: str = ""
-
-
-class _Fields(msgspec.Struct, frozen=True):
-    conflicts: list[_Conflict] = []
-    auto_fixes: list[_Fix] = []
-    affected_tasks: list[str] = []
-    recommended_changes: Any = None
-    criteria: dict[str, bool] = {}
-
-
 def read_verdict(state: PhasesState, report: Report, step: str, task: str, check_type: str) -> SupervisorChecked | str:
     """What was found and what follows, or what is wrong with the report."""
+    wanted = report.fields.get("recommended_changes")
+    others = {name: value for name, value in report.fields.items() if name != "recommended_changes"}
     try:
-        fields = msgspec.convert(report.fields, _Fields)
+        fields = read_fields(msgspec.structs.replace(report, fields=others), Supervised)
     except msgspec.ValidationError as error:
         return f"the supervisor's report has a wrong field: {error}"
     unknown = [one.type for one in fields.conflicts if one.type not in MATRIX]
@@ -65,7 +46,7 @@ def read_verdict(state: PhasesState, report: Report, step: str, task: str, check
     changes: tuple[PlanChange, ...] = ()
     affected = [one for one in fields.affected_tasks if one in state.plan]
     if action == RE_PLAN:
-        read = _changes(state, fields, task, affected)
+        read = _changes(state, fields, wanted, task, affected)
         if isinstance(read, str):
             return read
         changes = read
@@ -83,15 +64,17 @@ def read_verdict(state: PhasesState, report: Report, step: str, task: str, check
     )
 
 
-def _all_conflicts(fields: _Fields, word: str) -> list[_Conflict]:
+def _all_conflicts(fields: Supervised, word: str) -> list[ReportedConflict]:
     """What was mended without naming a conflict is one of a pattern."""
     if word == "AUTO_FIX" and not fields.conflicts:
-        made = [_Conflict("pattern", details=f"{fix.file}: {fix.issue}", recommendation=fix.fix) for fix in fields.auto_fixes]
-        return made or [_Conflict("pattern", details="the supervisor mended something and did not say what")]
+        made = [
+            ReportedConflict("pattern", details=f"{fix.file}: {fix.issue}", recommendation=fix.fix) for fix in fields.auto_fixes
+        ]
+        return made or [ReportedConflict("pattern", details="the supervisor mended something and did not say what")]
     return fields.conflicts
 
 
-def _judge(state: PhasesState, one: _Conflict, word: str) -> Conflict:
+def _judge(state: PhasesState, one: ReportedConflict, word: str) -> Conflict:
     severity, action = MATRIX[one.type]
     said = []
     if one.severity and one.severity.lower() != severity:
@@ -116,8 +99,10 @@ def _action(conflicts: tuple[Conflict, ...], word: str, *, auto_fix: bool) -> st
     return AUTO_FIX if auto_fix else PASS
 
 
-def _changes(state: PhasesState, fields: _Fields, task: str, affected: list[str]) -> tuple[PlanChange, ...] | str:
-    wanted = fields.recommended_changes
+def _changes(
+    state: PhasesState, fields: Supervised, wanted: object, task: str, affected: list[str]
+) -> tuple[PlanChange, ...] | str:
+    """The changes that are asked for; only read where they count, each with its own fault."""
     if isinstance(wanted, list):
         return read_changes(state, wanted)
     text = wanted.strip() if isinstance(wanted, str) else ""

@@ -13,6 +13,7 @@ from agent_orchestrator.systems.swarm.advance import advance
 from agent_orchestrator.systems.swarm.checking import record_faults
 from agent_orchestrator.systems.swarm.decide import decide
 from agent_orchestrator.systems.swarm.documents import details, documents, summary
+from agent_orchestrator.systems.swarm.effects import FORMS
 from agent_orchestrator.systems.swarm.events import SwarmBegan, SwarmEvent
 from agent_orchestrator.systems.swarm.evolve import evolve
 from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
@@ -27,6 +28,7 @@ class SwarmSystem:
     name = "swarm"
     spec_type: type[Any] = SwarmSpec
     event_type: Any = SwarmEvent
+    forms = FORMS
 
     def fresh(self, spec: SwarmSpec, context: Context) -> SwarmState:
         """No bead is dispatched."""

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import shlex
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from agent_orchestrator.core.effects import Checkpoint, Merge, RunAgent, RunCheck
-from agent_orchestrator.core.report import ReportRule
+from agent_orchestrator.core.forms import Forms
+from agent_orchestrator.core.report import FAILED, ReportRule, common_words
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.swarm.compose import compose
 from agent_orchestrator.systems.swarm.spec import terminal_of
 from agent_orchestrator.systems.swarm.state import SwarmState
 
-WORDS = {"DONE": "DONE", "FAILED": "FAILED"}
-REPORT_FIELDS: dict[str, tuple[str, ...]] = {"reason": ("string",)}
+WORDS = {"DONE": "DONE", FAILED: FAILED}
+ALIASES = common_words(WORDS, completed="DONE")
+BEAD = "bead"
+
+
+class BeadReport(msgspec.Struct, frozen=True):
+    """What a bead's report may add."""
+
+    reason: Annotated[str, Meta(description="What you did, or why it could not be done.")] = ""
+
+
+FORMS: Forms = {BEAD: BeadReport}
 TIMEOUT_LEFT_MIN_S = 1.0
 """An interrupted attempt gets at least this much more time."""
 CLOSE_TIMEOUT_S = 60.0
@@ -31,7 +46,7 @@ def run_agent(state: SwarmState, bead: str, effect: str, beside: tuple[str, ...]
         agent=spec.agent,
         tree=spec.tree,
         role=spec.agent.name,
-        report=ReportRule(words=WORDS, ids={"run_id": run, "step_id": bead, "bead": bead}, fields=REPORT_FIELDS),
+        report=ReportRule(words=WORDS, aliases=ALIASES, ids={"run_id": run, "step_id": bead, "bead": bead}, form=BEAD),
         iteration=0,
         attempt=held.attempt,
         prompt_text=compose(spec, held.attempt, held.limit, beside),

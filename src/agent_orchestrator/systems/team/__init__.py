@@ -15,6 +15,7 @@ from agent_orchestrator.systems.team.decide.edits import check_document
 from agent_orchestrator.systems.team.documents import details, documents, summary
 from agent_orchestrator.systems.team.events import TeamBegan, TeamEvent
 from agent_orchestrator.systems.team.evolve import evolve
+from agent_orchestrator.systems.team.reports import FORMS
 from agent_orchestrator.systems.team.spec import TeamSpec
 from agent_orchestrator.systems.team.state import TeamState
 from agent_orchestrator.systems.team.views import ShownTeam
@@ -28,6 +29,7 @@ class TeamSystem:
     name = "team"
     spec_type: type[Any] = TeamSpec
     event_type: Any = TeamEvent
+    forms = FORMS
 
     def fresh(self, spec: TeamSpec, context: Context) -> TeamState:
         """Nothing has happened."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_orchestrator.core.units import US
-from agent_orchestrator.systems.team.reading import Counts, Issue, Judged, Results
+from agent_orchestrator.systems.team.reports import Counts, Issue, Judged, Results
 from agent_orchestrator.systems.team.spec import moment
 from agent_orchestrator.systems.team.state import Group, TeamState
 from agent_orchestrator.systems.team.status import stamp

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.errors import InvalidId
 from agent_orchestrator.systems.team.events import PlannedGroup, PlannedTask
+from agent_orchestrator.systems.team.reports import Counts, Proposal, ReportedGroup, Tested
 from agent_orchestrator.systems.team.state import PM
 
 T = TypeVar("T")
@@ -30,120 +32,6 @@ _BAD_BRANCH = re.compile(r"\.\.|//|/\.|\.lock(?:/|\Z)|[./]\Z|\Arefs/|(?:\A|_)HEA
 """What git refuses or takes for something else, and what is ours."""
 
 
-class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How many tests there were; `failed` follows from the others when it is left out."""
-
-    total: int
-    passed: int
-    failed: int | None = None
-
-    def plain(self) -> dict[str, int]:
-        """As group_status.json has it."""
-        return {"total": self.total, "passed": self.passed, "failed": self._failed}
-
-    @property
-    def _failed(self) -> int:
-        return self.failed if self.failed is not None else self.total - self.passed
-
-    def __post_init__(self) -> None:
-        if self.total < 0 or self.passed < 0 or self._failed < 0 or self.passed + self._failed > self.total:
-            raise ValueError(f"{self.passed} passed and {self._failed} failed of {self.total} cannot be")
-
-
-class Issue(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that the tech lead wants changed."""
-
-    priority: Literal["critical", "high", "medium", "low"] | None = None
-    title: str | None = None
-    location: str | None = None
-    description: str | None = None
-    fix_suggestion: str | None = None
-
-    def line(self) -> str:
-        """In a line, for the developer."""
-        head = " ".join(part for part in (f"[{self.priority}]" if self.priority else "", self.title or "") if part)
-        where = f" ({self.location})" if self.location else ""
-        said = ": ".join(part for part in (f"{head}{where}".strip(), self.description or "") if part)
-        return f"{said}; suggestion: {self.fix_suggestion}" if self.fix_suggestion else said
-
-
-class Quality(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Numbers of a review."""
-
-    code_quality_score: float | None = None
-    security_issues_count: int | None = None
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """What somebody says of one requirement."""
-
-    text: str
-    met: bool
-    evidence: str = ""
-
-
-class Developed(msgspec.Struct, frozen=True):
-    """A developer's fields."""
-
-    unit_tests: Counts | None = None
-    notes: str = ""
-    blocker: str = ""
-
-
-class Results(msgspec.Struct, frozen=True):
-    """Results by kind of test."""
-
-    integration_tests: Counts | None = None
-    contract_tests: Counts | None = None
-    e2e_tests: Counts | None = None
-
-
-class Tested(msgspec.Struct, frozen=True):
-    """QA's fields."""
-
-    test_results: Results = Results()
-    failures: list[str | dict[str, Any]] = []
-
-
-class Judged(msgspec.Struct, frozen=True):
-    """The tech lead's fields."""
-
-    feedback: str = ""
-    issues: list[Issue] = []
-    actionable_items: list[str] = []
-    quality: Quality = Quality()
-    requirements: list[Claim] = []
-
-
-class _Group(msgspec.Struct, frozen=True):
-    id: str
-    name: str = ""
-    tasks: list[str] = []
-    files_affected: list[str] = []
-    branch_name: str | None = None
-    can_parallel: bool = True
-    depends_on: list[str] = []
-    complexity: Literal["low", "medium", "high"] | None = None
-    estimated_effort_minutes: float | None = None
-
-
-class _Task(msgspec.Struct, frozen=True):
-    id: str
-    description: str = ""
-    group_id: str = ""
-
-
-class Proposal(msgspec.Struct, frozen=True):
-    """The project manager's fields."""
-
-    mode: Literal["simple", "parallel"] | None = None
-    mode_reasoning: str = ""
-    tasks: list[_Task] = []
-    groups: list[_Group] = []
-    questions: list[str] = []
-    requirements: list[Claim] | None = None
-
-
 class Drawn(msgspec.Struct, frozen=True):
     """A plan that can be carried out."""
 
@@ -154,9 +42,26 @@ class Drawn(msgspec.Struct, frozen=True):
 def read(report: Report, kind: type[T]) -> T | Failure:
     """The role's fields of a report, or the failure that says what is wrong with them."""
     try:
-        return msgspec.convert({name: value for name, value in report.fields.items() if value is not None}, kind)
+        return read_fields(report, kind)
     except msgspec.ValidationError as error:
         return invalid(f"the report has a wrong field: {error}")
+
+
+def read_tests(report: Report) -> Tested | Failure:
+    """QA's fields; a failure may also be an object, which is kept as it was written."""
+    failures = report.fields.get("failures")
+    if isinstance(failures, list):
+        told = [msgspec.json.encode(one).decode() if isinstance(one, dict) else one for one in failures]
+        report = msgspec.structs.replace(report, fields={**report.fields, "failures": told})
+    return read(report, Tested)
+
+
+def miscounted(counts: Mapping[str, Counts | None]) -> Failure | None:
+    """The failure that says which count of tests cannot be."""
+    for place, one in counts.items():
+        if one is not None and (why := one.fault()):
+            return invalid(f"the report has a wrong field: {why} - at `$.{place}`")
+    return None
 
 
 def invalid(message: str) -> Failure:
@@ -224,7 +129,7 @@ def _tasks(proposal: Proposal, ids: list[str], known: Collection[str]) -> tuple[
     return (*found, *more)
 
 
-def _planned(group: _Group, branch: str, tasks: tuple[PlannedTask, ...]) -> PlannedGroup:
+def _planned(group: ReportedGroup, branch: str, tasks: tuple[PlannedTask, ...]) -> PlannedGroup:
     mine = dict.fromkeys([*group.tasks, *(task.id for task in tasks if task.group_id == group.id)])
     return PlannedGroup(
         id=group.id,
@@ -239,7 +144,7 @@ def _planned(group: _Group, branch: str, tasks: tuple[PlannedTask, ...]) -> Plan
     )
 
 
-def _branch(group: _Group, taken: Collection[str]) -> str:
+def _branch(group: ReportedGroup, taken: Collection[str]) -> str:
     """The branch that was asked for, or one made of the name; a number is added until nobody else has it."""
     wanted = group.branch_name or ""
     if not _BRANCH.match(wanted) or _BAD_BRANCH.search(wanted):

@@ -1,10 +1,10 @@
-"""The words of the team: roles, what each may say, and what its report may add. Spelled as the seed spells them."""
+"""The words of the team: roles, and what each may say. Spelled as the seed spells them."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-from agent_orchestrator.core.report import ReportRule
+from agent_orchestrator.core.report import ReportRule, common_words
 
 
 class Role(StrEnum):
@@ -50,35 +50,16 @@ WORDS: dict[Purpose, tuple[str, ...]] = {
     Purpose.CONSULT: ("UNBLOCKED",),
 }
 
-_REVIEW: dict[str, tuple[str, ...]] = {
-    "feedback": ("string",),
-    "issues": ("array",),
-    "actionable_items": ("array",),
-    "quality": ("object",),
-}
-
-FIELDS: dict[Purpose, dict[str, tuple[str, ...]]] = {
-    Purpose.PLAN: {
-        "mode": ("string",),
-        "mode_reasoning": ("string",),
-        "tasks": ("array",),
-        "groups": ("array",),
-        "questions": ("array",),
-    },
-    Purpose.FINAL: {"requirements": ("array",), "groups": ("array",), "tasks": ("array",)},
-    Purpose.CONFIRM: {"requirements": ("array",), "feedback": ("string",), "issues": ("array",)},
-    Purpose.DEVELOP: {"unit_tests": ("object",), "notes": ("string",), "blocker": ("string",)},
-    Purpose.QA: {"test_results": ("object",), "failures": ("array",)},
-    Purpose.REVIEW: _REVIEW,
-    Purpose.CONSULT: _REVIEW,
-}
+COMPLETED: dict[Purpose, str] = {Purpose.DEVELOP: "READY_FOR_QA"}
+"""What a bare COMPLETED means: for all others a judgement is asked for, and saying that one is done is none."""
 
 
 def rule_of(purpose: Purpose, run: str, unit: str) -> ReportRule:
     """What the report of a turn must look like: a word that is not in its row fails the attempt."""
     return ReportRule(
         words={word: word for word in WORDS[purpose]},
+        aliases=common_words(WORDS[purpose], completed=COMPLETED.get(purpose)),
         required=True,
         ids={"run_id": run, "step_id": unit, "agent": ROLE_OF[purpose].value},
-        fields=FIELDS[purpose],
+        form=purpose.value,
     )

@@ -13,6 +13,7 @@ from agent_orchestrator.systems.workflow.advance import advance
 from agent_orchestrator.systems.workflow.decide import decide
 from agent_orchestrator.systems.workflow.decide.edits import check_state_document
 from agent_orchestrator.systems.workflow.documents import details, documents, summary
+from agent_orchestrator.systems.workflow.effects import FORMS
 from agent_orchestrator.systems.workflow.events import RunBegan, WorkflowEvent
 from agent_orchestrator.systems.workflow.evolve import evolve
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
@@ -27,6 +28,7 @@ class WorkflowSystem:
     name = "workflow"
     spec_type: type[Any] = WorkflowSpec
     event_type: Any = WorkflowEvent
+    forms = FORMS
 
     def fresh(self, spec: WorkflowSpec, context: Context) -> WorkflowState:
         """All steps PENDING."""

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, ReadFile, RunAgent, RunCheck
-from agent_orchestrator.core.report import ReportRule
+from agent_orchestrator.core.forms import Forms
+from agent_orchestrator.core.report import COMPLETED, FAILED, ReportRule, common_words
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.workflow.spec import StepSpec
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
-SUCCEEDED, FAILED = "COMPLETED", "FAILED"
-WORDS = dict.fromkeys(("COMPLETED", "SUCCESS", "OK", "DONE", "PASSED"), SUCCEEDED)
-WORDS |= dict.fromkeys(("FAILED", "FAIL", "ERROR"), FAILED)
+WORDS = {COMPLETED: COMPLETED, FAILED: FAILED}
+ALIASES = common_words(WORDS, completed=COMPLETED)
 """A step's report must use one of these."""
 
-GATE_FIELDS: dict[str, tuple[str, ...]] = {"gate_failure": ("boolean", "string")}
-"""What a step that loops back may add to its report."""
+GATE = "gate"
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """What a step that loops back may add to its report."""
+
+    gate_failure: Annotated[
+        bool | str | None,
+        Meta(
+            description="Null or false, unless the work that was looked at must not pass: then one sentence that says why.",
+            examples=[False],
+        ),
+    ] = None
+
+
+FORMS: Forms = {GATE: Gate}
 
 TIMEOUT_LEFT_MIN_S = 1.0
 """An interrupted attempt gets at least this much more time."""
@@ -56,9 +73,10 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
         role=step.agent,
         report=ReportRule(
             words=WORDS,
+            aliases=ALIASES,
             required=choice.name == "wrapper" or step.loop_back_to is not None or step.human_in_the_loop,
             ids={"run_id": run, "step_id": unit, "agent": step.agent},
-            fields=GATE_FIELDS if step.loop_back_to is not None else {},
+            form=GATE if step.loop_back_to is not None else "",
         ),
         iteration=runtime.iteration_count,
         attempt=runtime.attempts,

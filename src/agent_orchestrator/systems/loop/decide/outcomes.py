@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded
 from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
 from agent_orchestrator.core.limits import CHECK_RERUNS_MAX, TAIL_CHARS
 from agent_orchestrator.core.report import Report
+from agent_orchestrator.systems.loop.effects import IterationReport
 from agent_orchestrator.systems.loop.events import (
     AgentFinished,
     CheckFinished,
@@ -26,7 +30,9 @@ LOST = "the process that drove the loop is gone, and what it ran is gone with it
 def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
     """The iteration's agent is over, or the one that confirms."""
     report = outcome.report or Report(status="")
-    failure = judge_session(outcome.failure, state.doing.of(UNIT)) or _misreported(report)
+    said = _read(report)
+    failure = judge_session(outcome.failure, state.doing.of(UNIT)) or (said if isinstance(said, Failure) else None)
+    added = said if isinstance(said, IterationReport) else IterationReport()
     finished = AgentFinished(
         effect=outcome.effect,
         started_us=outcome.started_us,
@@ -34,8 +40,8 @@ def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
         exit_code=outcome.exit_code,
         failure=failure,
         summary=_clip(report.summary),
-        done=report.fields.get("done") is True,
-        quality_score=_score(report),
+        done=added.done,
+        quality_score=added.quality_score,
         learnings=tuple(_clip(one.lesson)[:300] for one in report.learnings),
         tokens=outcome.usage.tokens if outcome.usage is not None else None,
         cost_usd=outcome.usage.cost_usd if outcome.usage is not None else None,
@@ -134,22 +140,14 @@ def _unverified(check: CheckFinished) -> str:
     return f"`{check.command}` failed twice when the loop was completing{moved}" + (f": {said}" if said else "")
 
 
-def _misreported(report: Report) -> Failure | None:
-    fields = report.fields
-    if (score := fields.get("quality_score")) is not None and not _is_score(score):
-        return _invalid(f"the report's quality_score is {score!r}; it must be a number from 0 to 100")
-    if not isinstance(fields.get("done", False), bool):
-        return _invalid(f"the report's done is {fields['done']!r}; it must be true or false")
-    return None
-
-
-def _score(report: Report) -> float | None:
-    value = report.fields.get("quality_score")
-    return float(value) if value is not None and _is_score(value) else None
-
-
-def _is_score(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100
+def _read(report: Report) -> IterationReport | Failure:
+    """What the report adds; what is wrong with it is said in words."""
+    try:
+        return read_fields(report, IterationReport)
+    except msgspec.ValidationError as error:
+        name = "quality_score" if "quality_score" in str(error) else "done"
+        wanted = {"quality_score": "a number from 0 to 100", "done": "true or false"}[name]
+        return _invalid(f"the report's {name} is {report.fields[name]!r}; it must be {wanted}")
 
 
 def _invalid(message: str) -> Failure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.judging import judge_session
 from agent_orchestrator.core.limits import TAIL_CHARS
@@ -16,7 +17,6 @@ from agent_orchestrator.systems.phases.events import (
     AgentGaveUp,
     BackoffStarted,
     CriteriaReported,
-    Finding,
     FindingSettled,
     FindingsListed,
     LaunchInterrupted,
@@ -26,6 +26,7 @@ from agent_orchestrator.systems.phases.events import (
     SupervisorChecked,
     TaskFailed,
 )
+from agent_orchestrator.systems.phases.reports import Criteria, Questions, Scanned
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.supervising import PASS, REFUSE, read_verdict
 from agent_orchestrator.systems.phases.works import TaskWork, Work, task_of
@@ -34,18 +35,6 @@ LEARNING_TYPES = ("pattern", "antipattern", "insight")
 QUESTIONS_MAX = 50
 FINDINGS_MAX = 100
 CHECKS = ("pre_task", "post_task", "on_demand")
-
-
-class _Findings(msgspec.Struct, frozen=True):
-    findings: list[Finding] = []
-
-
-class _Questions(msgspec.Struct, frozen=True):
-    questions: list[str] = []
-
-
-class _Criteria(msgspec.Struct, frozen=True):
-    criteria: dict[str, bool] = {}
 
 
 def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[PhasesEvent]:
@@ -99,7 +88,7 @@ def _read(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] |
         if work.purpose in CHECKS:
             return _checked(state, work, report)
         if work.purpose == "execute":
-            said = msgspec.convert(report.fields, _Criteria)
+            said = read_fields(report, Criteria)
             return [CriteriaReported(task=task_of(work), status=report.status, criteria=said.criteria)]
         if work.purpose == "plan":
             return _planned(report)
@@ -117,14 +106,14 @@ def _checked(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent
 
 
 def _planned(report: Report) -> list[PhasesEvent] | str:
-    asked = [text.strip() for text in msgspec.convert(report.fields, _Questions).questions if text.strip()]
+    asked = [text.strip() for text in read_fields(report, Questions).questions if text.strip()]
     if report.status == "QUESTIONS" and not asked:
         return "the planner's report says QUESTIONS and asks none"
     return [QuestionsRaised(questions=tuple(asked[:QUESTIONS_MAX]) if report.status == "QUESTIONS" else ())]
 
 
 def _reviewed(work: Work, report: Report) -> list[PhasesEvent] | str:
-    found = msgspec.convert(report.fields, _Findings).findings
+    found = read_fields(report, Scanned).findings
     if work.purpose == "repair":
         if report.status == "FIXED":
             return []

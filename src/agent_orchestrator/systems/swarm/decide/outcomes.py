@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, TimerFired, Usage
 from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
+from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.systems.swarm.effects import BeadReport
 from agent_orchestrator.systems.swarm.events import (
     AgentFinished,
     AttemptEnded,
@@ -128,8 +133,7 @@ def name_failure(kind: FailureKind, exit_code: int | None, limit_s: float) -> st
 
 def _finished(bead: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
     report, usage = outcome.report, outcome.usage
-    said = report.fields.get("reason") if report is not None else None
-    summary = said if isinstance(said, str) and said.strip() else report.summary if report is not None else ""
+    summary = (_reason(report) or report.summary) if report is not None else ""
     return AgentFinished(
         bead=bead,
         effect=outcome.effect,
@@ -144,6 +148,14 @@ def _finished(bead: str, outcome: AgentEnded, failure: Failure | None) -> AgentF
         cost_usd=usage.cost_usd if usage is not None else None,
         tokens=_tokens(usage),
     )
+
+
+def _reason(report: Report) -> str:
+    """A reason that is no text is left out: the word and the exit code speak for a bead."""
+    try:
+        return read_fields(report, BeadReport).reason.strip()
+    except msgspec.ValidationError:
+        return ""
 
 
 def _tokens(usage: Usage | None) -> int | None:

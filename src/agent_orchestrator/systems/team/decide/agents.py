@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.judging import judge_session
@@ -26,7 +24,8 @@ from agent_orchestrator.systems.team.events import (
     WorkReported,
 )
 from agent_orchestrator.systems.team.messages import QA_TO_TECHLEAD, TECHLEAD_TO_DEV, qa_results, review_decision
-from agent_orchestrator.systems.team.reading import Developed, Judged, Tested, clip, invalid, read
+from agent_orchestrator.systems.team.reading import clip, invalid, miscounted, read, read_tests
+from agent_orchestrator.systems.team.reports import Developed, Judged
 from agent_orchestrator.systems.team.spec import QaMode
 from agent_orchestrator.systems.team.state import Group, TeamState, Unit
 from agent_orchestrator.systems.team.words import ROLE_OF, Purpose
@@ -89,6 +88,8 @@ def _developed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded
     found = read(report, Developed)
     if isinstance(found, Failure):
         return found
+    if (wrong := miscounted({"unit_tests": found.unit_tests})) is not None:
+        return wrong
     status = report.status
     then = {"READY_FOR_QA": "qa", "READY_FOR_REVIEW": "review", "BLOCKED": "consult", "PARTIAL": "develop"}[status]
     if then == "qa" and state.spec.testing is not QaMode.FULL:
@@ -129,14 +130,16 @@ def _tested(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, n
     """PASS → tech lead; FAIL → developer with the failures; both are told to the tech lead."""
     assert isinstance(unit, Group)
     assert unit.turn is not None
-    found = read(report, Tested)
+    found = read_tests(report)
     if isinstance(found, Failure):
         return found
     passed = report.status == "PASS"
     took_us = unit.turn.spent_us + outcome.ended_us - outcome.started_us
     results = found.test_results
+    if (wrong := miscounted({f"test_results.{name}": getattr(results, name) for name in results.__struct_fields__})) is not None:
+        return wrong
     kinds = [name for name in results.__struct_fields__ if getattr(results, name) is not None]
-    failures = tuple(clip(one if isinstance(one, str) else msgspec.json.encode(one).decode()) for one in found.failures)
+    failures = tuple(clip(one) for one in found.failures)
     reported = QaReported(
         group=unit.unit,
         passed=passed,

@@ -21,7 +21,8 @@ from agent_orchestrator.systems.team.events import (
     SentBack,
     TeamEvent,
 )
-from agent_orchestrator.systems.team.reading import Claim, Judged, Proposal, clip, draw, invalid, read
+from agent_orchestrator.systems.team.reading import clip, draw, invalid, read
+from agent_orchestrator.systems.team.reports import Checked, Claim, Confirmed, Planned, Proposal
 from agent_orchestrator.systems.team.spec import split_requirements
 from agent_orchestrator.systems.team.state import PM, TeamState, Unit
 
@@ -30,7 +31,7 @@ CONFIRMED = "tech_lead"
 
 def planned(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
     """PLANNING_COMPLETE → the groups; NEEDS_CLARIFICATION → a person is asked."""
-    proposal = read(report, Proposal)
+    proposal = read(report, Planned)
     if isinstance(proposal, Failure):
         return proposal
     if report.status == "NEEDS_CLARIFICATION":
@@ -43,7 +44,7 @@ def planned(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, n
 
 def finally_checked(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
     """CONTINUE → further groups; DONE → verified, unless requirements are open by the report itself."""
-    proposal = read(report, Proposal)
+    proposal = read(report, Checked)
     if isinstance(proposal, Failure):
         return proposal
     if report.status == "CONTINUE":
@@ -109,7 +110,7 @@ def _plain(text: str) -> str:
 
 def confirmed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
     """The tech lead confirms what no check speaks for, requirement by requirement, or says what is missing."""
-    found = read(report, Judged)
+    found = read(report, Confirmed)
     if isinstance(found, Failure):
         return found
     assert unit.turn is not None

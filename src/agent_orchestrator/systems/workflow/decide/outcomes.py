@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead
 from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
 from agent_orchestrator.core.report import Report
@@ -21,6 +22,7 @@ from agent_orchestrator.systems.workflow.decide.judging import (
     report_said,
     succeeded,
 )
+from agent_orchestrator.systems.workflow.effects import Gate
 from agent_orchestrator.systems.workflow.events import (
     AgentFinished,
     CheckFinished,
@@ -156,10 +158,14 @@ def _consumed(state: WorkflowState, unit: str, outcome: AgentEnded) -> dict[str,
 
 def _misreported(outcome: AgentEnded) -> Failure | None:
     """A gate_failure that is neither a yes nor a no nor a sentence is not guessed at."""
-    value = outcome.report.fields.get("gate_failure") if outcome.report is not None else None
-    if value is None or isinstance(value, (bool, str)):
+    if outcome.report is None:
         return None
-    said = clip(msgspec.json.encode(value).decode())[:80]
+    try:
+        read_fields(outcome.report, Gate)
+    except msgspec.ValidationError:
+        said = clip(msgspec.json.encode(outcome.report.fields["gate_failure"]).decode())[:80]
+    else:
+        return None
     message = f"the report's gate_failure is {said}; it must be true, false or a text"
     return Failure(kind=FailureKind.REPORT_INVALID, message=message)
 
