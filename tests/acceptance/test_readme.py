@@ -86,6 +86,12 @@ def fault_of(line: str, *, whole: bool) -> str | None:
     command = orc.get_command(root, words[0])
     if command is None:
         return f"there is no command {words[0]!r}"
+    while isinstance(command, click.Group) and len(words) > 1 and not words[1].startswith("-") and not words[1].isupper():
+        root = click.Context(command, info_name=words[0], parent=root)
+        words = words[1:]
+        command = command.get_command(root, words[0])
+        if command is None:
+            return f"there is no command {words[0]!r}"
     if whole:
         try:
             command.make_context(words[0], words[1:], parent=root)
@@ -103,7 +109,28 @@ def test_every_command_line_names_a_command_and_options_that_exist(page: Path) -
     assert faults == []
 
 
+def help_examples(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    """Every example under a `--help`, with the command that it stands under, those of the commands in it included."""
+    for line in (command.epilog or "").splitlines():
+        for typed in re.findall(r"\$\((orc [^)]*)\)", line) or re.findall(r"(?<!\S)orc .*", line):
+            yield context.command_path, typed
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            assert found is not None
+            yield from help_examples(found, click.Context(found, info_name=inner, parent=context))
+
+
+def test_every_example_under_a_help_can_be_typed_as_it_stands() -> None:
+    examples = list(help_examples(orc, click.Context(orc, info_name="orc", **orc.context_settings)))
+    faults = [f"{path}: {line}: {fault}" for path, line in examples if (fault := fault_of(line, whole=True))]
+    assert faults == []
+    assert len(examples) >= 100
+
+
 def test_wrong_command_lines_would_be_found() -> None:
+    assert fault_of("orc loop fly", whole=False) == "there is no command 'fly'"
+    assert fault_of("orc loop run x --until y --zzz", whole=True) == "No such option '--zzz'."
     assert fault_of("orc fly RUN", whole=False) == "there is no command 'fly'"
     assert fault_of("orc pause RUN --later", whole=False) == "there is no option --later"
     assert fault_of("orc run --rehearse x.yaml", whole=True) == "Missing option '--workflow'."
