@@ -52,6 +52,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             name: value for name, value in self.environ.items() if name in PASSED_ON or name.startswith("LC_") or name in names
         }
 
+    def is_secret(self, name: str, value: str) -> bool:
+        """Whether a value must not be stored: its name says so, or a secret of the environment stands in it."""
+        return any(word in name.upper() for word in SECRET_WORDS) or any(secret in value for secret in self.secrets())
+
     def secrets(self, extra: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """Values that must not be stored: of variables whose name says that they are secret."""
         known = {**self.environ, **(extra or {})}

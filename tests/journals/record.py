@@ -13,7 +13,16 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.budget import Amounts, Hold, Limits, Why
-from agent_orchestrator.core.events import BudgetWarned, CameLate, HoldEnded, LimitsSet, TakenUp, ToolRefused, UnitHeld
+from agent_orchestrator.core.events import (
+    AgentsSet,
+    BudgetWarned,
+    CameLate,
+    HoldEnded,
+    LimitsSet,
+    TakenUp,
+    ToolRefused,
+    UnitHeld,
+)
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.version import __version__
 from tests.scenarios.test_scenarios import SCENARIOS, Stage
@@ -53,6 +62,7 @@ def record(path: Path) -> Recorded:
         UnitHeld(unit="gone", hold=Hold(effect=gone, why=Why.BUDGET, reason="nothing is left")),
         HoldEnded(unit="gone", effect=gone),
         ToolRefused(effect=gone, unit="gone", agent="claude", tool="Bash", asked="make", allow="--allow-tool 'Bash(make:*)'"),
+        AgentsSet(agents={}, changes=("agent claude: max_turns 3 → 4",)),
     ]
     rows: list[tuple[int, list[Any]]] = [drawn[0], *taken, *drawn[1:], (drawn[-1][0], told)]
     system = world.system

@@ -113,7 +113,7 @@ def resolve_agent(choice: AgentChoice, agents: Mapping[str, AgentSettings]) -> A
         known = ", ".join(dict.fromkeys((*ADAPTERS, *agents)))
         raise UsageError(detail=f"There is no agent {choice.name!r}; there are: {known}.")
     if settings is None:
-        return choice
+        return msgspec.structs.replace(choice, configured={})
     adapter = settings.adapter or ("command" if settings.argv is not None else "")
     if not adapter and choice.name not in ADAPTERS:
         raise UsageError(detail=f"[agents.{choice.name}] has no `command` and no `adapter`: nobody knows what to start.")
@@ -122,8 +122,10 @@ def resolve_agent(choice: AgentChoice, agents: Mapping[str, AgentSettings]) -> A
         raise UsageError(detail=detail)
     inherited = agents.get(adapter) if adapter != choice.name else None
     options: dict[str, Any] = {**stored_options(inherited), **stored_options(settings)} if inherited else stored_options(settings)
-    model = choice.model or settings.model or (inherited.model if inherited else None)
-    return AgentChoice(name=choice.name, model=model, adapter=adapter, options={**options, **choice.options})
+    model = settings.model or (inherited.model if inherited else None)
+    configured = options if model is None else {**options, "model": model}
+    given = {**options, **choice.options}
+    return AgentChoice(name=choice.name, model=choice.model or model, adapter=adapter, options=given, configured=configured)
 
 
 def stored_options(settings: AgentSettings) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import msgspec
 
 from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.rereading import reread
 from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.control.loop import as_command, refuse_unable
 from agent_orchestrator.core.budget import Limits
@@ -187,7 +188,9 @@ def succeed(
     try:
         kept: Limits = orchestrator.fold(old).state.doing.limits
         spec = _successor(orchestrator, old, changes, agent)
-        started = _start_in(orchestrator, spec, old, kept.laid_under(limits), force=force)
+        read = reread(orchestrator, spec)
+        started = _start_in(orchestrator, spec.with_assigned(read.agents), old, kept.laid_under(limits), force=force)
+        started = msgspec.structs.replace(started, notes=(*started.notes, *read.notes, *read.changes))
         orchestrator.send(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
         orchestrator.drive(old, Silent(), lambda driver: False)
     finally:

@@ -15,12 +15,14 @@ import msgspec
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.phases import change_publishing
 from agent_orchestrator.api.places import claim
+from agent_orchestrator.api.rereading import Permit, nothing_more, reread
+from agent_orchestrator.config import load_agents
 from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.control.loop import refuse_unable
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import Edited, Given, Resume, SetLimits
+from agent_orchestrator.core.inputs import Edited, Given, Resume, SetAgents, SetLimits
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import iso
@@ -49,11 +51,14 @@ def take_up(
     limits: Limits | None = None,
     *,
     publish: bool | None = None,
+    permit: Permit = nothing_more,
 ) -> TakeUp:
     """Adopts edits and asks the run to go on, under other limits if there are; raises Refused when it cannot.
 
-    `publish` says whether a run of phases publishes from now on. The caller owns the run.
+    `publish` says whether a run of phases publishes from now on, `permit` what its agents may do besides. Settings of agents
+    are read again; a configuration with faults is told before anything is touched. The caller owns the run.
     """
+    load_agents(orchestrator.settings)
     orchestrator.refuse_kept(run)
     claim(orchestrator, run.system, run.id, again=True)
     folded = orchestrator.fold(run)
@@ -77,6 +82,10 @@ def take_up(
                 raise Refused(why=f"Run {run.id} cannot go on: {event.why}.")
             folded.apply([event], now_us)
         inputs.append(resume)
+    read = reread(orchestrator, folded.state.spec, permit)
+    if read.agents:
+        inputs.append(SetAgents(id=uuid.uuid4().hex, agents=read.agents, changes=read.changes))
+    notes += [*read.notes, *read.changes]
     if limits is not None:
         refuse_unkept(folded, limits)
     if isinstance(folded.state.spec, LoopSpec):

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from agent_orchestrator.core.budget import Hold, Limits
-from agent_orchestrator.core.effects import ACTIVE, Effect
+from agent_orchestrator.core.effects import ACTIVE, AgentChoice, Effect, RunAgent
 from agent_orchestrator.core.events import ToolRefused
 
 
@@ -65,6 +67,12 @@ class Doing:
         if self.is_held(effect):
             del self.holds[unit]
             self._changed[unit] = None
+
+    def change_agent(self, unit: str, agent: AgentChoice) -> None:
+        """Another agent is to do what the unit does; its launch has not begun."""
+        effect = self._effects[unit]
+        if isinstance(effect, RunAgent):
+            self._effects[unit] = msgspec.structs.replace(effect, agent=agent)
 
     def is_held(self, effect: str) -> bool:
         """Whether this effect is wanted, and may not start yet."""

@@ -24,6 +24,8 @@ class AgentChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     options: dict[str, Any] = {}
     adapter: str = ""
     """The adapter of an agent that goes by another name."""
+    configured: dict[str, Any] | None = None
+    """What of it came from the configuration, the model included; None is not known: 0.1.0 did not write it down."""
 
     @property
     def performer(self) -> str:

@@ -10,6 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from agent_orchestrator.core.budget import Hold, Limits
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import FailureKind
 
 
@@ -86,6 +87,14 @@ class LimitsSet(Event, frozen=True, kw_only=True, tag="limits_set"):
     limits: Limits
 
 
+class AgentsSet(Event, frozen=True, kw_only=True, tag="agents_set"):
+    """Who works from the next launch on, where that changed: by role, and by bead in a swarm."""
+
+    agents: dict[str, AgentChoice]
+    changes: tuple[str, ...] = ()
+    """The same in words, one change each."""
+
+
 class BudgetWarned(Event, frozen=True, kw_only=True, tag="budget_warned"):
     """A good part of a limit is spent; `what` names the limit, as in `run.cost_usd`."""
 
@@ -129,6 +138,7 @@ CommonEvent = (
     | DirectiveRefused
     | CameLate
     | LimitsSet
+    | AgentsSet
     | BudgetWarned
     | UnitHeld
     | HoldEnded

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.report import Report
 
@@ -244,7 +245,16 @@ class SetLimits(_Directive, frozen=True, kw_only=True, tag="set_limits"):
     limits: Limits
 
 
-Posted = Directive | SetLimits
+class SetAgents(_Directive, frozen=True, kw_only=True, tag="set_agents"):
+    """Let other agents work, or the same ones with other settings, from the next launch on. The engine's own, too."""
+
+    agents: dict[str, AgentChoice]
+    """By role, and by bead in a swarm: only those that change."""
+    changes: tuple[str, ...] = ()
+    """The same in words."""
+
+
+Posted = Directive | SetLimits | SetAgents
 """What may lie in an inbox."""
 
 
@@ -258,8 +268,8 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 Input = Outcome | Directive | Edited
 """What a system is asked about."""
 
-Given = Input | SetLimits
+Given = Input | SetLimits | SetAgents
 """What a run is given."""
 
 OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead, CheckpointEnded, MergeEnded)
-DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct, SetLimits)
+DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct, SetLimits, SetAgents)

@@ -11,9 +11,9 @@ import msgspec
 
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import Effect, RunAgent
-from agent_orchestrator.core.events import BudgetWarned, Event, HoldEnded, LimitsSet, TakenUp, ToolRefused, UnitHeld
+from agent_orchestrator.core.events import AgentsSet, BudgetWarned, Event, HoldEnded, LimitsSet, TakenUp, ToolRefused, UnitHeld
 from agent_orchestrator.core.ids import split_effect_id
-from agent_orchestrator.core.inputs import AgentEnded, Input, SetLimits
+from agent_orchestrator.core.inputs import AgentEnded, Given, SetAgents, SetLimits
 from agent_orchestrator.core.limits import REFUSALS_KEPT
 from agent_orchestrator.core.summary import Summary, parked
 from agent_orchestrator.core.system import System
@@ -33,34 +33,51 @@ def decode_events(system: System, body: bytes) -> list[Event]:
     return _decoder(system.event_type).decode(body)
 
 
-def _taken_up(doing: Doing, event: TakenUp) -> None:
-    doing.boot = event.boot
+def _taken_up(state: Any, event: TakenUp) -> None:
+    state.doing.boot = event.boot
 
 
-def _limits_set(doing: Doing, event: LimitsSet) -> None:
-    doing.limits = event.limits
-    doing.warned.clear()
+def _limits_set(state: Any, event: LimitsSet) -> None:
+    state.doing.limits = event.limits
+    state.doing.warned.clear()
 
 
-def _warned(doing: Doing, event: BudgetWarned) -> None:
-    doing.warned[event.what] = event.percent
+def _agents_set(state: Any, event: AgentsSet) -> None:
+    """A launch at work keeps its agent; one that is held has not begun."""
+    before = state.spec.assigned
+    state.spec = state.spec.with_assigned(event.agents)
+    doing: Doing = state.doing
+    for unit in doing.holds:
+        effect = doing.of(unit)
+        assert isinstance(effect, RunAgent), "only agents are held"
+        for place, choice in event.agents.items():
+            old = before.get(place)
+            if old is not None and (old.name, old.options) == (effect.agent.name, effect.agent.options):
+                model = choice.model if effect.agent.model == old.model else effect.agent.model
+                doing.change_agent(unit, msgspec.structs.replace(choice, model=model))
+                break
 
 
-def _held(doing: Doing, event: UnitHeld) -> None:
-    doing.hold(event.unit, event.hold)
+def _warned(state: Any, event: BudgetWarned) -> None:
+    state.doing.warned[event.what] = event.percent
 
 
-def _hold_ended(doing: Doing, event: HoldEnded) -> None:
-    doing.let_go(event.unit, event.effect)
+def _held(state: Any, event: UnitHeld) -> None:
+    state.doing.hold(event.unit, event.hold)
 
 
-def _refused(doing: Doing, event: ToolRefused) -> None:
-    doing.refused[event.agent, event.tool, event.asked] = event
+def _hold_ended(state: Any, event: HoldEnded) -> None:
+    state.doing.let_go(event.unit, event.effect)
 
 
-_SHARED: dict[type, Callable[[Doing, Any], None]] = {
+def _refused(state: Any, event: ToolRefused) -> None:
+    state.doing.refused[event.agent, event.tool, event.asked] = event
+
+
+_SHARED: dict[type, Callable[[Any, Any], None]] = {
     TakenUp: _taken_up,
     LimitsSet: _limits_set,
+    AgentsSet: _agents_set,
     BudgetWarned: _warned,
     UnitHeld: _held,
     HoldEnded: _hold_ended,
@@ -83,7 +100,7 @@ class Folded:
         for event in events:
             shared = _SHARED.get(type(event))
             if shared is not None:
-                shared(state.doing, event)
+                shared(state, event)
             evolve(state, event, at_us)
 
     def add(self, seq: int, at_us: int, events: Sequence[Event]) -> None:
@@ -93,10 +110,12 @@ class Folded:
         self.apply(events, at_us)
         self.seq, self.at_us = seq, at_us
 
-    def decide(self, what: Input | SetLimits, now_us: int) -> Sequence[Event]:
+    def decide(self, what: Given, now_us: int) -> Sequence[Event]:
         """What an input means: what concerns all systems alike is decided here, the rest by the system."""
         if isinstance(what, SetLimits):
             return [LimitsSet(limits=self.state.doing.limits.laid_under(what.limits))]
+        if isinstance(what, SetAgents):
+            return [AgentsSet(agents=what.agents, changes=what.changes)]
         if isinstance(what, AgentEnded) and what.denials:
             return [*self._refusals(what), *self.system.decide(self.state, what, now_us)]
         return self.system.decide(self.state, what, now_us)

@@ -53,7 +53,7 @@ def test_without_files_there_is_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("agent = 1", r"\.orc\.toml: unknown key agent; there are \[agents\.NAME\] and \[budget\]"),
+        ("agent = 1", r"\.orc\.toml: unknown key agent; there are publish, \[agents\.NAME\] and \[budget\]"),
         ("[agents.claude]\nmax_turn = 3", r"\.orc\.toml: \[agents\.claude\]: unknown key max_turn; did you mean max_turns\?"),
         ("[agents.claude]\nmax_turns = 'x'", r"\[agents\.claude\]: max_turns: Expected `int \| null`, got `str`"),
         (
@@ -121,7 +121,7 @@ def test_an_agent_may_be_another_one_with_other_settings() -> None:
     assert (choice.performer, choice.model) == ("claude", "opus")
     assert choice.options == {"binary": "/bin/claude", "max_turns": 3, "permission_mode": "plan"}
     assert resolve_agent(AgentChoice(name="careful", model="haiku"), agents).model == "haiku"
-    assert resolve_agent(AgentChoice(name="gemini"), agents) == AgentChoice(name="gemini")
+    assert resolve_agent(AgentChoice(name="gemini"), agents) == AgentChoice(name="gemini", configured={})
     with pytest.raises(UsageError, match=r"There is no agent 'nobody'; there are: claude, .*, careful\."):
         resolve_agent(AgentChoice(name="nobody"), agents)
 

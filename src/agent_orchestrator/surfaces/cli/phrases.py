@@ -68,6 +68,10 @@ def _limits(event: common.LimitsSet) -> Phrase:
     return Phrase("", f"may spend {', '.join(told)}" if told else "has no limits on what it spends")
 
 
+def _agents(event: common.AgentsSet) -> Phrase:
+    return Phrase("", f"settings of agents changed: {'; '.join(event.changes) or names(list(event.agents))}", quiet=True)
+
+
 def _warned(event: common.BudgetWarned) -> Phrase:
     level, _, kind = event.what.rpartition(".")
     unit = level.partition(":")[2]
@@ -143,6 +147,7 @@ _PHRASES: dict[type, Callable[[Any], Phrase]] = {
     common.Ended: _ended,
     common.DirectiveRefused: lambda event: Phrase("", f"a directive was refused: {event.why}"),
     common.LimitsSet: _limits,
+    common.AgentsSet: _agents,
     common.BudgetWarned: _warned,
     common.UnitHeld: _held,
     common.HoldEnded: lambda event: Phrase(event.unit, "goes on"),

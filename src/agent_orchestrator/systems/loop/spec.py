@@ -6,6 +6,7 @@ Reading flags and looking at the disk is `control/loop.py`'s; here is only what 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeGuard
 
@@ -90,6 +91,16 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def handed_seed(self) -> int | None:
         """What the agent gets as LOOP_SEED; the modes with a seed have one, whoever chose them and when."""
         return self.seed or 0 if self.execution_mode in (ExecutionMode.SEEDED, ExecutionMode.STRICT) else None
+
+    @property
+    def assigned(self) -> dict[str, AgentChoice]:
+        """Who works: `agent`, and `confirm_with` where somebody confirms."""
+        known = {"agent": self.agent, "confirm_with": self.confirm_with}
+        return {place: choice for place, choice in known.items() if choice is not None}
+
+    def with_assigned(self, agents: Mapping[str, AgentChoice]) -> LoopSpec:
+        """The specification with these instead, where they are given."""
+        return msgspec.structs.replace(self, **agents)
 
     @property
     def choices(self) -> tuple[AgentChoice, ...]:

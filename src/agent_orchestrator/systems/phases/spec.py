@@ -6,6 +6,7 @@ Reading the document is `parse`'s, reading flags and looking at the disk `contro
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -149,6 +150,15 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     idle_timeout_s: float | None = None
     earlier: tuple[Lesson, ...] = ()
     """What earlier runs learned."""
+
+    @property
+    def assigned(self) -> dict[str, AgentChoice]:
+        """Who works, by role."""
+        return self.agents
+
+    def with_assigned(self, agents: Mapping[str, AgentChoice]) -> PhasesSpec:
+        """The specification with these instead, where they are given."""
+        return msgspec.structs.replace(self, agents={**self.agents, **agents})
 
     @property
     def choices(self) -> tuple[AgentChoice, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import msgspec
 
@@ -75,6 +76,16 @@ class SwarmSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     env: dict[str, str] = {}
     idle_timeout_s: float | None = None
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
+
+    @property
+    def assigned(self) -> dict[str, AgentChoice]:
+        """Who works, by bead."""
+        return {bead.id: bead.agent for bead in self.beads}
+
+    def with_assigned(self, agents: Mapping[str, AgentChoice]) -> SwarmSpec:
+        """The specification with these instead, where they are given."""
+        beads = (msgspec.structs.replace(one, agent=agents[one.id]) if one.id in agents else one for one in self.beads)
+        return msgspec.structs.replace(self, beads=tuple(beads))
 
     @property
     def choices(self) -> tuple[AgentChoice, ...]:

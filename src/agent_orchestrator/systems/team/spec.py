@@ -6,6 +6,7 @@ Reading flags and looking at the repository is `control/team.py`'s; here is only
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -17,6 +18,7 @@ SESSION_ID = re.compile(r"v4_\d{8}_\d{6}(?:_\d+)?\Z")
 DEVELOPERS_MAX = 4
 ROUNDS_MAX = 5
 ATTEMPTS_MAX = 3
+ESCALATE = "escalate:"
 ESCALATES_AFTER = 2
 """Failed rounds of a group after which the stronger agent takes over."""
 
@@ -67,6 +69,17 @@ class TeamSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     env: dict[str, str] = {}
     agent_timeout_s: float | None = None
     idle_timeout_s: float | None = None
+
+    @property
+    def assigned(self) -> dict[str, AgentChoice]:
+        """Who works, by role; who takes over from a role is called `escalate:ROLE`."""
+        return {**self.agents, **{f"{ESCALATE}{role}": choice for role, choice in self.escalate.items()}}
+
+    def with_assigned(self, agents: Mapping[str, AgentChoice]) -> TeamSpec:
+        """The specification with these instead, where they are given."""
+        over = {place.removeprefix(ESCALATE): one for place, one in agents.items() if place.startswith(ESCALATE)}
+        own = {place: one for place, one in agents.items() if not place.startswith(ESCALATE)}
+        return msgspec.structs.replace(self, agents={**self.agents, **own}, escalate={**self.escalate, **over})
 
     @property
     def choices(self) -> tuple[AgentChoice, ...]:

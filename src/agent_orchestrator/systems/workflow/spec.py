@@ -80,6 +80,16 @@ class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return step.max_attempts if step.max_attempts is not None else self.max_attempts
 
     @property
+    def assigned(self) -> dict[str, AgentChoice]:
+        """Who works, by role; a role that is an agent's name needs no choice."""
+        named = {step.agent for step in self.steps if step.agent != "shell"} if "" not in self.agents else set()
+        return {**{role: AgentChoice(name=role) for role in sorted(named)}, **self.agents}
+
+    def with_assigned(self, agents: Mapping[str, AgentChoice]) -> WorkflowSpec:
+        """The specification with these instead, where they are given."""
+        return msgspec.structs.replace(self, agents={**self.agents, **agents})
+
+    @property
     def choices(self) -> tuple[AgentChoice, ...]:
         """Everybody who may work."""
         return tuple(self.choice_for(step) for step in self.steps)

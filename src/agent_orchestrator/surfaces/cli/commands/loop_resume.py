@@ -93,8 +93,8 @@ def _resume(
     held = orchestrator.own(run.id)
     taken = take_up(orchestrator, orchestrator.find(run.id), more or None, limits)
     inputs = taken.inputs
-    if not inputs and orchestrator.fold(run).state.pausing is not None:
-        inputs = (Resume(id=new_id()),)  # It was about to pause when its process went away.
+    if not any(isinstance(one, Resume) for one in inputs) and orchestrator.fold(run).state.pausing is not None:
+        inputs = (*inputs, Resume(id=new_id()))  # It was about to pause when its process went away.
     announce(run, manner)
     for note in taken.notes:
         warn(note)

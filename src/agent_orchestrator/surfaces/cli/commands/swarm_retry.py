@@ -72,6 +72,7 @@ def _retry_here(
     from agent_orchestrator.surfaces.cli.directing import new_id
     from agent_orchestrator.surfaces.cli.driving import drive
     from agent_orchestrator.surfaces.cli.progress import Writer
+    from agent_orchestrator.surfaces.cli.screen import warn
 
     changes = {"retry": beads}
     if detach:
@@ -83,4 +84,6 @@ def _retry_here(
     owner = orchestrator.own(run.id)
     taken = take_up(orchestrator, orchestrator.find(run.id), changes, limits)
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
+    for note in taken.notes:
+        warn(note)
     return drive(orchestrator, run, owner, manner, taken.inputs)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import Ended, StopReason
+from agent_orchestrator.core.events import AgentsSet, Ended, StopReason
 from agent_orchestrator.systems.swarm import events as e
 from agent_orchestrator.systems.swarm.evolve.marks import end_attempt, give_up, leave, tell
 from agent_orchestrator.systems.swarm.records import ABORTED, Kept, Status, Verdict
@@ -79,11 +79,17 @@ def _imported(state: SwarmState, event: e.Imported, at_us: int) -> None:
     give_up(state, bead, run.failure_reason if isinstance(run.failure_reason, str) else result.status.value)
 
 
+def _agents_set(state: SwarmState, event: AgentsSet, at_us: int) -> None:
+    """The specification is changed already, as in every system; here only what is made of it."""
+    state.specs = {bead.id: bead for bead in state.spec.beads}
+
+
 RUN_FACTS: dict[type, Callable[[SwarmState, Any, int], None]] = {
     e.BeadDropped: _bead_dropped,
     e.BeadsReset: _beads_reset,
     e.BeadsReleased: _beads_released,
     e.OptionsChanged: _options_changed,
     e.Imported: _imported,
+    AgentsSet: _agents_set,
     Ended: _ended,
 }

@@ -1,0 +1,172 @@
+"""Settings of agents are read again when a run goes on: said, journaled, and used by the next launch, in every mode."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.loop_rig import LoopRig
+from tests.acceptance.phases_rig import PhasesRig
+from tests.acceptance.rig import Rig, wait_until
+from tests.acceptance.swarm_rig import SwarmRig
+from tests.acceptance.team_rig import TeamRig
+
+FLOW = "name: flow\nsteps:\n  - {id: one, agent: worker, prompt: prompt.md}\n"
+HANGS = '#!/bin/sh\necho $$ >"${0%/*}/hangs"\nexec sleep 100\n'
+
+
+class Config:
+    """The configuration of the user, in which the agent `tiny` hangs until it is mended."""
+
+    def __init__(self, folder: Path, rig: Rig) -> None:
+        self.file, self.rig = folder / "orc" / "config.toml", rig
+        self.file.parent.mkdir(parents=True)
+        self.hanging = rig.side / "hanging.sh"
+        self.hanging.write_text(HANGS)
+        self.hanging.chmod(0o755)
+        self.write(self.hanging)
+
+    def write(self, program: Path, more: str = "") -> None:
+        self.file.write_text(f"[agents.tiny]\ncommand = [{json.dumps(str(program))}]\n{more}")
+
+    def wait(self) -> int:
+        """The process of the agent that hangs."""
+        mark = self.rig.side / "hangs"
+        wait_until(lambda: mark.exists() and mark.read_text().strip())
+        return int(mark.read_text())
+
+
+def _workflow(repo: Path) -> tuple[Rig, tuple[str, ...]]:
+    rig = Rig(repo)
+    rig.workflow(FLOW)
+    (rig.side / "agent.sh").write_text("#!/bin/sh\ncat >/dev/null\ntouch done\n")
+    (rig.side / "agent.sh").chmod(0o755)
+    return rig, ("run", "--workflow", "workflow.yaml")
+
+
+def _loop(repo: Path) -> tuple[Rig, tuple[str, ...]]:
+    rig = LoopRig(repo)
+    rig.do("touch done")
+    return rig, ("loop", "run", "make it so", "--until", "test -f done")
+
+
+def _team(repo: Path) -> tuple[Rig, tuple[str, ...]]:
+    rig = TeamRig(repo)
+    rig.git("-c", "user.name=ada", "-c", "user.email=ada@localhost", "commit", "--quiet", "--allow-empty", "-m", "begin")
+    rig.plan({"id": "A", "name": "one", "tasks": ["T1"], "files_affected": ["a.py"], "branch_name": "feature/a"})
+    return rig, ("team", "run", "One thing", "--check", "true")
+
+
+def _swarm(repo: Path) -> tuple[Rig, tuple[str, ...]]:
+    rig = SwarmRig(repo)
+    rig.do("echo made >made.txt")
+    rig.beads({"id": "bd-1", "prompt": "do it"})
+    return rig, ("swarm", "run", str(rig.side / "beads.jsonl"), "--max-agents", "1")
+
+
+def _phases(repo: Path) -> tuple[Rig, tuple[str, ...]]:
+    return PhasesRig(repo), ("phases", "run", "task.md", "--yes")
+
+
+MODES = [_workflow, _loop, _team, _swarm, _phases]
+
+
+def agent_of(rig: Rig) -> Path:
+    """The program that does the work."""
+    return rig.side / "agent.sh"
+
+
+def only_run(rig: Rig) -> str:
+    (run,) = rig.orc("list", "--json").json["runs"]
+    return str(run["run_id"])
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.__name__.strip("_"))
+def test_a_resumed_run_uses_the_settings_of_now(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Callable[[Path], tuple[Rig, tuple[str, ...]]]
+) -> None:
+    rig, arguments = mode(repo)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    config = Config(tmp_path / "config", rig)
+    started = rig.start(*arguments, "--agent", "tiny")
+    config.wait()
+    run = only_run(rig)
+    assert rig.orc("pause", run, "--now").code == 0
+    started.end()
+    config.write(agent_of(rig))
+    done = rig.orc("resume", run)
+    assert done.code == 0, done
+    said = f"agent tiny: command [{config.hanging}] → [{agent_of(rig)}]"
+    assert said in done.err
+    assert said in rig.orc("history", run).out
+    assert done.err.count("agent tiny:") == 1
+
+
+def test_a_killed_run_goes_on_with_the_settings_of_now_and_what_lives_keeps_its_own(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig, arguments = _workflow(repo)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    config = Config(tmp_path / "config", rig)
+    started = rig.start(*arguments, "--agent", "tiny")
+    agent = config.wait()
+    started.signal(signal.SIGKILL)
+    started.end()
+    config.write(agent_of(rig))
+    run = only_run(rig)
+    again = rig.start("resume", run)
+    again.wait_for(f"run {run}")
+    wait_until(lambda: "settings of agents changed" in rig.orc("history", run).out)
+    os.kill(agent, 0)
+    assert not (rig.repo / "done").exists()
+    os.kill(agent, signal.SIGTERM)
+    assert again.end().code == 0
+    assert (rig.repo / "done").exists()
+
+
+def test_settings_with_a_fault_leave_the_run_alone_and_a_secret_is_not_written_down(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig, arguments = _workflow(repo)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    config = Config(tmp_path / "config", rig)
+    started = rig.start(*arguments, "--agent", "tiny")
+    config.wait()
+    run = only_run(rig)
+    rig.orc("pause", run, "--now")
+    started.end()
+    before = rig.orc("history", run).out
+    config.write(agent_of(rig), "comand = 1\n")
+    refused = rig.orc("resume", run)
+    assert (refused.code, refused.err.count("\n")) == (2, 1), refused
+    assert "unknown key comand" in refused.err
+    assert rig.orc("history", run).out == before
+    config.write(agent_of(rig), 'env = {API_KEY = "very-secret-value"}\n')
+    done = rig.orc("resume", run)
+    assert done.code == 0, done
+    assert "agent tiny: env changed and was not taken: it looks like a secret" in done.err
+    stored = b"".join(path.read_bytes() for path in (repo / ".git" / "orc").glob("orc.db*"))
+    assert b"very-secret-value" not in stored
+
+
+def test_an_agent_that_is_gone_from_the_configuration_goes_on_as_it_was(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig, arguments = _workflow(repo)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    config = Config(tmp_path / "config", rig)
+    started = rig.start(*arguments, "--agent", "tiny")
+    config.wait()
+    run = only_run(rig)
+    rig.orc("pause", run, "--now")
+    started.end()
+    config.hanging.write_text(agent_of(rig).read_text())
+    config.file.write_text("")
+    done = rig.orc("resume", run)
+    assert done.code == 0, done
+    assert "agent tiny is no longer in the configuration; it goes on as it was" in done.err
