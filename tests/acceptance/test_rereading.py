@@ -170,3 +170,18 @@ def test_an_agent_that_is_gone_from_the_configuration_goes_on_as_it_was(
     done = rig.orc("resume", run)
     assert done.code == 0, done
     assert "agent tiny is no longer in the configuration; it goes on as it was" in done.err
+
+
+def test_a_tool_is_allowed_when_a_run_goes_on(repo: Path) -> None:
+    rig, arguments = _workflow(repo)
+    fake = rig.side / "claude"
+    fake.write_text('#!/bin/sh\necho "$*" >>"${0%/*}/words"\nexit 1\n')
+    fake.chmod(0o755)
+    (repo / ".orc.toml").write_text(f'[agents.claude]\nbinary = "{fake}"\n')
+    assert rig.orc(*arguments, "--agent", "claude", "--max-attempts", "1", "--run-id", "tools").code == 1
+    again = rig.orc("resume", "tools", "--allow-tool", "Bash(pytest:*)")
+    assert "agent claude: allowed_tools [] → [Bash(pytest:*)]" in again.err, again
+    first, second = (rig.side / "words").read_text().splitlines()
+    assert ("Bash(pytest:*)" in first, "Bash(pytest:*)" in second) == (False, True)
+    refused = rig.orc("resume", "tools", "--permission-mode", "sideways")
+    assert (refused.code, refused.err.count("\n")) == (2, 1), refused

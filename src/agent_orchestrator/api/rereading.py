@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.config import load_agents
+from agent_orchestrator.control.choosing import Permissions
 from agent_orchestrator.control.rereading import Reread, reread_agents
-from agent_orchestrator.core.effects import AgentChoice
 
-Permit = Callable[[AgentChoice], AgentChoice]
-"""What a command line lets an agent do besides."""
+NOTHING_MORE = Permissions()
 
 
-def nothing_more(choice: AgentChoice) -> AgentChoice:
-    """Nothing besides."""
-    return choice
-
-
-def reread(orchestrator: Orchestrator, spec: Any, permit: Permit = nothing_more) -> Reread:
-    """What changed for the agents of a specification; raises a UsageError for a configuration with faults."""
+def reread(orchestrator: Orchestrator, spec: Any, permissions: Permissions = NOTHING_MORE) -> Reread:
+    """What changed for the agents of a specification, and what they may do besides; raises a UsageError for a fault."""
     settings = orchestrator.settings
-    return reread_agents(spec.assigned, load_agents(settings), settings.home, settings.is_secret, permit)
+    permissions.check(spec.choices)
+    return reread_agents(spec.assigned, load_agents(settings), settings.home, settings.is_secret, permissions.given_to)

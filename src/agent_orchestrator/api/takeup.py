@@ -15,9 +15,10 @@ import msgspec
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.phases import change_publishing
 from agent_orchestrator.api.places import claim
-from agent_orchestrator.api.rereading import Permit, nothing_more, reread
+from agent_orchestrator.api.rereading import NOTHING_MORE, reread
 from agent_orchestrator.config import load_agents
 from agent_orchestrator.control.budgets import refuse_unmetered
+from agent_orchestrator.control.choosing import Permissions
 from agent_orchestrator.control.loop import refuse_unable
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import ACTIVE
@@ -51,11 +52,11 @@ def take_up(
     limits: Limits | None = None,
     *,
     publish: bool | None = None,
-    permit: Permit = nothing_more,
+    permissions: Permissions = NOTHING_MORE,
 ) -> TakeUp:
     """Adopts edits and asks the run to go on, under other limits if there are; raises Refused when it cannot.
 
-    `publish` says whether a run of phases publishes from now on, `permit` what its agents may do besides. Settings of agents
+    `publish` says whether a run of phases publishes from now on, `permissions` what its agents may do besides. Settings of agents
     are read again; a configuration with faults is told before anything is touched. The caller owns the run.
     """
     load_agents(orchestrator.settings)
@@ -82,7 +83,7 @@ def take_up(
                 raise Refused(why=f"Run {run.id} cannot go on: {event.why}.")
             folded.apply([event], now_us)
         inputs.append(resume)
-    read = reread(orchestrator, folded.state.spec, permit)
+    read = reread(orchestrator, folded.state.spec, permissions)
     if read.agents:
         inputs.append(SetAgents(id=uuid.uuid4().hex, agents=read.agents, changes=read.changes))
     notes += [*read.notes, *read.changes]

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.errors import RunBusy
+from agent_orchestrator.errors import Refused, RunBusy
 from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, permission_options, pick, run_argument
 from agent_orchestrator.surfaces.cli.phasing import publish_arguments, publish_option
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.control.choosing import Permissions
     from agent_orchestrator.core.budget import Limits
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.driving import Manner
@@ -23,6 +24,7 @@ EXAMPLE = """
 orc resume f8c1
 orc resume f8c1 --max-attempts 4
 orc resume f8c1 --budget-usd 20
+orc resume f8c1 --allow-tool 'Bash(make:*)'
 """
 
 
@@ -33,6 +35,7 @@ orc resume f8c1 --budget-usd 20
 @click.option("--max-iterations", metavar="N", help="Executions of a step that loops back, from now on.")
 @budget_options
 @publish_option
+@permission_options
 @click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person, or a closed gate, can move the run.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 @click.option("--on-wait", metavar="CMD", help="A shell command started when a step begins to wait for a person.")
@@ -45,10 +48,12 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
     a failure the failed steps are tried again, counted from 0. A state file edited by hand is adopted now.
     """
     from agent_orchestrator.control.budgets import given_limits
+    from agent_orchestrator.control.choosing import Permissions
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.surfaces.cli.driving import Manner
 
     budget = given_limits(given)
+    permissions = Permissions(allow_tools=given["allow_tools"], mode=given["permission_mode"])
     limits = {
         name: read_count(given[name], "--" + name.replace("_", "-"))
         for name in ("max_parallel", "max_attempts", "max_iterations")
@@ -60,6 +65,7 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
         manner = Manner(as_json=as_json, **{name: given[name] for name in ("quiet", "no_wait", "on_wait", "on_end")})
         owner = orchestrator.owner(found)
         if owner is not None:
+            refuse_permissions(found, owner, permissions)
             return _tell_driver(orchestrator, found, owner, limits, budget, given["publish"], as_json=as_json)
         if found.system == "phases":
             from agent_orchestrator.api.phases import refuse_other_branch
@@ -72,12 +78,32 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
 
             change_publishing(orchestrator, found, given["publish"])
             arguments = [*resume_arguments(found, manner, limits), *budget_arguments(given), *publish_arguments(given)]
+            arguments += permission_arguments(given)
             return start_behind(orchestrator, found, arguments, manner)
-        return _resume_here(orchestrator, found, limits, budget, given["publish"], manner)
+        return _resume_here(orchestrator, found, limits, budget, given["publish"], permissions, manner)
+
+
+def permission_arguments(given: dict[str, Any]) -> list[str]:
+    """What agents may do besides, as it was given, for another process."""
+    tools = [word for tool in given["allow_tools"] for word in ("--allow-tool", tool)]
+    return [*tools, *(("--permission-mode", given["permission_mode"]) if given["permission_mode"] is not None else ())]
+
+
+def refuse_permissions(run: StoredRun, owner: str, permissions: Permissions) -> None:
+    """Raises while another process drives the run: permissions are taken when it is taken up."""
+    if permissions.allow_tools or permissions.mode is not None:
+        why = f"Run {run.id} is driven by {owner}; stop it with `orc pause {run.id}`, then resume it with what agents may do."
+        raise Refused(why=why)
 
 
 def _resume_here(
-    orchestrator: Orchestrator, run: StoredRun, limits: dict[str, int], budget: Limits, publish: bool | None, manner: Manner
+    orchestrator: Orchestrator,
+    run: StoredRun,
+    limits: dict[str, int],
+    budget: Limits,
+    publish: bool | None,
+    permissions: Permissions,
+    manner: Manner,
 ) -> int:
     from agent_orchestrator.api.takeup import take_up
     from agent_orchestrator.surfaces.cli.driving import drive
@@ -86,7 +112,7 @@ def _resume_here(
 
     owner = orchestrator.own(run.id)
     run = orchestrator.find(run.id)
-    taken = take_up(orchestrator, run, limits or None, budget, publish=publish)
+    taken = take_up(orchestrator, run, limits or None, budget, publish=publish, permissions=permissions)
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)
