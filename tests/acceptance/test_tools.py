@@ -103,6 +103,18 @@ def test_doctor_names_what_a_client_would_log_in_with_and_never_shows_it(rig: Ri
     assert "sesame" not in found.out
 
 
+def test_doctor_tries_the_sandbox_of_codex(rig: Rig) -> None:
+    client = rig.side / "codex"
+    client.write_text('#!/bin/sh\ncase "$*" in *sandbox*) echo "bwrap: no such option" >&2; exit 1;; esac; echo 9.9.9\n')
+    client.chmod(0o755)
+    path = {"PATH": f"{rig.side}:/usr/bin:/bin"}
+    found = rig.orc("doctor", env=path)
+    assert "codex's sandbox runs nothing here (bwrap: no such option): it can change no file" in found.out, found
+    assert 'permission_mode = "danger-full-access" in [agents.codex]' in found.out
+    client.write_text("#!/bin/sh\necho 9.9.9\n")
+    assert "runs nothing" not in rig.orc("doctor", env=path).out
+
+
 def test_a_key_reaches_its_vendors_client_alone_and_is_stored_nowhere(rig: Rig) -> None:
     (rig.side / "client").write_text(f'#!/bin/sh\nenv > "{rig.side}/$STEP_ID.env"\nenv\n')
     (rig.side / "client").chmod(0o755)

@@ -72,14 +72,15 @@ class Rig:
     def __init__(self, folder: Path, model: ModelServer) -> None:
         self.model = model
         self.repo, self.home = folder / "repo", folder / "home"
-        for made in (self.repo, self.home / ".codex"):
+        for made in (self.repo, self.home / ".codex", folder / "tmp"):
             made.mkdir(parents=True, exist_ok=True)
         self.environ = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.home),
             "TERM": "dumb",
             "LANG": "C.UTF-8",
-            "TMPDIR": str(folder),
+            # Not above HOME: there codex makes no helper for its sandbox, which then fails with a bubblewrap before 0.9.
+            "TMPDIR": str(folder / "tmp"),
             # Whatever a client would like to talk to beside its model is refused: nothing leaves the machine.
             "HTTPS_PROXY": "http://127.0.0.1:9",
             "HTTP_PROXY": "http://127.0.0.1:9",

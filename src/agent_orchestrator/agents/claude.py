@@ -19,7 +19,20 @@ from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, outside
 from agent_orchestrator.agents.credentials import ANTHROPIC, Vendor
 from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Noted, Said, SessionBegan, StreamEvent, ToolUsed
+from agent_orchestrator.agents.stream import (
+    RUN,
+    WRITE,
+    Consumed,
+    Denied,
+    Ended,
+    Limited,
+    Noted,
+    Said,
+    SessionBegan,
+    StreamEvent,
+    ToolEnded,
+    ToolUsed,
+)
 from agent_orchestrator.agents.structured import report_schema
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
@@ -111,6 +124,8 @@ class ClaudeAgent(CliAgent):
             return _result(document)
         if kind == "assistant":
             return _message(document)
+        if kind == "user":
+            return _results(document)
         if kind == "system" and subtype == "init" and text_at(document, "session_id"):
             return _began(document)
         if kind == "system" and subtype == "permission_denied":
@@ -159,9 +174,18 @@ def _message(document: dict[str, Any]) -> Iterator[StreamEvent]:
         yield Consumed(usage=usage, call=text_at(document, "message", "id"))
     for block in blocks:
         if at(block, "type") == "tool_use":
-            yield ToolUsed(tool=text_at(block, "name"))
+            tool = text_at(block, "name")
+            does = WRITE if tool in _EDITS else RUN if tool == SHELL else ""
+            yield ToolUsed(tool=tool, call=text_at(block, "id"), does=does)
         elif at(block, "type") == "text":
             yield Said(text=text_at(block, "text"))
+
+
+def _results(document: dict[str, Any]) -> Iterator[StreamEvent]:
+    content = at(document, "message", "content")
+    for block in content if isinstance(content, list) else ():
+        if at(block, "type") == "tool_result":
+            yield ToolEnded(call=text_at(block, "tool_use_id"), ok=at(block, "is_error") is not True)
 
 
 def _usage_so_far(document: dict[str, Any], blocks: list[Any]) -> Usage | None:

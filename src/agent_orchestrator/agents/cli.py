@@ -29,7 +29,7 @@ from agent_orchestrator.agents.structured import ask_for_report, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Denial, Usage
-from agent_orchestrator.core.limits import ERROR_LINE_CHARS
+from agent_orchestrator.core.limits import CLI_IDLE_S, ERROR_LINE_CHARS
 from agent_orchestrator.core.units import say_count, was_or_were
 from agent_orchestrator.errors import AgentMissing
 
@@ -62,8 +62,8 @@ class CliAgent:
     """What it says on its error output when the session to go on with is gone."""
     abilities: ClassVar[frozenset[str]] = frozenset({"session", "tokens"})
     """It keeps sessions to go on with and says its tokens. Some say their `cost`; none lets its `temperature` be set."""
-    idle_timeout_s: ClassVar[float | None] = None
-    """How long it may be silent where nobody has said: for one that would sleep for hours without a word."""
+    idle_timeout_s: ClassVar[float] = CLI_IDLE_S
+    """How long it may be silent where nobody has said."""
     chatter: ClassVar[re.Pattern[str] | None] = None
     """How lines of its error output begin that say nothing to a person."""
     defaults: ClassVar[dict[str, str]] = {}
@@ -191,7 +191,16 @@ class CliAgent:
         if seen.denials and settings.denials == "fail":
             message = f'The agent was refused {_tools(seen)}; denials = "fail" in [agents.{task.effect.agent.name}]'
             return Verdict(failure=Failure(kind=FailureKind.DENIED, message=message))
-        return self._reported(task, end)
+        verdict = self._reported(task, end)
+        if seen.unwritten and verdict.failure is None:
+            tried = say_count(len(seen.unwritten), "change")
+            why = f"The agent says that it is done, and each of its {tried} of files failed{self.unwritable(task)}"
+            return Verdict(failure=Failure(kind=FailureKind.UNWRITTEN, message=why), report=verdict.report)
+        return verdict
+
+    def unwritable(self, task: Task) -> str:
+        """What may be the matter where it can write no file."""
+        return ""
 
     def _reported(self, task: Task, end: Ended) -> Verdict:
         """By the report: in the result, else where the agent was asked to write it. The launch keeps it in its own place."""

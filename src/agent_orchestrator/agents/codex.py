@@ -23,6 +23,8 @@ from agent_orchestrator.agents.fields import count_at, text_at
 from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import (
+    RUN,
+    WRITE,
     Consumed,
     Denied,
     Ended,
@@ -31,6 +33,7 @@ from agent_orchestrator.agents.stream import (
     Said,
     SessionBegan,
     StreamEvent,
+    ToolEnded,
     ToolUsed,
     Transcript,
     decode_line,
@@ -38,12 +41,12 @@ from agent_orchestrator.agents.stream import (
 )
 from agent_orchestrator.agents.structured import report_schema
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.core.limits import SLEEPER_IDLE_S
 from agent_orchestrator.core.units import US
 
 SCHEMA = "schema.json"
 
 _TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search")
+_DOES = {"command_execution": RUN, "file_change": WRITE}
 _LIMITED = 429
 _RESETS = re.compile(r"usage limit\b.*\btry again at (?:([A-Z][a-z]{2} \d{1,2}[a-z]{2}, \d{4}) )?(\d{1,2}:\d\d [AP]M)", re.S)
 _ORDINAL = re.compile(r"(?<=\d)[a-z]{2}")
@@ -62,8 +65,6 @@ class CodexAgent(CliAgent):
     structured = True
     cumulative = True
     dead_session = "no rollout found for thread id"
-    # Where its log does not say that it sleeps (another RUST_LOG, a 503), from outside only its silence can be seen.
-    idle_timeout_s = SLEEPER_IDLE_S
     chatter = CHATTER
     defaults = {"RUST_LOG": LOGGED}  # noqa: RUF012 - a ClassVar of the parent
 
@@ -90,6 +91,11 @@ class CodexAgent(CliAgent):
     def allowing(self, denied: Denied, settings: AgentSettings) -> str:
         """Its sandbox decides what it may do, and there is a wider one but for the widest."""
         return f"--permission-mode {'workspace-write' if settings.permission_mode == 'read-only' else 'danger-full-access'}"
+
+    def unwritable(self, task: Task) -> str:
+        """Its sandbox may not work on this machine."""
+        name = task.effect.agent.name
+        return f'; `orc doctor` tries its sandbox, [agents.{name}] permission_mode = "danger-full-access" does without one'
 
     def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
         """What a line means."""
@@ -155,7 +161,9 @@ def _item(document: dict[str, Any]) -> Iterator[StreamEvent]:
     elif kind == "error":
         yield Noted(text=text_at(document, "item", "message"))
     elif kind in _TOOLS:
-        yield ToolUsed(tool=kind)
+        call = text_at(document, "item", "id")
+        yield ToolUsed(tool=kind, call=call, does=_DOES.get(kind, ""))
+        yield ToolEnded(call=call, ok=text_at(document, "item", "status") == "completed")
 
 
 def _completed(document: dict[str, Any]) -> Iterator[StreamEvent]:

@@ -24,6 +24,7 @@ from agent_orchestrator.agents.stream import Consumed, SessionBegan, StreamEvent
 from agent_orchestrator.agents.structured import ask_for_report
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.limits import PROGRAM_IDLE_S
 from agent_orchestrator.errors import AgentMissing, InvalidValue
 
 PROMPT_WORD, FILE_WORD, MODEL_WORD = "{prompt}", "{prompt_file}", "{model}"
@@ -42,6 +43,7 @@ class CommandAgent:
 
     name = "command"
     appends_feedback = True
+    idle_timeout_s = PROGRAM_IDLE_S
 
     def preflight(self, choice: AgentChoice) -> None:
         """A program given by name must be on the PATH; one in the working tree is looked for by who knows the tree."""

@@ -19,6 +19,8 @@ from agent_orchestrator.agents.credentials import GOOGLE, Vendor
 from agent_orchestrator.agents.fields import at, count_at, text_at, time_at
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import (
+    RUN,
+    WRITE,
     Consumed,
     Denied,
     Ended,
@@ -26,6 +28,7 @@ from agent_orchestrator.agents.stream import (
     Said,
     SessionBegan,
     StreamEvent,
+    ToolEnded,
     ToolUsed,
     Transcript,
 )
@@ -45,6 +48,7 @@ _DENIED = ("policy_violation", "tool_not_registered")
 """Its types of errors by which it refuses a tool: by a rule, or by not having one that every client has."""
 
 SHELL = "run_shell_command"
+_DOES = {"write_file": WRITE, "replace": WRITE, SHELL: RUN}
 READ_ONLY = ("git status", "git ls-files", "git blame")
 """Its rules are beginnings of commands; `git diff` and its like write a file with --output."""
 _PLAIN = re.compile(r"[\w./@=:+-]+(?: [\w./@=:+-]+)*\Z")
@@ -96,10 +100,13 @@ class GeminiAgent(CliAgent):
                 return (SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None),)
             case "tool_use":
                 asked = text_at(document, "parameters", "command") or text_at(document, "parameters", "file_path")
-                return (ToolUsed(tool=text_at(document, "tool_name"), call=text_at(document, "tool_id"), asked=asked),)
+                tool, call = text_at(document, "tool_name"), text_at(document, "tool_id")
+                return (ToolUsed(tool=tool, call=call, asked=asked, does=_DOES.get(tool, "")),)
             case "tool_result" if _is_refusal(document):
                 call = text_at(document, "tool_id")
                 return (Denied(tool=call.partition("__")[0], why=text_at(document, "error", "message"), call=call),)
+            case "tool_result":
+                return (ToolEnded(call=text_at(document, "tool_id"), ok=document.get("status") == "success"),)
             case "message" if document.get("role") == "assistant":
                 return (Said(text=text_at(document, "content")),)
             case "error" if "loop detected" in text_at(document, "message").lower():

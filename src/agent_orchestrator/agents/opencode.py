@@ -16,13 +16,26 @@ from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent, allow_too
 from agent_orchestrator.agents.credentials import Vendor, provider_of
 from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import Consumed, Denied, Ended, Limited, Said, SessionBegan, StreamEvent, ToolUsed, WentOn
+from agent_orchestrator.agents.stream import (
+    RUN,
+    WRITE,
+    Consumed,
+    Denied,
+    Ended,
+    Limited,
+    Said,
+    SessionBegan,
+    StreamEvent,
+    ToolEnded,
+    ToolUsed,
+    WentOn,
+)
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
-from agent_orchestrator.core.limits import SLEEPER_IDLE_S
 from agent_orchestrator.core.units import US
 
 SHELL = "bash"
+_DOES = {"write": WRITE, "edit": WRITE, "patch": WRITE, "apply_patch": WRITE, SHELL: RUN}
 READ_ONLY = ("git status", "git diff", "git log", "git show HEAD", "git ls-files")
 _REJECTED = "rejected permission"
 _OVERFLOW, _TOO_LARGE = "ContextOverflowError", 413
@@ -39,8 +52,6 @@ class OpencodeAgent(CliAgent):
     modes = ("auto", "ask")
     abilities = frozenset({"session", "tokens", "cost"})
     dead_session = "Session not found"
-    # It sleeps out a retry-after of hours, and its stream and its log say nothing of it.
-    idle_timeout_s = SLEEPER_IDLE_S
 
     def vendor(self, choice: AgentChoice) -> Vendor:
         """The provider of the model that was chosen: it serves many, and one's key is none of the others' business."""
@@ -105,10 +116,14 @@ class OpencodeAgent(CliAgent):
 
 def _tool(document: dict[str, Any]) -> Iterable[StreamEvent]:
     tool, why = text_at(document, "part", "tool"), text_at(document, "part", "state", "error")
-    yield ToolUsed(tool=tool)
+    call, state = text_at(document, "part", "callID"), at(document, "part", "state")
+    yield ToolUsed(tool=tool, call=call, does=_DOES.get(tool, ""))
+    if text_at(state, "status") in ("completed", "error"):
+        ok = text_at(state, "status") == "completed" and count_at(state, "metadata", "exit") in (None, 0)
+        yield ToolEnded(call=call, ok=ok)
     if _REJECTED in why:
         asked = text_at(document, "part", "state", "input", "command") or text_at(document, "part", "state", "input", "filePath")
-        yield Denied(tool=tool, asked=asked)
+        yield Denied(tool=tool, asked=asked, call=call)
 
 
 def _step(document: dict[str, Any]) -> Iterator[StreamEvent]:

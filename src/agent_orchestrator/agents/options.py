@@ -136,6 +136,12 @@ def stored_options(settings: AgentSettings) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in ("adapter", "model")}
 
 
+def silence_s(given_s: float | None, agent: object) -> float | None:
+    """How long an agent may be silent: as given, where 0 is for ever, else as its adapter has it; None for ever."""
+    own: float | None = getattr(agent, "idle_timeout_s", None)
+    return own if given_s is None else given_s or None
+
+
 def priced(usage: Usage, choice: AgentChoice) -> Usage:
     """The usage with its cost, where the agent reports tokens only and there are prices; unknown stays unknown."""
     if usage.cost_usd is not None or not choice.options.get("prices"):

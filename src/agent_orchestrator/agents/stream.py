@@ -23,6 +23,9 @@ LOOK_BYTES = 256 * 1024
 NEW_BYTES = 4 * 1024 * 1024
 """What one look at new lines reads at most: an agent that floods is stopped by its output limit, not read to the end."""
 
+WRITE, RUN = "write", "run"
+"""What tools do that can show whether anything was done."""
+
 NOTES_MAX = 5
 """What a CLI finds wanting is told this many times."""
 
@@ -45,6 +48,15 @@ class ToolUsed(msgspec.Struct, frozen=True, kw_only=True):
     """Which use it is, where its end is told by itself."""
     asked: str = ""
     """What the tool was to do, shortly: a command, a path."""
+    does: str = ""
+    """`write` for one that changes files, `run` for one that runs commands."""
+
+
+class ToolEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """A use of a tool is over: whether it did what it was to do. A command did when it exited with 0."""
+
+    call: str
+    ok: bool
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +117,7 @@ class WentOn(msgspec.Struct, frozen=True, kw_only=True):
     """What looked like the end was none: the CLI works on."""
 
 
-StreamEvent = SessionBegan | ToolUsed | Said | Consumed | Denied | Limited | Noted | Ended | WentOn
+StreamEvent = SessionBegan | ToolUsed | ToolEnded | Said | Consumed | Denied | Limited | Noted | Ended | WentOn
 Reader = Callable[[dict[str, Any]], Iterable[StreamEvent]]
 LineReader = Callable[[bytes], Iterable[StreamEvent]]
 
@@ -119,6 +131,9 @@ class Transcript:
         self.tools = 0
         self.asked: dict[str, str] = {}
         """What uses of tools were to do, by call."""
+        self.does: dict[str, str] = {}
+        self.ended: dict[str, bool] = {}
+        """Changes of files and commands that are over, by call: whether they went well."""
         self.text = ""
         self.total: Usage | None = None
         self.calls: dict[str, Usage] = {}
@@ -138,6 +153,10 @@ class Transcript:
                 self.tools += 1
                 if event.call and event.asked:
                     self.asked[event.call] = event.asked
+                if event.call and event.does:
+                    self.does[event.call] = event.does
+            case ToolEnded() if event.call in self.does:
+                self.ended[event.call] = event.ok
             case Said():
                 self.text = event.text
             case Consumed() if event.total:
@@ -160,6 +179,13 @@ class Transcript:
                 self.end = event if self.end is None or self.end.ok else self.end
             case WentOn():
                 self.end = None
+
+    @property
+    def unwritten(self) -> list[str]:
+        """The changes of files that failed, where none went well and no command did; without those that were refused."""
+        refused = {one.call for one in self.denials.values()}
+        failed = [call for call, ok in self.ended.items() if not ok and self.does[call] == WRITE and call not in refused]
+        return [] if any(self.ended.values()) else failed
 
     @property
     def usage(self) -> Usage | None:

@@ -15,6 +15,7 @@ from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
 from agent_orchestrator.agents.environment import build_environment
 from agent_orchestrator.agents.judging import judge
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.limits import PROGRAM_IDLE_S
 from agent_orchestrator.errors import AgentMissing, InvalidValue, MissingPath
 
 
@@ -23,6 +24,7 @@ class WrapperAgent:
 
     name = "wrapper"
     appends_feedback = True
+    idle_timeout_s = PROGRAM_IDLE_S
 
     def preflight(self, choice: AgentChoice) -> None:
         """The wrapper must be a file that can be run."""

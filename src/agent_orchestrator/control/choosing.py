@@ -12,6 +12,7 @@ import msgspec
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.environment import OWN
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.units import read_duration_s
 from agent_orchestrator.errors import AgentMissing, InvalidValue, UsageError
 
 
@@ -103,6 +104,13 @@ def read_env(given: tuple[str, ...]) -> dict[str, str]:
         if name in OWN:
             raise InvalidValue(what="--env", value=f"{name}={value}", expected=f"another name; {name} is set by orc itself")
     return pairs
+
+
+def read_idle_s(given: str | None) -> float | None:
+    """The value of `--idle-timeout`: 0 for an agent that may be silent for ever, None where nothing was given."""
+    if given is None:
+        return None
+    return 0.0 if given.strip().lower() in ("0", "none") else read_duration_s(given, "--idle-timeout")
 
 
 def read_names(given: tuple[str, ...]) -> tuple[str, ...]:

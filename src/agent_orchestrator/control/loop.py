@@ -18,7 +18,7 @@ import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.control.budgets import abilities_of
-from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_env, split_command
+from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_env, read_idle_s, split_command
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import ID_LENGTH_MAX
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
@@ -114,7 +114,7 @@ def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSett
         owner=_owner(),
         env=read_env(options.env),
         iteration_timeout_s=_duration(options.iteration_timeout, "--iteration-timeout"),
-        idle_timeout_s=_duration(options.idle_timeout, "--idle-timeout"),
+        idle_timeout_s=read_idle_s(options.idle_timeout),
     )
     options.permissions.check(spec.choices)
     permitted = {

@@ -15,7 +15,15 @@ from pathlib import Path
 import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_env, read_pairs, split_command
+from agent_orchestrator.control.choosing import (
+    Permissions,
+    check_agent,
+    read_agent,
+    read_env,
+    read_idle_s,
+    read_pairs,
+    split_command,
+)
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
@@ -120,7 +128,7 @@ def prepare(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSe
         env=read_env(options.env),
         variables=read_pairs(options.variables, "--var"),
         timeout_s=read_duration_s(options.timeout, "--timeout") if options.timeout is not None else None,
-        idle_timeout_s=read_duration_s(options.idle_timeout, "--idle-timeout") if options.idle_timeout is not None else None,
+        idle_timeout_s=read_idle_s(options.idle_timeout),
         earlier=earlier_lessons(home),
         max_parallel=_count(options.max_parallel, "--max-parallel", 1),
         max_attempts=_count(options.max_attempts, "--max-attempts", ATTEMPTS),

@@ -12,7 +12,15 @@ from pathlib import Path
 import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_env, read_pairs, split_command
+from agent_orchestrator.control.choosing import (
+    Permissions,
+    check_agent,
+    read_agent,
+    read_env,
+    read_idle_s,
+    read_pairs,
+    split_command,
+)
 from agent_orchestrator.control.loop import detect_tests
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
@@ -88,7 +96,7 @@ def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSett
         taken_branches=branches_of(home),
         env=read_env(options.env),
         agent_timeout_s=_duration(options.agent_timeout, "--agent-timeout"),
-        idle_timeout_s=_duration(options.idle_timeout, "--idle-timeout"),
+        idle_timeout_s=read_idle_s(options.idle_timeout),
         **options.limits(),
     )
 

@@ -12,7 +12,15 @@ import msgspec
 
 from agent_orchestrator.agents import ADAPTERS, find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.control.choosing import Permissions, check_agent, read_agent, read_env, read_pairs, split_command
+from agent_orchestrator.control.choosing import (
+    Permissions,
+    check_agent,
+    read_agent,
+    read_env,
+    read_idle_s,
+    read_pairs,
+    split_command,
+)
 from agent_orchestrator.core.budget import Amounts, Limits
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
@@ -89,7 +97,7 @@ def prepare(
         when_env={name: environ[name] for name in env_names(parsed.spec) if name in environ},
         gate_state_file=str(Path(options.gate_state_file).absolute()) if options.gate_state_file else None,
         timeout_s=read_duration_s(options.timeout, "--timeout") if options.timeout else None,
-        idle_timeout_s=read_duration_s(options.idle_timeout, "--idle-timeout") if options.idle_timeout else None,
+        idle_timeout_s=read_idle_s(options.idle_timeout),
         **options.limits(),
     )
     spec = with_prompts(_permitted(spec, options.permissions), find_prompts(spec, file, home))

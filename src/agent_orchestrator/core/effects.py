@@ -85,6 +85,7 @@ class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
     """The tmux session that the agent is to run in."""
     timeout_s: float | None = None
     idle_timeout_s: float | None = None
+    """How long the agent may be silent: None for its adapter's own limit, 0 for ever."""
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     step_limits: Amounts | None = None
     attempt_limits: Amounts | None = None

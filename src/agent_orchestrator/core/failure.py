@@ -27,6 +27,8 @@ class FailureKind(StrEnum):
     """The account may not ask the model for a while; `retry_at_us` says until when, where the agent knows."""
     DENIED = "denied"
     """The agent was refused a tool that it wanted; with the same settings it would be refused again."""
+    UNWRITTEN = "unwritten"
+    """The agent says that it is done, and every change of a file that it tried failed."""
     AGENT_LIMIT = "agent_limit"
     """The agent stopped at a limit of its own: turns, money, a loop it noticed."""
     SESSION_LOST = "session_lost"

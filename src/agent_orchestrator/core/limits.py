@@ -78,8 +78,12 @@ RATE_JITTER_S = 30.0
 DAY_RECHECK_S = 5.0
 """How often a unit that waits for what other processes have set aside looks again."""
 
-SLEEPER_IDLE_S = 1_800.0
-"""How long an agent that sleeps out long refusals without a word may be silent, unless a step says otherwise."""
+CLI_IDLE_S = 1_800.0
+"""How long a coding-agent CLI may be silent where nobody says otherwise: commands of its model run without a word, ten
+minutes by default, and a long refusal is slept out so, too; a client that hangs says nothing for ever."""
+
+PROGRAM_IDLE_S = 7_200.0
+"""The same for any other program: many say nothing before they end."""
 
 NAP_MAX_S = 60.0
 """A rate limit that an agent says it will sleep out for longer than this is parked by us instead: others have to know."""

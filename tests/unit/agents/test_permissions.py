@@ -13,9 +13,9 @@ from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.cli import CliAgent
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import Denied
-from agent_orchestrator.control.choosing import Permissions
+from agent_orchestrator.control.choosing import Permissions, read_idle_s
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.errors import UsageError
+from agent_orchestrator.errors import InvalidValue, UsageError
 from agent_orchestrator.testing.agents import make_task
 
 
@@ -111,3 +111,13 @@ def test_options_of_a_command_line_reach_the_agents_that_can_follow() -> None:
 def test_what_nobody_could_follow_is_refused(given: Permissions, agent: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         given.check((AgentChoice(name=agent),))
+
+
+@pytest.mark.parametrize(("given", "idle_s"), [(None, None), ("0", 0.0), ("none", 0.0), ("15m", 900.0)])
+def test_silence_is_limited_as_given(given: str | None, idle_s: float | None) -> None:
+    assert read_idle_s(given) == idle_s
+
+
+def test_silence_is_given_as_a_time() -> None:
+    with pytest.raises(InvalidValue, match="--idle-timeout"):
+        read_idle_s("soon")

@@ -15,7 +15,7 @@ from agent_orchestrator.core.budget import Amounts, Limits
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import BudgetWarned, HoldEnded, LimitsSet, Paused, UnitHeld
 from agent_orchestrator.core.inputs import Pause, Resume, SetLimits
-from agent_orchestrator.core.limits import SLEEPER_IDLE_S
+from agent_orchestrator.core.limits import CLI_IDLE_S, PROGRAM_IDLE_S
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine
@@ -382,7 +382,7 @@ def test_without_limits_and_without_refusals_nothing_is_written_down(tmp_path: P
     assert rig.of_kind(run, UnitHeld, HoldEnded, BudgetWarned, LimitsSet, Paused) == []
 
 
-def test_an_agent_that_sleeps_out_refusals_in_silence_is_watched_for_it(tmp_path: Path) -> None:
+def test_an_agent_is_watched_for_its_silence_unless_it_may_be_silent_for_ever(tmp_path: Path) -> None:
     rig = make_rig(tmp_path, lambda effect: Part(1.0, 1))
     seen: list[Watch] = []
 
@@ -392,9 +392,9 @@ def test_an_agent_that_sleeps_out_refusals_in_silence_is_watched_for_it(tmp_path
             super().watch(effect, limits, done)
 
     rig.launches = lambda: Recording(rig.machine)
-    codex, opencode = (AgentChoice(name=name, options={"binary": "/bin/sh"}) for name in ("codex", "opencode"))
-    rig.drive(rig.create(spec("a", agent=codex, max_attempts=1), "one"))
-    rig.drive(rig.create(spec("a", agent=codex, max_attempts=1, idle_timeout_s=60.0), "two"))
+    program = AgentChoice(name="command", options={"argv": ["sh"]})
+    rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1, idle_timeout_s=60.0), "two"))
     rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1), "three"))
-    rig.drive(rig.create(spec("a", agent=opencode, max_attempts=1), "four"))
-    assert [limits.idle_timeout_s for limits in seen] == [SLEEPER_IDLE_S, 60.0, None, SLEEPER_IDLE_S]
+    rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1, idle_timeout_s=0.0), "four"))
+    rig.drive(rig.create(spec("a", agent=program, max_attempts=1), "five"))
+    assert [limits.idle_timeout_s for limits in seen] == [60.0, CLI_IDLE_S, None, PROGRAM_IDLE_S]

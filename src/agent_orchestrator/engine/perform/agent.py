@@ -11,6 +11,7 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered, Reading, Sleeping
 from agent_orchestrator.agents.judging import tail_of
+from agent_orchestrator.agents.options import silence_s
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure
@@ -70,7 +71,7 @@ class AgentWork(Launched):
         effect = self.effect
         return Watch(
             timeout_s=effect.timeout_s,
-            idle_timeout_s=effect.idle_timeout_s or getattr(self._agent, "idle_timeout_s", None),
+            idle_timeout_s=silence_s(effect.idle_timeout_s, self._agent),
             budget_s=self.driver.admission.run_left_s(effect),
             output_limit_bytes=effect.output_limit_bytes,
             grace_s=self.engine.stop_grace_s,

@@ -28,6 +28,12 @@ def check_names(ctx: click.Context, parameter: click.Parameter, given: tuple[str
     return read_names(given)
 
 
+def idle_option(function: Function) -> Function:
+    """How long agents may be silent; the same wherever agents are chosen."""
+    words = "How long an agent may stay silent (30m; 2h for programs that are no known client); none: for ever."
+    return click.option("--idle-timeout", metavar="TIME", help=words)(function)
+
+
 def permission_options(function: Function) -> Function:
     """What agents may do beyond what they are allowed anyway; the same wherever agents are chosen."""
     options = (

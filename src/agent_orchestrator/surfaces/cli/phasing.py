@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options
-from agent_orchestrator.surfaces.cli.options import check_names, permission_options
+from agent_orchestrator.surfaces.cli.options import check_names, idle_option, permission_options
 
 if TYPE_CHECKING:
     from agent_orchestrator.control.phases import PhasesOptions
@@ -48,7 +48,7 @@ def run_options(function: Function) -> Function:
         click.option("--no-supervisor", is_flag=True, help="Without the supervisor's checks."),
         click.option("--no-outer-ralph", is_flag=True, help="Without the outer review loop."),
         click.option("--timeout", metavar="TIME", help="Running time of one attempt, as in 90s, 10m."),
-        click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent."),
+        idle_option,
         click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in prompts; repeatable."),
         click.option("--env", multiple=True, metavar="K=V", help="Set for agents; stored with the run; repeatable."),
         click.option(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_orchestrator.agents import find_agent
+from agent_orchestrator.agents.options import silence_s
 from agent_orchestrator.core.units import say_count, say_duration
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
@@ -61,6 +63,7 @@ def _step_facts(spec: WorkflowSpec, step: StepSpec) -> dict[str, Any]:
         "items": step.loop is not None,
         "max_attempts": spec.attempts_of(step),
         "timeout_s": timeout_s,
+        "idle_timeout_s": silence_s(spec.idle_timeout_s, find_agent(choice.performer)),
     }
 
 
@@ -104,4 +107,6 @@ def _told(step: dict[str, Any]) -> list[tuple[str, str]]:
         told.append(("else", f"back to {step['loop_back_to']}"))
     if step["timeout_s"]:
         told.append(("limit", say_duration(step["timeout_s"])))
+    if step["idle_timeout_s"]:
+        told.append(("silence", f"at most {say_duration(step['idle_timeout_s'])}"))
     return told

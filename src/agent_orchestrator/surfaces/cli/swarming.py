@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import check_names, complete_runs, permission_options
+from agent_orchestrator.surfaces.cli.options import check_names, complete_runs, idle_option, permission_options
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
@@ -57,7 +57,7 @@ def bead_options(function: Function) -> Function:
         permission_options,
         click.option("--verify", metavar="CMD", help="Run by sh when an agent is done; if it fails, the attempt has failed."),
         click.option("--timeout", metavar="TIME", help="Running time of one attempt (3600)."),
-        click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent."),
+        idle_option,
         click.option("--output-limit", metavar="MIB", help="An agent that writes more is stopped (512)."),
         click.option("--max-retries", metavar="N", help="Attempts in total (2)."),
         click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in the template; repeatable."),
@@ -112,8 +112,8 @@ def read_bead_options(given: dict[str, Any]) -> BeadOptions:
 
 def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:
     """What is the same for all beads of a run."""
-    from agent_orchestrator.control.choosing import read_env
-    from agent_orchestrator.core.units import read_count, read_duration_s
+    from agent_orchestrator.control.choosing import read_env, read_idle_s
+    from agent_orchestrator.core.units import read_count
     from agent_orchestrator.systems.swarm import SwarmSpec
 
     idle, limit = given["idle_timeout"], given["output_limit"]
@@ -124,7 +124,7 @@ def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:
         tmux=_possible(given["tmux"], "--tmux", "tmux"),
         bd_close=_possible(given["bd_close"], "--bd-close", "bd"),
         env=read_env(given["env"]),
-        idle_timeout_s=read_duration_s(idle, "--idle-timeout") if idle is not None else None,
+        idle_timeout_s=read_idle_s(idle),
         **more,
     )
 

@@ -99,6 +99,8 @@ def _agents(orchestrator: Orchestrator) -> Iterator[Finding]:
     for name, path in found.items():
         version = _version_of(path, dict(environ)) if name in AGENTS else "as configured"
         yield Finding("agent", "ok", f"{name} {version} ({path}){_passes(orchestrator, name, configured)}")
+        if name == "codex" and (why := _broken_sandbox(path, orchestrator)) is not None:
+            yield Finding("sandbox", "note", why)
     missing = [name for name in programs if name not in found]
     if missing:
         yield Finding(
@@ -129,6 +131,31 @@ def _passes(orchestrator: Orchestrator, name: str, configured: Mapping[str, Agen
     see, asked = orchestrator.settings.child_env, tuple(choice.options.get("pass_env") or ())
     passed = [one for one in (*asked, *agent.credentials(choice, asked, see)) if orchestrator.settings.environ.get(one)]
     return f"; gets {', '.join(passed)}" if passed else f"; no key of its own is set: {agent.how_to_log_in(choice)}"
+
+
+def _broken_sandbox(path: str, orchestrator: Orchestrator) -> str | None:
+    """Why codex's own sandbox runs nothing here, found by trying: then it can write no file, and says so to nobody."""
+    command = [path, "-c", 'sandbox_mode="workspace-write"', "sandbox", "--", "true"]
+    home = orchestrator.settings.home
+    try:
+        done = subprocess.run(
+            command,
+            env=dict(orchestrator.settings.environ),
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=VERSION_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode == 0:
+        return None
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    why = f" ({said[-1][:200]})" if said else ""
+    ways = "install bubblewrap 0.9 or newer or none, keep CODEX_HOME out of the temporary folder, or"
+    setting = 'set permission_mode = "danger-full-access" in [agents.codex] where something else fences it in'
+    return f"codex's sandbox runs nothing here{why}: it can change no file; {ways} {setting}"
 
 
 def _version_of(path: str, environ: dict[str, str]) -> str:

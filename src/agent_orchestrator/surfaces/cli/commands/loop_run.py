@@ -15,7 +15,7 @@ from agent_orchestrator.surfaces.cli.looping import (
     read_manner,
     read_options,
 )
-from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator, permission_options
+from agent_orchestrator.surfaces.cli.options import check_names, idle_option, open_orchestrator, permission_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 EXAMPLE = """
@@ -61,7 +61,7 @@ def run_options(function: Any) -> Any:
         click.option("--confirm-with", metavar="AGENT", help="Who confirms a sentence: an agent or `person`."),
         limit_options,
         click.option("--iteration-timeout", metavar="TIME", help="Running time of one iteration's agent, as in 90s, 10m."),
-        click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent."),
+        idle_option,
         click.option("--continue-session", is_flag=True, help="Go on in the agent's session instead of a fresh one."),
         click.option("--seed", metavar="N", help="For the modes seeded and strict: handed on as LOOP_SEED."),
         click.option("--commit", is_flag=True, help="Commit each iteration on the branch, with trailers."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
-from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator, permission_options
+from agent_orchestrator.surfaces.cli.options import check_names, idle_option, open_orchestrator, permission_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ orc run --workflow workflow.yaml --wrapper wrapper.py --start-at-step coding
 @click.option("--max-attempts", metavar="N", help="Tries of a step within one iteration (2).")
 @click.option("--max-iterations", metavar="N", help="Executions of a step that loops back (4).")
 @click.option("--timeout", metavar="TIME", help="Running time of one attempt, as in 90s, 10m, 2h.")
-@click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent.")
+@idle_option
 @budget_options
 @click.option("--gate-state-file", metavar="FILE", help='JSON that opens gates: {"name": true}.')
 @click.option("--start-at-step", metavar="STEP", help="Take the newest run of this workflow (or --run-id) up from STEP.")

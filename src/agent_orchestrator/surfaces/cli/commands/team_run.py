@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
-from agent_orchestrator.surfaces.cli.options import check_names, open_orchestrator, permission_options
+from agent_orchestrator.surfaces.cli.options import check_names, idle_option, open_orchestrator, permission_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ orc team run "a changelog" --agent-command 'my-agent' --testing minimal --into d
 @click.option("--max-review-rounds", metavar="N", help="Review rounds with changes before a person is asked (5).")
 @click.option("--max-attempts", metavar="N", help="Tries of one agent's turn (3).")
 @click.option("--agent-timeout", metavar="TIME", help="Running time of one agent, as in 90s, 10m, 2h.")
-@click.option("--idle-timeout", metavar="TIME", help="How long an agent may stay silent.")
+@idle_option
 @budget_options
 @click.option("--env", multiple=True, metavar="K=V", help="Set for agents; stored with the run; repeatable.")
 @click.option(
