@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from agent_orchestrator.testing.model_server import ModelServer
 from tests.clients.rig import Rig, charged, clients_of, counts, until
 
 CLIENTS = ("claude", "codex")
+OTHERS = ("gemini", "opencode")
 IDENTITY = "[user]\n\tname = Ada\n\temail = ada@localhost\n[init]\n\tdefaultBranch = main\n"
 
 
@@ -41,14 +44,31 @@ class ModeRig(Rig):
         """Starts `orc`, kills it with -9 while these parts are held, lets them go, and returns what it had printed."""
         process = self.start(*arguments)
         parts = [cast[name] for name in names]
-        until(lambda: process.poll() is not None or all(part.is_held.is_set() for part in parts))
-        assert process.poll() is None, process.communicate()[0]
+        with suppress(TimeoutError):
+            until(
+                lambda: (
+                    process.poll() is not None or cast.strangers or cast.faults or all(part.is_held.is_set() for part in parts)
+                )
+            )
+        lives = process.poll() is None
         process.send_signal(signal.SIGKILL)
         said, _ = process.communicate()
+        assert all(part.is_held.is_set() for part in parts) or cast.strangers or cast.faults, f"it never came to {names}:\n{said}"
+        assert lives, said
+        assert (cast.strangers, cast.faults) == ([], []), f"{said}\n{cast.strangers}\n{cast.faults}"
         assert len(clients_of(self.repo.parent)) >= len(parts), "the agents live on"
         for part in parts:
             part.let_go.set()
         return said
+
+    def close(self) -> None:
+        """Ends what a test that failed has left behind."""
+        for lane in self.lanes.values():
+            lane.release()
+        for pid in clients_of(self.repo.parent):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.check_answers()
 
     def check_books(self, cast: Cast, *runs: str) -> None:
         """Every part was played, none twice, nobody else came, and every token is in the ledger."""
@@ -61,12 +81,12 @@ class ModeRig(Rig):
         self.check_journal(cast, *runs)
 
     def check_journal(self, cast: Cast, *runs: str) -> None:
-        """As many agents ended as there are parts; none of them began or ended twice."""
+        """As many agents ended as there are parts, and nothing ended twice."""
         facts = [json.loads(line)["event"] for run in runs for line in self.orc("history", run, "--json").splitlines()]
-        told = [(fact["event"], fact["effect"]) for fact in facts if str(fact.get("effect")).endswith(".agent")]
-        assert len(told) == len(set(told)), "no fact about a launch is there twice"
-        ended = [fact["effect"] for fact in facts if "ended_us" in fact and fact["effect"].endswith(".agent")]
-        assert len(ended) == len(set(ended)) == len(cast.parts)
+        for tag in ("agent_finished", "check_finished"):
+            ended = [fact["effect"] for fact in facts if fact["event"] == tag]
+            assert len(ended) == len(set(ended)), f"{tag} is there twice of one launch"
+            assert tag != "agent_finished" or len(ended) == len(cast.parts)
 
     def git(self, *arguments: str) -> str:
         """Git in the repository, as its user."""

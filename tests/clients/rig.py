@@ -30,8 +30,8 @@ from agent_orchestrator.testing.model_cast import Cast, Part
 from agent_orchestrator.testing.model_server import Behaviour, Lane, ModelServer
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTALLED = ROOT / ".cache" / "clients" / "node_modules"
-PATIENCE_S = 60.0
+INSTALLED = (ROOT / ".cache" / "clients" / "node_modules").resolve()
+PATIENCE_S = 180.0
 
 BINARIES = {
     "claude": "@anthropic-ai/claude-code-*/claude",
@@ -201,7 +201,11 @@ class Rig:
     def orc(self, *arguments: str, code: int = 0) -> str:
         """The same, to its end."""
         process = self.start(*arguments)
-        said, _ = process.communicate(timeout=PATIENCE_S)
+        try:
+            said, _ = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said, _ = process.communicate()
         assert process.returncode == code, said
         return said
 
@@ -220,7 +224,8 @@ def until(condition: Callable[[], object]) -> None:
     """Waits for something that another process does."""
     end_s = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < end_s, "it never happened"
+        if time.monotonic() > end_s:
+            raise TimeoutError("it never happened")
         time.sleep(0.02)
 
 
@@ -229,7 +234,7 @@ def clients_of(folder: Path) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and INSTALLED in (entry / "exe").readlink().parents:
+            if entry.name.isdigit() and str(INSTALLED).encode() in (entry / "cmdline").read_bytes():
                 found += [int(entry.name)] if (entry / "cwd").readlink().is_relative_to(folder) else []
         except OSError:
             continue

@@ -86,6 +86,8 @@ Behaviour = Say | Write | Shell | Answer | Refuse | Broken | Held
 
 ASIDE = Say("On the side")
 GEMINI = (":streamGenerateContent", ":generateContent")
+CHARGED = ("message_delta", "response.completed")
+"""The events that say what a call took."""
 PATHS = ("/v1/messages", "/responses", *GEMINI)
 
 _ERRORS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
@@ -260,18 +262,24 @@ class _Call(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _stream(self, events: Events, broken: str) -> bool:
-        """Whether all of it was said."""
+        """Whether what it took was said."""
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for event, said in events:
-            self._chunk(f"event: {event}\ndata: {json.dumps(said)}\n\n")
-            if broken and event in ("content_block_delta", "response.output_text.delta"):
-                self._break(event, broken)
-                return False
-        self._chunk("")
-        return True
+        charged = False
+        try:
+            for event, said in events:
+                self._chunk(f"event: {event}\ndata: {json.dumps(said)}\n\n")
+                charged |= event in CHARGED
+                if broken and event in ("content_block_delta", "response.output_text.delta"):
+                    self._break(event, broken)
+                    return False
+            self._chunk("")
+        except OSError:
+            # One that has spent its budget hangs up as soon as it knows what the call took.
+            self.close_connection = True
+        return charged
 
     def _break(self, event: str, how: str) -> None:
         if how == "malformed":
