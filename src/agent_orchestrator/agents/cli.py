@@ -29,7 +29,8 @@ from agent_orchestrator.agents.structured import ask_for_report, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Denial, Usage
-from agent_orchestrator.core.limits import CLI_IDLE_S, ERROR_LINE_CHARS
+from agent_orchestrator.core.limits import CLI_IDLE_S
+from agent_orchestrator.core.text import clip_line
 from agent_orchestrator.core.units import say_count, was_or_were
 from agent_orchestrator.errors import AgentMissing
 
@@ -329,5 +330,4 @@ def _after(last: str) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(plain(text).split())
-    return line if len(line) <= ERROR_LINE_CHARS else line[: ERROR_LINE_CHARS - 1] + "…"
+    return clip_line(plain(text))

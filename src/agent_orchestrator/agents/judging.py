@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending, Task, Verdict
 from agent_orchestrator.agents.output import read_last_line, read_tail, readable
-from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES, TAIL_CHARS
 from agent_orchestrator.core.report import FAILED, Report, ReportRule, read_report
 
@@ -107,9 +107,9 @@ def tail_of(ending: Ending, said: str = "", chatter: re.Pattern[str] | None = No
 
 
 def _unreadable(path: Path, why: str) -> Failure:
-    return Failure(kind=FailureKind.REPORT_INVALID, message=f"The report {path} cannot be read: {why}")
+    return invalid_report(f"The report {path} cannot be read: {why}")
 
 
 def _too_large(path: Path, size: int) -> Failure:
     message = f"The report {path} has {size:,} bytes; at most {REPORT_LIMIT_BYTES:,} are read"
-    return Failure(kind=FailureKind.REPORT_INVALID, message=message)
+    return invalid_report(message)

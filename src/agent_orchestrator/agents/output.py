@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
+from agent_orchestrator.core.text import clip
 
 _LAST_LINE_BYTES = 64 * 1024
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -35,7 +36,7 @@ def read_last_line(path: Path, but: re.Pattern[str] | None = None) -> str:
         # What a carriage return overwrote (a progress bar) was cut off by splitlines; the rest is for a person's eyes.
         readable = plain(line).strip()
         if readable and (but is None or not but.match(readable)):
-            return readable if len(readable) <= ERROR_LINE_CHARS else readable[: ERROR_LINE_CHARS - 1] + "…"
+            return clip(readable, ERROR_LINE_CHARS)
     return ""
 
 

@@ -25,6 +25,7 @@ from agent_orchestrator.core.events import Ended, StopReason
 from agent_orchestrator.core.foreign import read_entry
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
@@ -32,7 +33,7 @@ from agent_orchestrator.errors import InvalidDocument, InvalidId, Refused, RunEx
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec
 from agent_orchestrator.systems.swarm.events import Imported
-from agent_orchestrator.systems.swarm.records import RESULTS, RUNS, ResultRecord, RunRecord, Status, stamp
+from agent_orchestrator.systems.swarm.records import RESULTS, RUNS, ResultRecord, RunRecord, Status
 from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, NO_MODEL, hash_prompt, session_of
 
 LOST = "lost"

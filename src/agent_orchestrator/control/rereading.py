@@ -17,6 +17,7 @@ from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.control.choosing import check_agent
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.text import clip
 
 PROGRAMS = ("command", "scripted", "wrapper")
 """Agents whose options come from the command line alone."""
@@ -154,4 +155,4 @@ def _shown(key: str, these: dict[str, Any], others: dict[str, Any]) -> str:
     if isinstance(value, list | tuple):
         value = f"[{', '.join(str(one) for one in value)}]"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= VALUE_CHARS else text[: VALUE_CHARS - 1] + "…"
+    return clip(text, VALUE_CHARS)

@@ -11,7 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
-from agent_orchestrator.core.units import iso, say_cost, say_duration
+from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.units import say_cost, say_duration
 
 T = TypeVar("T")
 
@@ -94,7 +95,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def told(self) -> str:
         """As documents show it."""
-        return say_parked(self, iso(self.until_us)[:19] + "Z") if self.until_us is not None else self.reason
+        return say_parked(self, stamp(self.until_us)) if self.until_us is not None else self.reason
 
 
 def say_parked(hold: Hold, until: str) -> str:

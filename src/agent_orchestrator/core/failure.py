@@ -67,3 +67,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def goes_on(self) -> bool:
         """Whether the attempt goes on with a new launch, as soon as it may, instead of counting as failed."""
         return self.kind in GOES_ON
+
+
+def invalid_report(message: str) -> Failure:
+    """Fail a launch whose report cannot be used."""
+    return Failure(kind=FailureKind.REPORT_INVALID, message=message)

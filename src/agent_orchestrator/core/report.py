@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.failure import Failure, invalid_report
 
 REPORT_SCHEMA = "run_report@v0"
 
@@ -101,9 +101,9 @@ def read_report(raw: bytes, rule: ReportRule) -> Report | Failure:
     try:
         document = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return _invalid(f"the report is not JSON ({error}): {_quoted(raw.decode('utf-8', 'replace'))}")
+        return invalid_report(f"the report is not JSON ({error}): {_quoted(raw.decode('utf-8', 'replace'))}")
     if not isinstance(document, dict):
-        return _invalid(f"the report is not a JSON object: {_quoted(raw.decode('utf-8', 'replace'))}")
+        return invalid_report(f"the report is not a JSON object: {_quoted(raw.decode('utf-8', 'replace'))}")
     return check_report(document, rule)
 
 
@@ -111,19 +111,19 @@ def check_report(document: dict[str, Any], rule: ReportRule) -> Report | Failure
     """The same for a report that arrived as an object (structured output of a CLI)."""
     for field, expected in rule.ids.items():
         if field in document and document[field] != expected:
-            return _invalid(f"the report is for {field} {_quoted(document[field])}, not {expected!r}")
+            return invalid_report(f"the report is for {field} {_quoted(document[field])}, not {expected!r}")
     told = {name: value for name, value in document.items() if value is not None}
     try:
         known = msgspec.convert({"status": "", "summary": ""} | told, _Lenient)
     except msgspec.ValidationError as error:
-        return _invalid(f"the report has a wrong field: {error}")
+        return invalid_report(f"the report has a wrong field: {error}")
     if known.schema is not None and known.schema != REPORT_SCHEMA:
-        return _invalid(f"the report's schema is {_quoted(known.schema)}, not {REPORT_SCHEMA!r}")
+        return invalid_report(f"the report's schema is {_quoted(known.schema)}, not {REPORT_SCHEMA!r}")
     word = known.status.strip().upper()
     status = rule.words.get(word) or rule.aliases.get(word, word if rule.any_status else None)
     if status is None:
         said = _quoted(document.get("status")) if "status" in document else "missing"
-        return _invalid(f"the report's status is {said}; it must be one of {', '.join(rule.words)}")
+        return invalid_report(f"the report's status is {said}; it must be one of {', '.join(rule.words)}")
     learnings, warnings = _learnings(known.learnings)
     return Report(
         status=status,
@@ -146,10 +146,6 @@ def _learnings(raw: list[Any]) -> tuple[tuple[Learning, ...], tuple[str, ...]]:
         except msgspec.ValidationError as error:
             warnings.append(f"a learning was dropped: {error}")
     return tuple(kept), tuple(warnings)
-
-
-def _invalid(message: str) -> Failure:
-    return Failure(kind=FailureKind.REPORT_INVALID, message=message)
 
 
 def _quoted(value: object) -> str:

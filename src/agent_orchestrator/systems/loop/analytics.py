@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.loop.effects import ref_of
 from agent_orchestrator.systems.loop.state import Iteration, LoopState
-from agent_orchestrator.systems.loop.times import stamp
 
 SUGGESTION = "the last iterations brought little: look at `orc loop best`, steer the loop, or stop it"
 

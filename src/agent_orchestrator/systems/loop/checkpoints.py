@@ -9,9 +9,9 @@ import gzip
 
 import msgspec
 
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.loop.spec import CHECKPOINTS_KEPT
 from agent_orchestrator.systems.loop.state import Iteration, LoopState
-from agent_orchestrator.systems.loop.times import stamp
 
 RETENTION_DAYS = 30
 SCHEMA_VERSION = "1.0.0"

@@ -9,13 +9,13 @@ import msgspec
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.loop.analytics import analytics
 from agent_orchestrator.systems.loop.checkpoints import checkpoint_path
 from agent_orchestrator.systems.loop.effects import loop_directory, ref_of
 from agent_orchestrator.systems.loop.spec import ExecutionMode
 from agent_orchestrator.systems.loop.state import UNIT, Check, LoopState
-from agent_orchestrator.systems.loop.times import stamp
 from agent_orchestrator.systems.loop.transitions import Status
 
 VERSION = "2.0.0"

@@ -9,7 +9,7 @@ import re
 import zlib
 from fnmatch import fnmatchcase
 
-from agent_orchestrator.core.limits import ERROR_LINE_CHARS
+from agent_orchestrator.core.text import last_line
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.loop.events import HumanAsked, IterationFinished, LoopEvent, StuckNoticed
 from agent_orchestrator.systems.loop.state import Iteration, LoopState
@@ -63,12 +63,6 @@ def signature_of(output: str, exit_code: int | None) -> str:
     """An error without what changes from run to run; '' when the check said nothing."""
     text = _CHANGING.sub("", output).strip()
     return f"{exit_code}:{zlib.crc32(text.encode()):08x}" if text else ""
-
-
-def last_line(output: str) -> str:
-    """What a check said last."""
-    lines = (line.strip() for line in reversed(output.splitlines()))
-    return next((line for line in lines if line), "")[:ERROR_LINE_CHARS]
 
 
 def judged(state: LoopState) -> list[LoopEvent]:

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.system import Document, ListedRun
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.loop.decide.edits import import_state
-from agent_orchestrator.systems.loop.times import stamp
 from agent_orchestrator.systems.loop.transitions import ACTIVE
 
 REGISTRY = ".aiwg/ralph/registry.json"

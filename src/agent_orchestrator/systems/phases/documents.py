@@ -13,6 +13,7 @@ import msgspec
 from agent_orchestrator.core.effects import AskHuman, RunAgent, Wait
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.system import Document
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases.bounds import say_elapsed, say_money, shown_cost, shown_time
 from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, SCANNER, SUPERVISOR, Lesson
 from agent_orchestrator.systems.phases.state import (
@@ -22,7 +23,6 @@ from agent_orchestrator.systems.phases.state import (
     PhasesState,
     Status,
     Supervisor,
-    stamp,
 )
 from agent_orchestrator.systems.phases.works import REVIEW, ReviewWork, TaskWork, Work, task_of
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent_orchestrator.core.effects import AskHuman, Checkpoint, Merge, RunAgent, RunCheck, Tree
 from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
 from agent_orchestrator.core.report import ReportRule
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.phases.prompts import (
     compose_check,
@@ -149,4 +150,4 @@ def _title(state: PhasesState, work: Work) -> str:
 
 def _line(text: str) -> str:
     first = text.strip().splitlines()[0] if text.strip() else ""
-    return first if len(first) <= 60 else first[:59] + "…"
+    return clip(first, 60)

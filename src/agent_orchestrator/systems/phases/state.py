@@ -13,7 +13,8 @@ from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.shown import Launch, UnitNeeds, UnitView
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.core.units import US, iso
+from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.phases.events import Intervened
 from agent_orchestrator.systems.phases.spec import Bounds, Lesson, PhasesSpec, Task
 from agent_orchestrator.systems.phases.works import PLAN, TaskWork, Work
@@ -265,11 +266,6 @@ def skipped_with(state: PhasesState, task: str) -> tuple[str, ...]:
 def order_of(task: str) -> tuple[int, ...]:
     """Sorts task ids as numbers: 1.2 comes before 1.10."""
     return tuple(int(part) for part in task.split("."))
-
-
-def stamp(at_us: int) -> str:
-    """2026-01-15T12:00:00Z: whole seconds, as the seed writes them."""
-    return f"{iso(at_us // US * US)[:19]}Z"
 
 
 def as_intervention(event: Intervened, at_us: int) -> Intervention:

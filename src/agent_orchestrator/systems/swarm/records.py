@@ -10,7 +10,8 @@ from enum import StrEnum
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agent_orchestrator.core.units import US, iso
+from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.swarm.spec import NO_MODEL, PROMPT_SHOWN_CHARS, BeadSpec, hash_prompt, session_of
 
 VERSION = 1
@@ -93,11 +94,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str
     failure_reason: str | None = None
     exit_code: int | None = None
-
-
-def stamp(at_us: int) -> str:
-    """2026-02-12T17:08:00Z: whole seconds."""
-    return f"{iso(at_us)[:19]}Z"
 
 
 def start_record(bead: BeadSpec, attempt: int, total: int, at_us: int) -> RunRecord:

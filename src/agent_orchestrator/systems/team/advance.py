@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from agent_orchestrator.core.events import Ended, StopReason
 from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.text import clip_line
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.events import (
     AgentStarted,
@@ -80,7 +81,7 @@ def _ask(state: TeamState, unit: Unit) -> list[TeamEvent]:
         question=unit.question,
         after=unit.last_agent,
     )
-    return [Decided(decision=f"ask_person_{where}", reasoning=_short(unit.question)), asked]
+    return [Decided(decision=f"ask_person_{where}", reasoning=clip_line(unit.question, REASON_CHARS)), asked]
 
 
 def _again(state: TeamState, unit: Unit) -> list[TeamEvent]:
@@ -94,7 +95,7 @@ def _again(state: TeamState, unit: Unit) -> list[TeamEvent]:
 
 
 def _spawn(state: TeamState, unit: Unit, purpose: Purpose, decision: str, reasoning: str) -> list[TeamEvent]:
-    return [Decided(decision=decision, reasoning=_short(reasoning)), _started(state, unit, purpose)]
+    return [Decided(decision=decision, reasoning=clip_line(reasoning, REASON_CHARS)), _started(state, unit, purpose)]
 
 
 def _started(state: TeamState, unit: Unit, purpose: Purpose) -> AgentStarted:
@@ -124,7 +125,7 @@ def _verify(state: TeamState, unit: Unit) -> list[TeamEvent]:
             why = f"The requirement has a check of its own: {requirement.text}"
             effect = state.name_effect(unit, "check")
             started = CheckStarted(effect=effect, step=PM, requirement=number)
-            return [Decided(decision=f"check_requirement_{number + 1}", reasoning=_short(why)), started]
+            return [Decided(decision=f"check_requirement_{number + 1}", reasoning=clip_line(why, REASON_CHARS)), started]
     left = [requirement for requirement in state.requirements if not requirement.met_by]
     if left:
         why = f"{say_count(len(left), 'requirement')} to be confirmed one by one"
@@ -213,7 +214,7 @@ def _admit(state: TeamState) -> list[TeamEvent]:
             paths = overlap(group, ahead)
             both = f"Groups {group.unit} and {ahead.unit} both change {', '.join(paths)}"
             why = f"{both}: {group.unit} waits until {ahead.unit} is merged"
-            serialised.append(Decided(decision=f"serialise_group_{group.unit}", reasoning=_short(why)))
+            serialised.append(Decided(decision=f"serialise_group_{group.unit}", reasoning=clip_line(why, REASON_CHARS)))
             serialised.append(GroupSerialised(group=group.unit, behind=ahead.unit, paths=paths))
     if not begin:
         return serialised
@@ -238,8 +239,3 @@ def _begin(state: TeamState, groups: list[Group]) -> list[TeamEvent]:
     names = ", ".join(group.unit for group in groups)
     why = f"PM decided {state.plan.mode} mode with {say_count(len(state.groups), 'group')}; {names} can begin"
     return [Decided(decision=f"spawn_{len(groups)}_developers_parallel", reasoning=why), *started]
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= REASON_CHARS else line[: REASON_CHARS - 1] + "…"

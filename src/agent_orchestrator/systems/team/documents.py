@@ -14,6 +14,7 @@ from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.team.shapes import (
     ActiveAgent,
@@ -37,7 +38,6 @@ from agent_orchestrator.systems.team.status import (
     current_phase,
     levels,
     progress_of,
-    stamp,
     status_of,
     task_status,
     together,

@@ -11,10 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.failure import Failure, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.ids import checked_id
-from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.errors import InvalidId
 from agent_orchestrator.systems.team.events import PlannedGroup, PlannedTask
@@ -44,7 +43,7 @@ def read(report: Report, kind: type[T]) -> T | Failure:
     try:
         return read_fields(report, kind)
     except msgspec.ValidationError as error:
-        return invalid(f"the report has a wrong field: {error}")
+        return invalid_report(f"the report has a wrong field: {error}")
 
 
 def read_tests(report: Report) -> Tested | Failure:
@@ -60,36 +59,25 @@ def miscounted(counts: Mapping[str, Counts | None]) -> Failure | None:
     """The failure that says which count of tests cannot be."""
     for place, one in counts.items():
         if one is not None and (why := one.fault()):
-            return invalid(f"the report has a wrong field: {why} - at `$.{place}`")
+            return invalid_report(f"the report has a wrong field: {why} - at `$.{place}`")
     return None
-
-
-def invalid(message: str) -> Failure:
-    """A report that cannot be used."""
-    return Failure(kind=FailureKind.REPORT_INVALID, message=message)
-
-
-def clip(text: str) -> str:
-    """What is kept of what an agent or a person says."""
-    text = text.strip()
-    return text if len(text) <= TAIL_CHARS else text[: TAIL_CHARS - 1] + "…"
 
 
 def draw(proposal: Proposal, known: Mapping[str, str], tasks: Collection[str], taken: Collection[str]) -> Drawn | Failure:
     """The groups of a proposal, checked: `known` are groups that exist with their branches, `taken` other branches."""
     if len(proposal.groups) > GROUPS_MAX or len(proposal.tasks) > TASKS_MAX:
-        return invalid(f"the plan has more than {GROUPS_MAX} groups or {TASKS_MAX} tasks")
+        return invalid_report(f"the plan has more than {GROUPS_MAX} groups or {TASKS_MAX} tasks")
     ids = [group.id for group in proposal.groups]
     for number, name in enumerate(ids):
         if (why := _id_fault(name, ids[:number], known)) is not None:
-            return invalid(f"groups[{number}].id: {why}")
+            return invalid_report(f"groups[{number}].id: {why}")
     everybody = {*ids, *known}
     for number, group in enumerate(proposal.groups):
         for other in group.depends_on:
             if other not in everybody or other == group.id:
-                return invalid(f"groups[{number}].depends_on: there is no other group {other!r}")
+                return invalid_report(f"groups[{number}].depends_on: there is no other group {other!r}")
     if (loop := _cycle({group.id: group.depends_on for group in proposal.groups})) is not None:
-        return invalid(f"groups: {' depends on '.join(loop)}: a cycle")
+        return invalid_report(f"groups: {' depends on '.join(loop)}: a cycle")
     drawn = _tasks(proposal, ids, tasks)
     if isinstance(drawn, Failure):
         return drawn
@@ -120,9 +108,9 @@ def _tasks(proposal: Proposal, ids: list[str], known: Collection[str]) -> tuple[
     for number, task in enumerate(proposal.tasks):
         group = task.group_id or owner.get(task.id, "")
         if task.id in seen:
-            return invalid(f"tasks[{number}].id: {task.id!r} names two tasks")
+            return invalid_report(f"tasks[{number}].id: {task.id!r} names two tasks")
         if group and group not in ids:
-            return invalid(f"tasks[{number}].group_id: there is no group {group!r}")
+            return invalid_report(f"tasks[{number}].group_id: there is no group {group!r}")
         seen.add(task.id)
         found.append(PlannedTask(id=task.id, description=task.description, group_id=group))
     more = [PlannedTask(id=name, group_id=group) for name, group in sorted(owner.items()) if name not in seen]

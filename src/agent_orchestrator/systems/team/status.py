@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from agent_orchestrator.core.effects import RunAgent
-from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.team.state import PM, Group, Stage, Task, TeamState
 
 NOBODY = "none"
@@ -22,11 +21,6 @@ _STATUS = {
 _FAILED = {"qa": "qa_failed", "review": "changes_requested", "conflict": "changes_requested", "red": "changes_requested"}
 _PHASE = {Stage.QA: "qa_testing", Stage.REVIEW: "tech_review", Stage.MERGE: "tech_review"}
 _PHASES = ("developer_working", "qa_testing", "tech_review")
-
-
-def stamp(at_us: int) -> str:
-    """2025-01-06T10:00:00Z: UTC, whole seconds."""
-    return f"{iso(at_us)[:19]}Z"
 
 
 def agent_of(state: TeamState, unit: str) -> str:

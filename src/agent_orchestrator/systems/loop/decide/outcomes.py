@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from agent_orchestrator.core.events import StopReason
-from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded
 from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
-from agent_orchestrator.core.limits import CHECK_RERUNS_MAX, TAIL_CHARS
+from agent_orchestrator.core.limits import CHECK_RERUNS_MAX
 from agent_orchestrator.core.report import Report
+from agent_orchestrator.core.text import clip, last_line
 from agent_orchestrator.systems.loop.effects import IterationReport
 from agent_orchestrator.systems.loop.events import (
     AgentFinished,
@@ -21,7 +22,7 @@ from agent_orchestrator.systems.loop.events import (
     LoopEvent,
     TreeSaved,
 )
-from agent_orchestrator.systems.loop.judging import count_tests, last_line
+from agent_orchestrator.systems.loop.judging import count_tests
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
 
 LOST = "the process that drove the loop is gone, and what it ran is gone with it"
@@ -39,10 +40,10 @@ def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
         ended_us=outcome.ended_us,
         exit_code=outcome.exit_code,
         failure=failure,
-        summary=_clip(report.summary),
+        summary=clip(report.summary),
         done=added.done,
         quality_score=added.quality_score,
-        learnings=tuple(_clip(one.lesson)[:300] for one in report.learnings),
+        learnings=tuple(clip(one.lesson)[:300] for one in report.learnings),
         tokens=outcome.usage.tokens if outcome.usage is not None else None,
         cost_usd=outcome.usage.cost_usd if outcome.usage is not None else None,
         session=outcome.session if failure is None or failure.kind is not FailureKind.SESSION_LOST else None,
@@ -121,13 +122,13 @@ def tree_saved(state: LoopState, outcome: CheckpointEnded) -> list[LoopEvent]:
 
 def human_answered(state: LoopState, yes: bool, comments: str) -> list[LoopEvent]:
     """A person answered, by file or by directive."""
-    return [HumanJudged(about=state.asking, approved=yes, comments=_clip(comments))]
+    return [HumanJudged(about=state.asking, approved=yes, comments=clip(comments))]
 
 
 def _confirmed(report: Report, failure: Failure | None) -> HumanJudged:
     if failure is not None:
         return HumanJudged(about="criterion", approved=False, comments=f"nobody confirmed it: {failure.message}")
-    return HumanJudged(about="criterion", approved=report.status == "PASS", comments=_clip(report.summary))
+    return HumanJudged(about="criterion", approved=report.status == "PASS", comments=clip(report.summary))
 
 
 def _crashed(failure: Failure) -> Concluded:
@@ -147,13 +148,4 @@ def _read(report: Report) -> IterationReport | Failure:
     except msgspec.ValidationError as error:
         name = "quality_score" if "quality_score" in str(error) else "done"
         wanted = {"quality_score": "a number from 0 to 100", "done": "true or false"}[name]
-        return _invalid(f"the report's {name} is {report.fields[name]!r}; it must be {wanted}")
-
-
-def _invalid(message: str) -> Failure:
-    return Failure(kind=FailureKind.REPORT_INVALID, message=message)
-
-
-def _clip(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= TAIL_CHARS else text[: TAIL_CHARS - 1] + "…"
+        return invalid_report(f"the report's {name} is {report.fields[name]!r}; it must be {wanted}")

@@ -9,6 +9,7 @@ from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.core.shown import Launch
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.effects import ask_human, confirm, run_agent, run_check, save_tree
 from agent_orchestrator.systems.loop.evolve.marks import begin, close_launch, has_tests, most, stop_pausing, warn
@@ -22,7 +23,6 @@ from agent_orchestrator.systems.loop.state import (
     LoopState,
     Saved,
 )
-from agent_orchestrator.systems.loop.times import stamp
 
 
 def _saving_started(state: LoopState, event: e.SavingStarted, at_us: int) -> None:

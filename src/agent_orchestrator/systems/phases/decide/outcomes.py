@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.judging import judge_session
-from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.core.report import Learning, Report
 from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.phases.decide.settling import interventions
 from agent_orchestrator.systems.phases.events import (
     AgentFinished,
@@ -46,7 +46,7 @@ def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[Ph
         failure = None  # An iteration that says it failed is an iteration like any other.
     follows = _read(state, work, report) if failure is None else []
     if isinstance(follows, str):
-        failure, follows = Failure(kind=FailureKind.REPORT_INVALID, message=follows), []
+        failure, follows = invalid_report(follows), []
     learned, dropped = _learnings(report)
     usage = outcome.usage
     finished = AgentFinished(
@@ -57,7 +57,7 @@ def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[Ph
         ended_us=outcome.ended_us,
         exit_code=outcome.exit_code,
         failure=failure,
-        summary=_clip(report.summary),
+        summary=clip(report.summary),
         metered=usage is not None and usage.cost_usd is not None,
         cost_usd=usage.cost_usd if usage is not None else None,
         session=outcome.session if failure is None or failure.kind is not FailureKind.SESSION_LOST else None,
@@ -135,8 +135,3 @@ def _learnings(report: Report) -> tuple[tuple[Learning, ...], tuple[str, ...]]:
     dropped = [one.type for one in report.learnings if one.type not in LEARNING_TYPES]
     said = f"must be one of {', '.join(LEARNING_TYPES)}"
     return kept, tuple(f"a learning was dropped: its type is {word!r}, which {said}" for word in dropped)
-
-
-def _clip(text: str, most: int = TAIL_CHARS) -> str:
-    text = text.strip()
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -7,12 +7,13 @@ from typing import Any
 
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
 from agent_orchestrator.systems.phases.evolve.marks import begin, close_launch, next_command, open_launch, warn
 from agent_orchestrator.systems.phases.evolve.review import go_on_reviewing
 from agent_orchestrator.systems.phases.spec import Lesson
-from agent_orchestrator.systems.phases.state import PhasesState, stamp
+from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import CHECK, CheckWork, MilestoneWork, ReviewWork, TaskWork, Work
 
 AFTER_SAVING = {"work": "post", "kept": "fix"}

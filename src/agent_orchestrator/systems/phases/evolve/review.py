@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.evolve.marks import drop_work, next_command, warn
 from agent_orchestrator.systems.phases.publishing import PULL_REQUEST_FILE, first_step, milestone_file
-from agent_orchestrator.systems.phases.state import Milestone, PhasesState, Status, stamp
+from agent_orchestrator.systems.phases.state import Milestone, PhasesState, Status
 from agent_orchestrator.systems.phases.works import PULL_REQUEST, REVIEW, MilestoneWork, ReviewWork, milestone_unit
 
 

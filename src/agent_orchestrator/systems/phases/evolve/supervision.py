@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.evolve.marks import drop_work, warn
 from agent_orchestrator.systems.phases.evolve.review import check_globals
 from agent_orchestrator.systems.phases.replanning import changed_plan
-from agent_orchestrator.systems.phases.state import PhasesState, as_intervention, stamp
+from agent_orchestrator.systems.phases.state import PhasesState, as_intervention
 from agent_orchestrator.systems.phases.supervising import AUTO_FIX, RE_PLAN, REFUSE
 from agent_orchestrator.systems.phases.works import CheckWork, ReviewWork, TaskWork, Verdict, Work
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import say_money, say_spent
 from agent_orchestrator.systems.phases.documents import checkpoint_name, state_document
@@ -17,7 +18,6 @@ from agent_orchestrator.systems.phases.state import (
     PhasesState,
     Snapshot,
     because_of,
-    stamp,
 )
 from agent_orchestrator.systems.phases.works import TaskWork, Work
 

@@ -9,9 +9,10 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, TimerFired, Usage
 from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
-from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
+from agent_orchestrator.core.limits import ERROR_LINE_CHARS
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.core.text import clip, last_line
 from agent_orchestrator.systems.swarm.effects import BeadReport
 from agent_orchestrator.systems.swarm.events import (
     AgentFinished,
@@ -141,7 +142,7 @@ def _finished(bead: str, outcome: AgentEnded, failure: Failure | None) -> AgentF
         ended_us=outcome.ended_us,
         exit_code=outcome.exit_code,
         failure=failure,
-        summary=_clip(summary),
+        summary=clip(summary),
         output=outcome.tail[-OUTPUT_SHOWN_CHARS:],
         session=outcome.session,
         warnings=(*outcome.warnings, *(report.warnings if report is not None else ())),
@@ -186,7 +187,7 @@ def _closed(bead: str, outcome: CheckEnded) -> list[SwarmEvent]:
         return [LaunchInterrupted(bead=bead, due="close", why=failure.message)]
     problem = failure.message if failure is not None else ""
     if not problem and outcome.exit_code != 0:
-        problem = f"`bd close` exited with code {outcome.exit_code}{_last_line(outcome.tail)}"
+        problem = f"`bd close` exited with code {outcome.exit_code}{_said(outcome.tail)}"
     return [
         ClosingFinished(
             bead=bead,
@@ -204,14 +205,9 @@ def _verification_failure(command: str, outcome: CheckEnded, *, moved: bool) -> 
         return f"`{command}` changed the working tree while it ran"
     if outcome.failure is not None:
         return f"`{command}` could not be run to its end: {outcome.failure.message}"
-    return f"`{command}` exited with code {outcome.exit_code}{_last_line(outcome.tail)}"
+    return f"`{command}` exited with code {outcome.exit_code}{_said(outcome.tail)}"
 
 
-def _last_line(tail: str) -> str:
-    last = next((line.strip() for line in reversed(tail.splitlines()) if line.strip()), "")
-    return f": {last[:ERROR_LINE_CHARS]}" if last else ""
-
-
-def _clip(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= TAIL_CHARS else text[: TAIL_CHARS - 1] + "…"
+def _said(tail: str) -> str:
+    last = last_line(tail)
+    return f": {last}" if last else ""

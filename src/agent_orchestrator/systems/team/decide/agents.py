@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.judging import judge_session
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.decide.planning import confirmed, finally_checked, planned
 from agent_orchestrator.systems.team.events import (
@@ -24,7 +25,7 @@ from agent_orchestrator.systems.team.events import (
     WorkReported,
 )
 from agent_orchestrator.systems.team.messages import QA_TO_TECHLEAD, TECHLEAD_TO_DEV, qa_results, review_decision
-from agent_orchestrator.systems.team.reading import clip, invalid, miscounted, read, read_tests
+from agent_orchestrator.systems.team.reading import miscounted, read, read_tests
 from agent_orchestrator.systems.team.reports import Developed, Judged
 from agent_orchestrator.systems.team.spec import QaMode
 from agent_orchestrator.systems.team.state import Group, TeamState, Unit
@@ -41,7 +42,7 @@ def agent_ended(state: TeamState, outcome: AgentEnded, now_us: int) -> list[Team
     unit = state.unit(outcome.effect.split("/")[1])
     assert unit.turn is not None, "an agent works in a turn"
     failed, report = judge_session(outcome.failure, state.doing.of(unit.unit)), outcome.report
-    routed: list[TeamEvent] | Failure = failed or invalid("there is no report")
+    routed: list[TeamEvent] | Failure = failed or invalid_report("there is no report")
     if failed is None and report is not None:
         routed = _ROUTES[unit.turn.purpose](state, unit, report, outcome, now_us)
     failure = routed if isinstance(routed, Failure) else None
@@ -96,7 +97,7 @@ def _developed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded
         then = "review"
     blocker = found.blocker or found.notes or report.summary
     if status == "BLOCKED" and not blocker.strip():
-        return invalid("the report's status is BLOCKED and does not say by what: `blocker` is missing")
+        return invalid_report("the report's status is BLOCKED and does not say by what: `blocker` is missing")
     reported = WorkReported(
         group=unit.unit,
         status=status,

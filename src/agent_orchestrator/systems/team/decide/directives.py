@@ -10,9 +10,9 @@ from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import DirectiveRefused, Resumed, StopReason
 from agent_orchestrator.core.inputs import Answer, Instruct, Resume
 from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.team.decide.people import judged
 from agent_orchestrator.systems.team.events import OptionsChanged, RequirementAdded, TeamEvent
-from agent_orchestrator.systems.team.reading import clip
 from agent_orchestrator.systems.team.spec import TeamSpec, read_wanted
 from agent_orchestrator.systems.team.state import TeamState
 

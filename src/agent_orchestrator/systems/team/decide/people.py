@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.team.events import Concluded, HumanJudged, ScopeReduced, SentBack, TeamEvent
-from agent_orchestrator.systems.team.reading import clip
 from agent_orchestrator.systems.team.state import TeamState
 
 LIMITS = ("qa_rounds", "review_rounds", "blocked", "partial", "saving")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.failure import Failure, invalid_report
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.report import Report
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.events import (
     CompletionClaimed,
@@ -21,7 +22,7 @@ from agent_orchestrator.systems.team.events import (
     SentBack,
     TeamEvent,
 )
-from agent_orchestrator.systems.team.reading import clip, draw, invalid, read
+from agent_orchestrator.systems.team.reading import draw, read
 from agent_orchestrator.systems.team.reports import Checked, Claim, Confirmed, Planned, Proposal
 from agent_orchestrator.systems.team.spec import split_requirements
 from agent_orchestrator.systems.team.state import PM, TeamState, Unit
@@ -36,9 +37,9 @@ def planned(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, n
         return proposal
     if report.status == "NEEDS_CLARIFICATION":
         questions = tuple(clip(one) for one in proposal.questions if one.strip())
-        return [QuestionsRaised(questions=questions)] if questions else invalid("NEEDS_CLARIFICATION needs `questions`")
+        return [QuestionsRaised(questions=questions)] if questions else invalid_report("NEEDS_CLARIFICATION needs `questions`")
     if not proposal.groups and not state.plan.made:
-        return invalid("PLANNING_COMPLETE needs `groups`: a plan has at least one")
+        return invalid_report("PLANNING_COMPLETE needs `groups`: a plan has at least one")
     return _plan(state, proposal)
 
 
@@ -48,7 +49,7 @@ def finally_checked(state: TeamState, unit: Unit, report: Report, outcome: Agent
     if isinstance(proposal, Failure):
         return proposal
     if report.status == "CONTINUE":
-        return _plan(state, proposal) if proposal.groups else invalid("CONTINUE needs `groups`: what is to be done?")
+        return _plan(state, proposal) if proposal.groups else invalid_report("CONTINUE needs `groups`: what is to be done?")
     claims = proposal.requirements
     reasons, still_open = _open(state, claims)
     if reasons:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
 from agent_orchestrator.core.judging import Worth, judge_check, tree_moved
 from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.decide.agents import limit
 from agent_orchestrator.systems.team.decide.planning import patience
@@ -24,7 +25,6 @@ from agent_orchestrator.systems.team.events import (
     WorkSaved,
 )
 from agent_orchestrator.systems.team.messages import DEV_TO_QA, ready_for_qa
-from agent_orchestrator.systems.team.reading import clip
 from agent_orchestrator.systems.team.state import Group, Stage, TeamState
 
 AHEAD = (Stage.SAVE, Stage.QA, Stage.REVIEW, Stage.MERGE)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent_orchestrator.core.inputs import MergeVerdict
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.evolve.marks import (
     develop,
@@ -20,7 +21,6 @@ from agent_orchestrator.systems.team.evolve.marks import (
 )
 from agent_orchestrator.systems.team.messages import ENDS
 from agent_orchestrator.systems.team.state import Blocker, Feedback, Group, Stage, Task, TeamState
-from agent_orchestrator.systems.team.status import stamp
 
 STAGES = {
     "pending": Stage.PENDING,

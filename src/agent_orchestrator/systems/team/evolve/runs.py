@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import Ended, HoldEnded, Resumed, StopReason, TakenUp, UnitHeld
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.evolve.marks import recount, rest, touch, touch_plan
 from agent_orchestrator.systems.team.spec import TeamSpec, Wanted
 from agent_orchestrator.systems.team.state import DECISIONS_KEPT, Decision, Requirement, Stage, TeamState
-from agent_orchestrator.systems.team.status import stamp
 
 
 def _decided(state: TeamState, event: e.Decided, at_us: int) -> None:

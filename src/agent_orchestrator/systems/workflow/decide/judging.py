@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded
-from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
 from agent_orchestrator.core.report import Report
+from agent_orchestrator.core.text import clip, last_line
 from agent_orchestrator.systems.workflow.events import (
     CheckQueued,
     GateFailed,
@@ -80,12 +80,6 @@ def check_failure(command: str, outcome: CheckEnded) -> str:
     """Why the check did not pass, in a sentence."""
     if outcome.failure is not None:
         return f"check `{command}` could not be run to its end: {outcome.failure.message}"
-    last = next((line.strip() for line in reversed(outcome.tail.splitlines()) if line.strip()), "")
+    last = last_line(outcome.tail)
     said = f"check `{command}` exited with code {outcome.exit_code}"
-    return f"{said}: {last[:ERROR_LINE_CHARS]}" if last else said
-
-
-def clip(text: str) -> str:
-    """Text of an agent or a person, as much of it as belongs into a state file."""
-    text = text.strip()
-    return text if len(text) <= TAIL_CHARS else text[: TAIL_CHARS - 1] + "…"
+    return f"{said}: {last}" if last else said

@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead
 from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.workflow.decide.judging import (
     approved,
     check_failure,
-    clip,
     gate_failure_of,
     judged,
     report_said,
@@ -167,7 +167,7 @@ def _misreported(outcome: AgentEnded) -> Failure | None:
     else:
         return None
     message = f"the report's gate_failure is {said}; it must be true, false or a text"
-    return Failure(kind=FailureKind.REPORT_INVALID, message=message)
+    return invalid_report(message)
 
 
 def _failed(state: WorkflowState, unit: str, effect: str, failure: Failure, now_us: int) -> WorkflowEvent:
