@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.api.publication import repository_of, without_credentials
+from agent_orchestrator.api.publication import repository_of
+from agent_orchestrator.git.remotes import without_credentials
 from tests.acceptance.loop_rig import LoopRig
-from tests.acceptance.phases_rig import PhasesRig
+from tests.acceptance.phases_rig import WORKS, PhasesRig
 from tests.acceptance.rig import Result, Rig
 from tests.acceptance.swarm_rig import SwarmRig
 from tests.acceptance.team_rig import TeamRig
@@ -182,6 +183,29 @@ def test_only_runs_of_phases_publish(rig: Rig) -> None:
     refused = rig.orc("resume", "flow", "--publish")
     assert refused.code == 2
     assert "only runs of phases publish" in refused.err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "git remote set-url --push origin {other}",
+        "git config url.{other}.insteadOf {remote}",
+        "git remote remove origin",
+    ],
+)
+def test_a_remote_that_an_agent_moves_after_the_approval_receives_nothing(world: World, tmp_path: Path, change: str) -> None:
+    other = tmp_path / "other.git"
+    world.git("init", "--quiet", "--bare", str(other))
+    rig = world.rig
+    assert isinstance(rig, PhasesRig)
+    rig.do("task-executor.1.1", f"{change.format(other=other, remote=world.remote)}\n{WORKS}")
+    done = phases(world, "--yes", "--publish", "--run-id", "moved")
+    assert done.code == 0, done
+    assert world.arrived() == []
+    assert subprocess.run(["git", "branch"], cwd=other, check=True, capture_output=True).stdout == b""
+    recorded = world.orc("history", "moved").out
+    assert ("No such remote" if "remove" in change else f"only {world.remote} was agreed to") in recorded
+    assert (rig.repo / ".claude" / "milestones" / "pull-request.md").exists()
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,10 @@ from urllib.parse import urlsplit
 
 from agent_orchestrator.config import Settings, load_publish
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.git.branches import push_urls, remotes
 from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.remotes import address_of, push_urls, remotes
 from agent_orchestrator.systems.phases.spec import Publication
 
-HIDDEN = "***"
 _SHORT_SSH = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?P<path>(?!//)\S+)\Z")
 """git@host:owner/name, as only git writes it."""
 _OTHER_NAMES = {"ssh.github.com": "github.com"}
@@ -55,21 +54,9 @@ def find_publication(settings: Settings) -> Publication:
     return Publication(
         publish=True,
         remote=remote,
-        address=", ".join(without_credentials(url) for url in urls),
+        address=address_of(urls),
         repository=repository_of(urls[0]) if urls else "",
     )
-
-
-def without_credentials(url: str) -> str:
-    """An address for people: a password or token in it is hidden, and so is a query, which may hold one."""
-    if "://" not in url:
-        return url
-    scheme, _, rest = url.partition("://")
-    place, slash, path = rest.partition("/")
-    user, at, host = place.rpartition("@")
-    shown = user.partition(":")[0] if scheme.endswith("ssh") else HIDDEN
-    path = re.sub(r"[?#].*", f"?{HIDDEN}", path)
-    return f"{scheme}://{shown if at else ''}{at}{host}{slash}{path}"
 
 
 def repository_of(url: str) -> str:

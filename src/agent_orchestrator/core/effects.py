@@ -92,6 +92,13 @@ class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
     """What the unit, and this attempt of it, may spend, where that differs from what the run's limits say."""
 
 
+class Remote(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A remote by its name, and the address, without credentials, that it must have."""
+
+    name: str
+    address: str
+
+
 class RunCheck(_Effect, frozen=True, kw_only=True, tag="run_check"):
     """Run a command with `sh -c` in the working tree; its exit code is the evidence."""
 
@@ -100,6 +107,8 @@ class RunCheck(_Effect, frozen=True, kw_only=True, tag="run_check"):
     """A program and its arguments to run without a shell; the command is then only what people are told."""
     stdin: str = ""
     """What the program reads."""
+    remote: Remote | None = None
+    """What the program speaks to: it is not started while the remote is elsewhere."""
     tree: Tree | None = None
     timeout_s: float = CHECK_TIMEOUT_S
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES

@@ -51,16 +51,6 @@ def switch_to_new(workdir: Path, wanted: str) -> str:
     return branch
 
 
-def remotes(workdir: Path) -> list[str]:
-    """The names of the repository's remotes."""
-    return git(workdir, "remote").split()
-
-
-def push_urls(workdir: Path, remote: str) -> list[str]:
-    """Where a push to a remote goes; the addresses may hold credentials."""
-    return git(workdir, "remote", "get-url", "--push", "--all", remote).splitlines()
-
-
 def uncommitted(workdir: Path, ours: tuple[str, ...]) -> list[str]:
     """Files that differ from the current commit, untracked ones included, those of ours left out."""
     left_out = [f":(exclude){one}" for one in ours]

@@ -14,6 +14,7 @@ from agent_orchestrator.core.inputs import CheckEnded
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.perform.launched import Launched
 from agent_orchestrator.engine.perform.work import Finished
+from agent_orchestrator.git.remotes import refuse_moved
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -36,8 +37,10 @@ class CheckWork(Launched):
         return True
 
     def prepare(self) -> None:
-        """Identifies the tree that the evidence will be about."""
+        """Identifies the tree that the evidence will be about, and where a program is that will be spoken to."""
         super().prepare()
+        if self.effect.remote is not None:
+            refuse_moved(self._workdir, self.effect.remote.name, self.effect.remote.address)
         if self.effect.argv:
             return  # A program that speaks to the world is evidence of nothing about the tree.
         with contextlib.suppress(OSError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.effects import AskHuman, Checkpoint, Merge, RunAgent, RunCheck, Tree
+from agent_orchestrator.core.effects import AskHuman, Checkpoint, Merge, Remote, RunAgent, RunCheck, Tree
 from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.core.text import clip
@@ -84,7 +84,13 @@ def run_check(state: PhasesState, work: Work, effect: str, criterion: str) -> Ru
     if isinstance(work, MilestoneWork):
         tool = tool_of(state, work)
         return RunCheck(
-            id=effect, unit=work.unit, command=" ".join(tool.argv[:3]), argv=tool.argv, stdin=tool.stdin, timeout_s=300
+            id=effect,
+            unit=work.unit,
+            command=" ".join(tool.argv[:3]),
+            argv=tool.argv,
+            stdin=tool.stdin,
+            remote=Remote(name=state.spec.remote, address=state.spec.address) if state.spec.address else None,
+            timeout_s=300,
         )
     criteria = state.plan[work.task].criteria if isinstance(work, TaskWork) else state.spec.plan.criteria
     command = next(one.command for one in criteria if one.key == criterion)

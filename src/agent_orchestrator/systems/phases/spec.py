@@ -134,7 +134,7 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     remote: str = ""
     """Where the branch is pushed to, by its name."""
     address: str = ""
-    """The address of the remote, without credentials: for people only."""
+    """The address of the remote, without credentials, that a person was shown: nothing is sent while it has another."""
     repository: str = ""
     """Where issues and the pull request are made, as HOST/OWNER/NAME; with "" `gh` finds it by the remotes."""
     publish: bool | None = None
