@@ -67,7 +67,7 @@ def test_init_writes_a_workflow_that_runs_and_never_overwrites(rig: Rig) -> None
     again = rig.ask("init", "--json")
     assert (again.code, again.json["written"]) == (0, []), again
     assert (rig.repo / "workflow.yaml").read_text() == "mine"
-    assert (rig.repo / ".gitignore").read_text().count(".agents/") == 1
+    assert (rig.repo / ".gitignore").read_text().count(".agents/runs/") == 1
 
 
 def test_doctor_finds_the_tools_the_store_and_runs_that_nobody_drives(rig: Rig) -> None:

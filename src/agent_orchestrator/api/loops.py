@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.api.alone import alone
+from agent_orchestrator.api.hiding import hide_files
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.rereading import reread
 from agent_orchestrator.control.budgets import refuse_unmetered
@@ -116,6 +117,7 @@ def start_loop(
 ) -> Started:
     """Creates a loop, unless too many are active; raises LoopExists for an id that is in use."""
     home = orchestrator.settings.home
+    hide_files(orchestrator)
     if spec.commit and not worktree and not is_clean(home):
         raise UsageError(detail=f"--commit needs a clean tree, and {home} has uncommitted changes; commit or stash them first.")
     with alone(orchestrator.settings.folder, "loops"):
@@ -135,6 +137,7 @@ def start_loop(
         except BaseException:
             owner.release()
             raise
+    hide_files(orchestrator, stored)
     orchestrator.overviews().write(LOOP, home)
     return Started(run=stored, owner=owner, notes=notes)
 
@@ -252,6 +255,7 @@ def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, limits
             notes = (*notes, f"the worktree {workdir} is gone; the loop goes on in {home}.")
         owner = orchestrator.own(run)
         stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, limits=limits)
+    hide_files(orchestrator, stored)
     orchestrator.overviews().write(LOOP, home)
     return Started(run=stored, owner=owner, notes=notes)
 

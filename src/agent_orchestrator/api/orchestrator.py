@@ -22,10 +22,9 @@ from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.journal import Folded, encode_events, fold
 from agent_orchestrator.engine.ownership import Ownership, owner_of
 from agent_orchestrator.errors import AmbiguousRun, Refused, UnknownRun
-from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.store.port import Append, NewRun, StoredRun, StoredUsage, UsageRow
 from agent_orchestrator.store.sqlite import SqliteStore
-from agent_orchestrator.systems import FOLDERS, find_system
+from agent_orchestrator.systems import find_system
 from agent_orchestrator.version import __version__
 
 if TYPE_CHECKING:
@@ -174,9 +173,10 @@ class Orchestrator:
     ) -> Summary:
         """Drives a run in this process until it ends or rests; the caller owns it."""
         # asyncio and everything on it costs three bare interpreters: only commands that drive pay for it.
+        from agent_orchestrator.api.hiding import hide_files
         from agent_orchestrator.engine.session import drive_in_loop
 
-        exclude(self.settings.home, FOLDERS[run.system])
+        hide_files(self, run)
         driving = self.store.driving()
         self.store.reserve(release=False)
         try:

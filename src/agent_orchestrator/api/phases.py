@@ -13,11 +13,13 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.api.alone import alone
+from agent_orchestrator.api.hiding import hide_files
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.publication import choose_publication
 from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.files import Patterns
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
@@ -25,10 +27,10 @@ from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
-from agent_orchestrator.git.branches import current_branch, move_back, refuse_elsewhere, switch_to_new, uncommitted
+from agent_orchestrator.git.branches import current_branch, move_back, refuse_elsewhere, switch_to_new
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.snapshots import head_of
-from agent_orchestrator.git.tree import OURS
+from agent_orchestrator.git.whose import list_ours, list_uncommitted
 from agent_orchestrator.projections.writer import make_folder
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.phases import PHASES, PhasesSpec, PhasesState
@@ -67,8 +69,9 @@ def start_phases(
     spec = msgspec.structs.replace(spec, **msgspec.structs.asdict(said)) if said is not None else spec
     with alone(orchestrator.settings.folder, "phases"):
         _refuse_old_format(home)
+        hide_files(orchestrator)
         notes = _make_room(orchestrator)
-        _refuse_uncommitted(home, Path(spec.document))
+        _refuse_uncommitted(home, spec)
         _refuse_without_folder(home)
         run = checked_id(run_id, "--run-id") if run_id is not None else uuid.uuid4().hex[:8]
         owner = orchestrator.own(run)
@@ -78,11 +81,23 @@ def start_phases(
                 run=run, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us(), pass_env=pass_env
             )
             stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, limits=limits)
+            hide_files(orchestrator, stored)
         except BaseException:
             owner.release()
             raise
     published = (f"it publishes {say_published(spec.plan, spec.branch, spec)}",) if spec.publishes else (doubt,) if doubt else ()
-    return Started(run=stored, owner=owner, notes=(*notes, f"work happens on the branch {spec.branch}", *published))
+    return Started(
+        run=stored, owner=owner, notes=(*notes, *_note_tracked(home), f"work happens on the branch {spec.branch}", *published)
+    )
+
+
+def _note_tracked(home: Path) -> tuple[str, ...]:
+    files = list_ours(top_level(home) or home)
+    if not files:
+        return ()
+    listed = ", ".join(files[:FILES_SHOWN])
+    told = f"git tracks {listed}, where the state of runs is written: it shows as changed and is never committed"
+    return (f"{told}; `git rm --cached` makes git forget it",)
 
 
 def import_phases(
@@ -97,8 +112,9 @@ def import_phases(
         taken = import_state(document, str(path), spec, context, head_of(home) or "")
         limits = taken.limits.laid_under(limits)
         refuse_unmetered(limits, spec.agents.values())
+        hide_files(orchestrator)
         archived = _make_room(orchestrator)
-        _refuse_uncommitted(home, Path(spec.document))
+        _refuse_uncommitted(home, spec)
         _refuse_without_folder(home)
         owner = orchestrator.own(run)
         try:
@@ -147,10 +163,18 @@ def _refuse_old_format(home: Path) -> None:
         raise InvalidDocument(path=path, what="state file", detail=f"{OLD_FORMAT}. Move it away to start a run here")
 
 
-def _refuse_uncommitted(home: Path, document: Path) -> None:
-    """Checkpoints are commits: what a person has not committed must not end up in one. The task document itself may."""
-    top = top_level(home) or home
-    files = [file for file in uncommitted(home, OURS) if top / file != document]
+def _refuse_uncommitted(home: Path, spec: PhasesSpec) -> None:
+    """Checkpoints are commits: what a person has not committed must not end up in one. The task document itself may.
+
+    State files that another tool left are no such thing: they are taken over or put aside when ours are written.
+    """
+    top, ours = top_level(home) or home, Patterns(PHASES.files(spec, ""))
+    below = "".join(f"{part}/" for part in home.relative_to(top).parts)
+    files = [
+        file
+        for file in list_uncommitted(home)
+        if top / file != Path(spec.document) and not (file.startswith(below) and ours.match(file.removeprefix(below)))
+    ]
     if files:
         more = f" and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
         listed = ", ".join(files[:FILES_SHOWN]) + more

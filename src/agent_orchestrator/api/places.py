@@ -6,6 +6,7 @@ beside them. Nothing is ever overwritten or deleted here.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import msgspec
@@ -13,12 +14,14 @@ import msgspec
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.errors import InvalidId, Refused
+from agent_orchestrator.git.whose import list_tracked, put_back
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems import STATE_FILES
 from agent_orchestrator.systems.loop.registry import LEGACY, loop_named_in
+from agent_orchestrator.systems.team.state import BOXES
 
 TEAM_FOLDER = "coordination"
-TEAM_FILES = ("pm_state.json", "group_status.json", "orchestrator_state.json", "messages")
+TEAM_FILES = ("pm_state.json", "group_status.json", "orchestrator_state.json", *(f"messages/{box}.json" for box in BOXES))
 FOREIGN = "foreign"
 """Where files go that say nothing of their run."""
 
@@ -67,10 +70,16 @@ def _archive(folder: Path, owner: str) -> Path:
     while place.exists():
         number += 1
         place = folder / "archive" / f"{owner}-{number}"
-    place.mkdir(parents=True)
+    tracked = list_tracked(folder.parent, [f"{folder.name}/{name}" for name in TEAM_FILES])
     for name in TEAM_FILES:
-        if (folder / name).exists():
+        # A file that somebody committed and no team wrote is his own.
+        if (folder / name).exists() and not (owner == FOREIGN and f"{folder.name}/{name}" in tracked):
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).rename(place / name)
+    # Whoever committed a file of this name gets it back: it would be missing from the working tree.
+    put_back(folder.parent, tracked)
+    with contextlib.suppress(OSError):  # Something else may lie there.
+        (folder / "messages").rmdir()
     return place
 
 
@@ -82,7 +91,8 @@ def printed_by(run: StoredRun) -> list[Path]:
         folder = home / TEAM_FOLDER
         if owner_of(folder) == run.id:
             _archive(folder, run.id)
-        return [folder / "archive" / run.id, *sorted((folder / "archive").glob(f"{run.id}-*")), own]
+        archives = sorted((folder / "archive").glob(f"{run.id}*"))
+        return [*(archive for archive in archives if owner_of(archive) == run.id), own]
     if run.system == "phases":
         return [home / ".claude" / "archive" / run.id, own]
     if run.system == "loop":

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.api.hiding import show_files
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.places import printed_by
 from agent_orchestrator.errors import GitFailed, RunBusy
@@ -85,6 +86,7 @@ def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str
                 shutil.rmtree(place)
             except OSError as error:
                 return f"{error.filename} cannot be deleted: {error.strerror}"
+    show_files(orchestrator, run)
     orchestrator.store.delete(run.id)
     (folder / "runs" / f"{run.id}.log").unlink(missing_ok=True)
     (folder / "runs" / f"{run.id}.lock").unlink(missing_ok=True)

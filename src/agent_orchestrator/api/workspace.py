@@ -32,8 +32,24 @@ SCRIPTS = {
 
 def write_schemas(home: Path, *, again: bool = False) -> list[str]:
     """Writes SCHEMA.md and the schemas where they are missing; answers with the paths written."""
+    return _write(home, _schemas(), again=again)
+
+
+def _schemas() -> dict[str, bytes]:
     files = {path: msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n" for path, schema in SCHEMAS.items()}
-    return _write(home, {"state/SCHEMA.md": PAGE.encode(), **files}, again=again)
+    return {"state/SCHEMA.md": PAGE.encode(), **files}
+
+
+def hidden_schemas(home: Path) -> list[str]:
+    """Which of these files stand there as we write them: a person's own are not ours to hide."""
+    return [path for path, content in _schemas().items() if _reads(home / path, content)]
+
+
+def _reads(file: Path, content: bytes) -> bool:
+    try:
+        return file.read_bytes() == content
+    except OSError:
+        return False
 
 
 def write_scripts(home: Path, *, again: bool = False) -> list[str]:

@@ -94,6 +94,9 @@ class System(Protocol):
     def documents(self, state: Any, now_us: int) -> Iterable[Document]:
         """The run's print-outs, exactly as the seed spells them."""
 
+    def files(self, spec: Any, run: str) -> Iterable[str]:
+        """What a run writes below its home, as `core.files` describes: git leaves these out, and nothing else."""
+
     def summary(self, state: Any) -> Summary:
         """The run in one line."""
 

@@ -8,6 +8,8 @@ import os
 import stat
 from pathlib import Path
 
+from agent_orchestrator.core.files import DRAFT
+
 
 class TooLarge(Exception):
     """A file has more bytes than its limit allows."""
@@ -40,7 +42,7 @@ def write_plainly(path: Path, content: bytes) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file so that a reader sees the old or the new content, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{DRAFT}")
     try:
         temporary.write_bytes(content)
         temporary.replace(path)

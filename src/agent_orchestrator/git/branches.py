@@ -51,13 +51,6 @@ def switch_to_new(workdir: Path, wanted: str) -> str:
     return branch
 
 
-def uncommitted(workdir: Path, ours: tuple[str, ...]) -> list[str]:
-    """Files that differ from the current commit, untracked ones included, those of ours left out."""
-    left_out = [f":(exclude){one}" for one in ours]
-    raw = git(workdir, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", ":/", *left_out)
-    return [entry[3:] for entry in raw.split("\0") if entry]
-
-
 def move_back(workdir: Path, scratch: Path, branch: str, commit: str, keep: str, message: str, at_us: int) -> str:
     """Moves a checked-out branch and the working tree to a commit; answers with the ref that keeps what was there."""
     refuse_elsewhere(workdir, branch)

@@ -1,36 +1,142 @@
-"""Keeps what we write out of the repository's commits: one line in `.git/info/exclude`, once."""
+"""Keeps what we write out of git: exact patterns in a block of `.git/info/exclude`, and never a folder that others use.
+
+Git reads that file for every working tree of a repository. A block says in which of them our files lie: the same path in
+another one, say in the worktree of an agent, is work like any other. Lines of older versions, which hid whole folders, are
+taken back.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from agent_orchestrator.git.locate import common_dir, top_level
+import msgspec
 
-MARK = "# agent-orchestrator: state of runs, never committed"
+from agent_orchestrator.core.files import DRAFT, Patterns
+from agent_orchestrator.git.alone import alone
+from agent_orchestrator.git.locate import common_dir, own_dir, top_level
+
+BEGIN = "# agent-orchestrator: files of runs in "
+"""Followed by the working tree: `.`, or `worktrees/<name>` for a linked one."""
+END = "# agent-orchestrator: end"
+
+OLD_MARK = "# agent-orchestrator: state of runs, never committed"
+OLD = re.compile(
+    r"(?P<below>/?(?:.*/)?)(?:\.agents/|\.aiwg/|state/|coordination/|\.claude/(?:(?:agent-state|locks|checkpoint\*)\.json\*|"
+    r"learnings\.jsonl|milestones/|archive/|\.\*\.orc-tmp))"
+)
+"""What older versions wrote below their mark."""
 
 
-def exclude(home: Path, patterns: tuple[str, ...]) -> None:
-    """Adds the patterns that are not there yet; does nothing outside a repository.
+class Rules(msgspec.Struct, kw_only=True):
+    """What stands in `.git/info/exclude`."""
 
-    They are for this folder alone: a project may well have a `src/state/` of its own.
-    """
+    others: list[str]
+    """Lines that are not ours, in their order."""
+    blocks: dict[str, list[str]]
+    """Ours, by the working tree that they are for."""
+    old: bool = False
+    """Whether lines of an older version were among them."""
+
+
+def exclude(home: Path, patterns: Iterable[str]) -> None:
+    """Hides files below a folder from git; does nothing outside a repository."""
+    _change(home, add=list(patterns))
+
+
+def show_again(home: Path, patterns: Iterable[str]) -> None:
+    """Takes back what `exclude` did."""
+    _change(home, drop=list(patterns))
+
+
+def has_old_lines(home: Path) -> bool:
+    """Whether an older version hid whole folders of this repository."""
     top = top_level(home)
-    common = common_dir(top) if top else None
-    if top is None or common is None:
+    return top is not None and read_rules(top, _below(home, top)).old
+
+
+def read_rules(top: Path, below: str = "/") -> Rules:
+    """The rules of a working tree; `below` is the folder whose lines of an older version are known wherever they stand."""
+    file = _file_of(top)
+    try:
+        lines = file.read_bytes().decode("utf-8", "surrogateescape").splitlines() if file is not None else []
+    except FileNotFoundError:
+        lines = []
+    rules, block, marked, close = Rules(others=[], blocks={}), None, False, False
+    for line in lines:
+        if line.startswith(BEGIN):
+            block = rules.blocks.setdefault(line.removeprefix(BEGIN), [])
+        elif block is not None and line.startswith("/"):
+            block.append(line)
+        elif block is not None and line == END:
+            block = None
+        elif line == OLD_MARK:
+            block, marked, close, rules.old = None, True, True, True
+        elif marked and (old := OLD.fullmatch(line)) is not None and (close or old["below"] in ("", "/", below)):
+            # Below the mark anything of this shape is ours; further down, only what was written for this folder.
+            rules.old = True
+        else:
+            block, close = None, False
+            rules.others.append(line)
+    return rules
+
+
+def patterns_of(top: Path) -> Patterns:
+    """What is ours in a working tree."""
+    return Patterns(re.sub(r"\\(.)", r"\1", line[1:]) for line in read_rules(top).blocks.get(place_of(top), []))
+
+
+def place_of(top: Path) -> str:
+    """How a block names a working tree: the same after the repository was moved."""
+    common, own = common_dir(top), own_dir(top)
+    return str(own.relative_to(common)) if common is not None and own is not None and own.is_relative_to(common) else "."
+
+
+def _change(home: Path, *, add: list[str] | None = None, drop: list[str] | None = None) -> None:
+    top = top_level(home)
+    file = _file_of(top) if top is not None else None
+    if top is None or file is None:
         return
-    below = "".join(f"{_literal(part)}/" for part in home.relative_to(top).parts)
-    patterns = tuple(f"/{below}{pattern}" for pattern in patterns)
-    file = common / "info" / "exclude"
-    present = file.read_text("utf-8", "replace").splitlines() if file.exists() else []
-    missing = [pattern for pattern in patterns if pattern not in present]
-    if not missing:
-        return
+    below, place = _below(home, top), place_of(top)
+    with alone(home, "excluding"):
+        rules = read_rules(top, below)
+        mine = rules.blocks.get(place, [])
+        gone = {f"{below}{pattern}" for pattern in drop or ()}
+        wanted = list(dict.fromkeys([*mine, *(f"{below}{pattern}" for pattern in add or ())]))
+        wanted = [line for line in wanted if line not in gone]
+        if wanted == mine and not rules.old:
+            return
+        rules.blocks[place] = wanted
+        _write(file, rules)
+
+
+def _write(file: Path, rules: Rules) -> None:
+    lines = list(rules.others)
+    for place, block in rules.blocks.items():
+        if block:
+            lines += [f"{BEGIN}{place}", *block, END]
+    file = file.resolve()  # Somebody may keep it elsewhere and link to it.
     file.parent.mkdir(parents=True, exist_ok=True)
-    head = [] if MARK in present else [MARK]
-    lead = "\n" if present and present[-1] else ""
-    with file.open("a", encoding="utf-8") as out:
-        out.write(lead + "\n".join([*head, *missing]) + "\n")
+    draft = file.with_name(f".{file.name}.{os.getpid()}{DRAFT}")
+    try:
+        draft.write_bytes("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+        with contextlib.suppress(FileNotFoundError):
+            draft.chmod(file.stat().st_mode & 0o777)
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _file_of(top: Path) -> Path | None:
+    common = common_dir(top)
+    return common / "info" / "exclude" if common is not None else None
+
+
+def _below(home: Path, top: Path) -> str:
+    return "/" + "".join(f"{_literal(part)}/" for part in home.relative_to(top).parts)
 
 
 def _literal(name: str) -> str:

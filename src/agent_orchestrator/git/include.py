@@ -10,11 +10,10 @@ import contextlib
 import shutil
 from pathlib import Path
 
-from agent_orchestrator.git.run import git
+from agent_orchestrator.git.exclude import patterns_of
+from agent_orchestrator.git.run import list_names
 
 FILE = ".worktreeinclude"
-OWN = (".agents/", ".git/", ".aiwg/", "coordination/")
-"""Never copied, whatever a pattern says: a worktree inside a worktree has no end."""
 
 
 def include(repo: Path, folder: Path) -> None:
@@ -34,5 +33,7 @@ def included(repo: Path, folder: Path) -> list[str]:
     patterns = repo / FILE
     if not patterns.is_file():
         return []
-    listed = git(folder, "ls-files", "-z", "--others", "--ignored", f"--exclude-from={patterns}")
-    return [name for name in listed.split("\0") if name and not name.startswith(OWN) and not name.endswith("/")]
+    listed = list_names(folder, "ls-files", "-z", "--others", "--ignored", f"--exclude-from={patterns}")
+    ours = patterns_of(folder)
+    # What is ours is never copied, whatever a pattern says: a worktree inside a worktree has no end.
+    return [name for name in listed if not name.endswith("/") and not ours.match(name)]

@@ -18,16 +18,24 @@ def _is_repository(dot: Path) -> bool:
     return dot.is_file() or (dot / "HEAD").is_symlink() or (dot / "HEAD").is_file()
 
 
-def common_dir(top: Path) -> Path | None:
-    """The git directory shared by all worktrees of the repository at `top`."""
+def own_dir(top: Path) -> Path | None:
+    """The git directory of the working tree at `top`: a linked worktree has one of its own."""
     dot = top / ".git"
     if dot.is_dir():
         return dot
     try:
         line = dot.read_text("utf-8").strip()
-        if not line.startswith("gitdir:"):
-            return None
-        own = (top / line.removeprefix("gitdir:").strip()).resolve()
+    except OSError:
+        return None
+    return (top / line.removeprefix("gitdir:").strip()).resolve() if line.startswith("gitdir:") else None
+
+
+def common_dir(top: Path) -> Path | None:
+    """The git directory shared by all worktrees of the repository at `top`."""
+    own = own_dir(top)
+    if own is None or own == top / ".git":
+        return own
+    try:
         pointer = own / "commondir"
         return (own / pointer.read_text("utf-8").strip()).resolve() if pointer.exists() else own
     except OSError:

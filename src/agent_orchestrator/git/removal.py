@@ -11,7 +11,10 @@ import msgspec
 
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.run import git
+from agent_orchestrator.git.whose import list_copied, list_uncommitted
 from agent_orchestrator.git.worktree import WORKTREES, branch_of
+
+FILES_SHOWN = 5
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,10 +50,18 @@ def plan_removal(home: Path, run: str, gone: tuple[str, ...] = ()) -> Removal:
 def _unsaved(folder: Path) -> str | None:
     """Why a worktree must stay."""
     if (folder / ".git").exists():
-        return f"{folder} has uncommitted changes" if git(folder, "status", "--porcelain") else None
+        return _say_unsaved(folder, list_uncommitted(folder))
     if folder.is_dir() and any(folder.iterdir()):
         return f"{folder} is no worktree any more, its .git is gone, and there are files in it: move the folder away"
     return None
+
+
+def _say_unsaved(folder: Path, files: list[str]) -> str | None:
+    if not files:
+        return None
+    more = f" and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
+    listed = ", ".join(files[:FILES_SHOWN]) + more
+    return f"{folder} has uncommitted changes ({listed}): commit or delete them there, then prune again"
 
 
 def _checked_out(home: Path, branch: str) -> str | None:
@@ -77,6 +88,8 @@ def remove(home: Path, removal: Removal) -> None:
         git(home, "worktree", "remove", "--force", str(folder))
     for folder in removal.folders:
         if (folder / ".git").exists():
+            for name in list_copied(folder):
+                (folder / name).unlink()  # Git would keep the worktree for it; the repository has the same file.
             git(home, "worktree", "remove", str(folder))
     if top_level(home) is not None:
         git(home, "worktree", "prune")

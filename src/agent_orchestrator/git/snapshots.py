@@ -7,6 +7,8 @@ the user's index, branch or files is touched but by `restore`, which saves what 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -15,10 +17,16 @@ from agent_orchestrator.core.inputs import Change
 from agent_orchestrator.core.limits import CHANGED_FILES_MAX
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.git.include import included
-from agent_orchestrator.git.locate import common_dir, top_level
-from agent_orchestrator.git.run import git
-from agent_orchestrator.git.tree import OURS
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.run import ask_git, git, list_names
+from agent_orchestrator.git.whose import (
+    drop_from_index,
+    leaving_out,
+    list_ours,
+    list_uncommitted,
+    stage_work,
+    take_from_tree,
+)
 
 WHO = {
     "GIT_AUTHOR_NAME": "agent-orchestrator",
@@ -27,10 +35,8 @@ WHO = {
     "GIT_COMMITTER_EMAIL": "orc@localhost",
 }
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-LEAVE_OUT = ("rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", *OURS)
-"""What takes our own files out of an index."""
-NOT_OURS = ("--", ":/", *(f":(exclude){one}" for one in OURS))
-"""Everything else, also where somebody tracks ours."""
+ONCE_LEFT_OUT = (".agents", ".aiwg", "coordination", "state", ".claude")
+"""Where snapshots of older versions lack files, also some that the repository tracks."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,14 +84,18 @@ def snapshot_of(workdir: Path, commit: str) -> Snapshot:
 def commit_on_branch(workdir: Path, scratch: Path, tree: str, message: str, at_us: int, *, empty: bool = False) -> str | None:
     """Commits a tree on the current branch; None when nothing changed. Repeated, it finds its own commit.
 
-    Files of ours that somebody tracks stay on the branch as they were: neither changed nor deleted.
+    Files of ours that somebody tracks stay on the branch as they are: neither changed nor deleted.
     """
     head = head_of(workdir)
     if head is not None and git(workdir, "log", "-1", "--format=%B", head).strip() == message.strip():
         _follow(workdir)
         return head
-    if head is not None and git(workdir, "ls-files", "--with-tree", head, "--", *OURS):
-        tree = _changed(workdir, scratch, tree, "reset", "--quiet", head, "--", *OURS)
+    top = top_level(workdir) or workdir
+    if head is not None and (ours := list_ours(top)):
+        with _index_of(workdir, scratch, tree) as env:
+            drop_from_index(top, ours, env)
+            take_from_tree(top, head, ours, env)
+            tree = git(workdir, "write-tree", env=env)
     if not empty and head is not None and git(workdir, "rev-parse", f"{head}^{{tree}}") == tree:
         return None
     merging = unfinished_merge(workdir).other
@@ -140,33 +150,21 @@ def _make_index(workdir: Path, scratch: Path) -> Path:
     if real.exists():
         shutil.copyfile(real, index)
     env = {"GIT_INDEX_FILE": str(index)}
-    git(workdir, "add", "--all", "--", ":/", env=env)
-    git(workdir, *LEAVE_OUT, env=env)
-    _leave_out_included(workdir, env)
+    stage_work(workdir, env)
     return index
 
 
-def _changed(workdir: Path, scratch: Path, tree: str, *arguments: str) -> str:
-    """The tree after a git command on an index of it."""
+@contextmanager
+def _index_of(workdir: Path, scratch: Path, tree: str) -> Iterator[dict[str, str]]:
+    """An index of its own that holds a tree, as the environment of git commands that change it."""
     index = scratch / "changed-index"
     scratch.mkdir(parents=True, exist_ok=True)
     env = {"GIT_INDEX_FILE": str(index)}
     try:
         git(workdir, "read-tree", tree, env=env)
-        git(workdir, *arguments, env=env)
-        return git(workdir, "write-tree", env=env)
+        yield env
     finally:
         index.unlink(missing_ok=True)
-
-
-def _leave_out_included(workdir: Path, env: dict[str, str]) -> None:
-    """Files that were only copied into a worktree are nobody's work."""
-    top = top_level(workdir)
-    common = common_dir(top) if top is not None else None
-    if top is None or common is None or common.parent == top:
-        return
-    for name in included(common.parent, top):
-        git(top, "rm", "--cached", "--quiet", "--ignore-unmatch", "--", name, env=env)
 
 
 def head_of(workdir: Path) -> str | None:
@@ -182,10 +180,16 @@ def commit_of(workdir: Path, name: str) -> str | None:
         return None
 
 
+def _not_ours(workdir: Path) -> tuple[str, ...]:
+    """Everything but files of ours: an agent may have committed one that is tracked, with all that it commits."""
+    return leaving_out(list_ours(top_level(workdir) or workdir))
+
+
 def count_changes(workdir: Path, old: str | None, new: str) -> Difference:
     """How much differs between two trees or commits."""
     files = added = removed = 0
-    for line in git(workdir, "diff-tree", "-r", "--no-renames", "--numstat", old or EMPTY_TREE, new, *NOT_OURS).splitlines():
+    how = ("-r", "--no-renames", "--numstat")
+    for line in git(workdir, "diff-tree", *how, old or EMPTY_TREE, new, *_not_ours(workdir)).splitlines():
         more, less, *_ = line.split("\t")
         files += 1
         added += int(more) if more.isdigit() else 0
@@ -195,7 +199,7 @@ def count_changes(workdir: Path, old: str | None, new: str) -> Difference:
 
 def list_changes(workdir: Path, old: str | None, new: str) -> tuple[Change, ...]:
     """The files that differ, with what each became; at most CHANGED_FILES_MAX."""
-    raw = git(workdir, "diff-tree", "-r", "-z", "--no-renames", "--raw", old or EMPTY_TREE, new, *NOT_OURS)
+    raw = git(workdir, "diff-tree", "-r", "-z", "--no-renames", "--raw", old or EMPTY_TREE, new, *_not_ours(workdir))
     fields = raw.split("\0")
     found = []
     for about, path in zip(fields[::2], fields[1::2], strict=False):
@@ -209,23 +213,41 @@ def list_changes(workdir: Path, old: str | None, new: str) -> tuple[Change, ...]
 def diff_text(workdir: Path, old: str | None, new: str, limit_chars: int) -> str:
     """The diff as people read it, at most so much of it."""
     how = ("-r", "-p", "--no-renames", "--no-color", "--no-ext-diff")
-    text = git(workdir, "diff-tree", *how, old or EMPTY_TREE, new, *NOT_OURS)
+    text = git(workdir, "diff-tree", *how, old or EMPTY_TREE, new, *_not_ours(workdir))
     return text if len(text) <= limit_chars else text[:limit_chars] + "\n… (cut)"
 
 
 def restore(workdir: Path, scratch: Path, target: str, keep: str, message: str, at_us: int) -> str:
-    """Makes the working tree what it was in commit `target`; answers with the ref that keeps what was there before."""
+    """Makes the working tree what it was in commit `target`; answers with the ref that keeps what was there before.
+
+    Files of ours are left alone, tracked or not.
+    """
+    top = top_level(workdir) or workdir
     index = _make_index(workdir, scratch)
     try:
         env = {"GIT_INDEX_FILE": str(index)}
         tree = git(workdir, "write-tree", env=env)
         ref = _free_ref(workdir, keep, tree)
         git(workdir, "update-ref", ref, _commit(workdir, tree, head_of(workdir), message, at_us))
-        wanted = _changed(workdir, scratch, f"{target}^{{tree}}", *LEAVE_OUT)
-        git(workdir, "read-tree", "-m", "-u", tree, wanted, env=env)
+        drop_from_index(top, list_ours(top, env), env)
+        now = git(workdir, "write-tree", env=env)
+        with _index_of(workdir, scratch, f"{target}^{{tree}}") as wanted_env:
+            drop_from_index(top, list_ours(top, wanted_env), wanted_env)
+            take_from_tree(top, now, _once_left_out(top, target), wanted_env)
+            wanted = git(workdir, "write-tree", env=wanted_env)
+        git(workdir, "read-tree", "-m", "-u", now, wanted, env=env)
     finally:
         index.unlink(missing_ok=True)
     return ref
+
+
+def _once_left_out(top: Path, target: str) -> list[str]:
+    """Files that a snapshot does not have though its commit had them: an older version left them out, nobody deleted them."""
+    parent = commit_of(top, f"{target}^")
+    if parent is None or ask_git(top, "merge-base", "--is-ancestor", target, "HEAD", answers=(0, 1))[0] == 0:
+        return []  # It is on a branch, where nothing was left out.
+    how = ("-r", "-z", "--name-only", "--no-renames", "--diff-filter=D")
+    return list_names(top, "diff-tree", *how, parent, target, "--", *(f":(top){one}" for one in ONCE_LEFT_OUT))
 
 
 def _free_ref(workdir: Path, wanted: str, tree: str) -> str:
@@ -244,7 +266,7 @@ def make_branch(workdir: Path, branch: str, commit: str) -> None:
 
 def is_clean(workdir: Path) -> bool:
     """Whether nothing is uncommitted, untracked files included; our own files never count."""
-    return not git(workdir, "status", "--porcelain", *NOT_OURS)
+    return not list_uncommitted(workdir)
 
 
 def delete_refs(home: Path, prefix: str) -> None:

@@ -7,18 +7,7 @@ from pathlib import Path
 
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.run import git
-
-OURS = (
-    ".agents",
-    ".aiwg",
-    *(f"coordination/{name}" for name in ("archive", "group_status.json", "orchestrator_state.json", "pm_state.json")),
-    *(f"coordination/messages/{name}.json" for name in ("dev_to_qa", "qa_to_techlead", "techlead_to_dev")),
-    *("state/SCHEMA.md", "state/schemas/run.schema.json", "state/schemas/result.schema.json"),
-    *("state/runs/*.json*", "state/results/*.json*"),
-    *(".claude/agent-state.json*", ".claude/locks.json*", ".claude/checkpoint*.json*"),
-    *(".claude/learnings.jsonl", ".claude/milestones", ".claude/archive"),
-)
-"""What we write ourselves never counts as a change."""
+from agent_orchestrator.git.whose import stage_work
 
 
 def tree_of(workdir: Path, scratch: Path) -> str | None:
@@ -35,8 +24,7 @@ def tree_of(workdir: Path, scratch: Path) -> str | None:
             "GIT_OBJECT_DIRECTORY": str(objects),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": real_objects,
         }
-        git(workdir, "add", "--all", "--", ":/", env=env)
-        git(workdir, "rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", *OURS, env=env)
+        stage_work(workdir, env)
         return git(workdir, "write-tree", env=env)
     except (GitFailed, OSError):
         return None

@@ -36,7 +36,7 @@ def open_tree(home: Path, run: str, tree: Tree) -> None:
         return
     with alone(repo, "worktrees"):
         if not (folder / ".git").exists():
-            exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
+            exclude(repo, (f"{WORKTREES}/",))
             _add(repo, folder, tree.branch, tree.start)
         elif not _unlocked_index(folder).exists():
             git(folder, "reset", "--hard", "--quiet")  # a power cut came before the first file of it was there
@@ -77,7 +77,7 @@ def checkout_detached(repo: Path, folder: Path, commit: str) -> None:
     """Makes the folder a worktree of a commit, whatever an earlier check left in it; what git ignores stays, for speed."""
     with alone(repo, "worktrees"):
         if not (folder / ".git").exists():
-            exclude(repo, (f"{WORKTREES.split('/')[0]}/",))
+            exclude(repo, (f"{WORKTREES}/",))
             git(repo, "worktree", "prune")
             git(repo, "worktree", "add", "--detach", str(folder), commit)
         else:
@@ -99,6 +99,7 @@ def add_worktree(home: Path, run: str) -> Path:
     except GitFailed:
         raise UsageError(detail=f"--git-worktree needs a commit to start from, and {home} has none; commit first.") from None
     with alone(home, "worktrees"):
+        exclude(home, (f"{WORKTREES}/",))
         _add(home, folder, branch_of(run))
     return folder
 

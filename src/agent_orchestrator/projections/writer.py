@@ -16,11 +16,10 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.errors import Unavailable
-
-SUFFIX = ".orc-tmp"
 
 _drafts = itertools.count(1)
 
@@ -49,7 +48,7 @@ def write_draft(home: Path, document: Document, content: bytes, *, first: bool) 
     durable = first or document.once
     if first:
         make_folder(home, target.parent)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_drafts)}{SUFFIX}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_drafts)}{DRAFT}")
     descriptor = _open(home, temporary)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -136,6 +135,6 @@ def sweep_drafts(targets: Iterable[Path]) -> None:
     for target in targets:
         names.setdefault(target.parent, set()).add(target.name)
     for folder, mine in names.items():
-        for draft in folder.glob(f".*{SUFFIX}"):
-            if draft.name[1 : -len(SUFFIX)].rpartition(".")[0] in mine:
+        for draft in folder.glob(f".*{DRAFT}"):
+            if draft.name[1 : -len(DRAFT)].rpartition(".")[0] in mine:
                 draft.unlink(missing_ok=True)

@@ -21,6 +21,8 @@ def make_folder(folder: Path, *, holds: Path) -> None:
     if not holds.exists():
         with contextlib.suppress(PermissionError):  # somebody else's, who lets us in
             folder.chmod(0o700)
+        # Outside of git, for the day that somebody makes a repository around it: it hides itself from `git add`.
+        (folder / ".gitignore").write_text("*\n", "ascii")
 
 
 def filesystem_of(folder: Path, mounts: Path = MOUNTS) -> str:

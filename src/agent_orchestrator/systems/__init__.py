@@ -19,18 +19,6 @@ STATE_FILES = {
 }
 """Where a run's state file is printed, relative to its home."""
 
-FOLDERS = {
-    "workflow": (".agents/",),
-    "loop": (".agents/", ".aiwg/"),
-    "swarm": (".agents/", "state/"),
-    "phases": (
-        *(".agents/", ".claude/agent-state.json*", ".claude/locks.json*", ".claude/checkpoint*.json*"),
-        *(".claude/learnings.jsonl", ".claude/milestones/", ".claude/archive/", ".claude/.*.orc-tmp"),
-    ),
-    "team": (".agents/", "coordination/"),
-}
-"""What runs of a system write into a repository, as patterns for git to leave out."""
-
 
 def find_system(name: str) -> System:
     """The system of that name."""

@@ -30,6 +30,7 @@ from agent_orchestrator.core.events import (
     UnitHeld,
 )
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.files import Patterns
 from agent_orchestrator.core.inputs import (
     Abort,
     Answer,
@@ -215,9 +216,11 @@ class Play:
         assert self._picture(state) == self._picture(), "the journal folds to another state"
 
     def _check_documents(self) -> None:
+        ours = Patterns(self.system.files(self.spec, self.context.run))
         for document in self.system.documents(self.state, self.now_us):
             plain = msgspec.to_builtins(document.body)
             assert not document.path.startswith("/"), "print-outs are below the run's home"
+            assert ours.match(document.path), f"{document.path} is printed, and `files` does not name it"
             assert self.system.faults(document.path, plain) == [], f"{document.path} would be refused as an edit"
             if self._check_document is not None:
                 self._check_document(document.path, plain)

@@ -96,6 +96,9 @@ class ToySystem:
             return [Ended(stop=StopReason.ABORTED, detail=state.lifecycle.detail)]
         return ()
 
+    def files(self, spec: ToySpec, run: str) -> tuple[str, ...]:
+        return (PATH,)
+
     def evolve(self, state: ToyState, event: Any, at_us: int) -> None:
         match event:
             case Wanted():

@@ -8,9 +8,11 @@ import pytest
 
 from agent_orchestrator.core.effects import Checkpoint, Tree
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.git.branches import current_branch, move_back, switch_to_new, uncommitted
+from agent_orchestrator.git.branches import current_branch, move_back, switch_to_new
 from agent_orchestrator.git.checkpoint import take_checkpoint
+from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.snapshots import head_of
+from agent_orchestrator.git.whose import list_uncommitted
 from tests.unit.git.test_locate import git
 
 AT_US = 1_700_000_000_000_000
@@ -30,9 +32,11 @@ def test_a_branch_that_exists_is_left_alone_and_the_new_one_numbered(repo: Path)
 def test_uncommitted_files_are_listed_but_ours_are_not(repo: Path) -> None:
     (repo / "new file").write_text("x")
     (repo / "README.md").write_text("changed")
-    (repo / ".agents").mkdir(exist_ok=True)
-    (repo / ".agents" / "state").write_text("ours")
-    assert sorted(uncommitted(repo, (".agents",))) == ["README.md", "new file"]
+    (repo / ".agents" / "runs" / "x").mkdir(parents=True)
+    (repo / ".agents" / "runs" / "x" / "state").write_text("ours")
+    (repo / ".agents" / "notes").write_text("theirs")
+    exclude(repo, (".agents/runs/x/",))
+    assert list_uncommitted(repo) == [".agents/notes", "README.md", "new file"]
 
 
 def test_an_empty_checkpoint_is_a_commit_and_the_same_one_when_it_is_repeated(repo: Path, tmp_path: Path) -> None:

@@ -69,6 +69,24 @@ def test_copied_files_are_left_out_of_what_is_committed_for_the_agent(repo: Path
     assert [commit.subject for commit in ended.commits] == ["Work"]  # type: ignore[attr-defined]
 
 
+def test_a_copied_file_that_the_agent_changed_or_made_is_work(repo: Path, tmp_path: Path) -> None:
+    folder = prepared(repo)
+    open_tree(repo, "x", TREE)
+    (folder / "config" / "a.local").write_text("changed by the agent")
+    (folder / "config" / "new.local").write_text("made by the agent")
+    (folder / ".env").write_text("changed, and ignored by the person's rules")
+    ended = checkpoint(repo, tmp_path)
+    assert [change.path for change in ended.changed] == ["config/a.local", "config/new.local"]  # type: ignore[attr-defined]
+
+
+def test_a_worktree_with_nothing_but_copied_files_goes(repo: Path) -> None:
+    folder = prepared(repo)
+    open_tree(repo, "x", TREE)
+    remove(repo, plan_removal(repo, "x"))
+    assert not folder.exists()
+    assert (repo / "config" / "a.local").exists()
+
+
 def test_without_the_file_nothing_is_copied(repo: Path) -> None:
     (repo / "note").write_text("untracked")
     open_tree(repo, "x", TREE)
@@ -108,7 +126,8 @@ def test_the_worktree_of_merges_goes_with_the_run_and_unmerged_work_stays(repo: 
     checkout_detached(repo, merge_folder(repo, "x", "main"), "main")
     (merge_folder(repo, "x", "main") / "left").write_text("by a check")
     (folder / "work.py").write_text("work\n")
-    assert plan_removal(repo, "x").kept == (f"{folder} has uncommitted changes",)
+    told = f"{folder} has uncommitted changes (work.py): commit or delete them there, then prune again"
+    assert plan_removal(repo, "x").kept == (told,)
     checkpoint(repo, tmp_path)
     assert plan_removal(repo, "x").kept == ("branch feature/a has commits that are not merged",)
     git(repo, "merge", "--quiet", "feature/a")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.git.exclude import MARK, exclude
 from agent_orchestrator.git.locate import common_dir, store_folder, top_level
 
 
@@ -61,41 +60,3 @@ def test_without_git_the_store_lies_beside_the_print_outs(tmp_path: Path) -> Non
 def test_git_agrees_on_the_common_directory(repo: Path) -> None:
     said = git(repo, "rev-parse", "--path-format=absolute", "--git-common-dir")
     assert common_dir(repo) == Path(said)
-
-
-def test_what_we_write_is_never_seen_by_git_add(repo: Path) -> None:
-    exclude(repo, (".agents/",))
-    (repo / ".agents" / "runs").mkdir(parents=True)
-    (repo / ".agents" / "runs" / "state.json").write_text("{}")
-    git(repo, "add", "--all")
-    assert git(repo, "status", "--porcelain") == ""
-
-
-def test_a_folder_of_the_same_name_elsewhere_is_the_projects_own(repo: Path) -> None:
-    workspace = repo / "the [work] space"
-    for folder in (repo, workspace, repo / "src"):
-        (folder / "state").mkdir(parents=True)
-        (folder / "state" / "new.py").write_text("")
-    exclude(repo, ("state/",))
-    exclude(workspace, ("state/",))
-    git(repo, "add", "--all")
-    assert git(repo, "diff", "--cached", "--name-only") == "src/state/new.py"
-
-
-@pytest.mark.parametrize("before", [None, "", "*.log", "*.log\n"])
-def test_lines_are_added_once_and_what_stood_there_stays(before: str | None, repo: Path) -> None:
-    file = repo / ".git" / "info" / "exclude"
-    file.unlink(missing_ok=True)
-    if before is not None:
-        file.write_text(before)
-    exclude(repo, (".agents/",))
-    exclude(repo, (".agents/", "state/"))
-    exclude(repo, (".agents/", "state/"))
-    lines = file.read_text().splitlines()
-    assert [lines.count(line) for line in (MARK, "/.agents/", "/state/")] == [1, 1, 1]
-    assert not before or "*.log" in lines
-
-
-def test_outside_a_repository_nothing_is_excluded(tmp_path: Path) -> None:
-    exclude(tmp_path, (".agents/",))
-    assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ import pytest
 
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.removal import Removal, plan_removal, remove
 from agent_orchestrator.git.worktree import add_worktree, branch_of, folder_of, open_tree
 from tests.unit.git.test_locate import git
@@ -41,7 +42,16 @@ def test_uncommitted_changes_are_never_deleted(repo: Path) -> None:
     folder = add_worktree(repo, "f8c1")
     (folder / "draft.txt").write_text("unfinished")
     (kept,) = plan_removal(repo, "f8c1").kept
-    assert kept == f"{folder} has uncommitted changes"
+    assert kept == f"{folder} has uncommitted changes (draft.txt): commit or delete them there, then prune again"
+
+
+def test_a_new_file_that_only_our_own_lines_hide_is_never_deleted(repo: Path) -> None:
+    exclude(repo, ("state/SCHEMA.md",))
+    folder = add_worktree(repo, "f8c1")
+    (folder / "state").mkdir()
+    (folder / "state" / "SCHEMA.md").write_text("an agent's")
+    (kept,) = plan_removal(repo, "f8c1").kept
+    assert "(state/SCHEMA.md)" in kept
 
 
 def test_changes_made_since_the_plan_are_not_deleted_either(repo: Path) -> None:

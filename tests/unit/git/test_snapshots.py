@@ -10,6 +10,7 @@ import pytest
 from agent_orchestrator.core.effects import Checkpoint
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.checkpoint import take_checkpoint
+from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.snapshots import (
     commit_on_branch,
     count_changes,
@@ -36,9 +37,10 @@ def test_a_snapshot_has_untracked_files_and_leaves_index_branch_and_files_alone(
     (repo / "new.txt").write_text("new\n")
     (repo / ".gitignore").write_text("secret\n")
     (repo / "secret").write_text("s\n")
-    for ours in (".agents", ".aiwg"):
-        (repo / ours).mkdir()
-        (repo / ours / "state.json").write_text("{}")
+    exclude(repo, (".agents/runs/x/", ".aiwg/ralph/registry.json"))
+    for ours in (".agents/runs/x/run_state.json", ".aiwg/ralph/registry.json"):
+        (repo / ours).parent.mkdir(parents=True)
+        (repo / ours).write_text("{}")
     before = git(repo, "status", "--porcelain"), git(repo, "rev-parse", "HEAD"), git(repo, "diff", "--cached")
     saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
     assert git(repo, "ls-tree", "-r", "--name-only", saved.commit).split() == [".gitignore", "README.md", "new.txt"]
@@ -125,6 +127,7 @@ def test_files_of_ours_that_somebody_tracks_stay_on_the_branch_as_they_were(repo
         file.write_text("tracked\n")
     git(repo, "add", "--force", ".")
     git(repo, "commit", "--quiet", "-m", "Track them")
+    exclude(repo, (".claude/learnings.jsonl",))
     before = str(head_of(repo))
     saved = save(repo, scratch, REF, "m", AT_US)
     assert commit_on_branch(repo, scratch, saved.tree, "nothing", AT_US) is None
@@ -134,11 +137,41 @@ def test_files_of_ours_that_somebody_tracks_stay_on_the_branch_as_they_were(repo
     saved = save(repo, scratch, "refs/orc/x/2", "m2", AT_US)
     assert commit_on_branch(repo, scratch, saved.tree, "Write a", AT_US) is not None
     assert git(repo, "diff", "--name-only", before, "HEAD") == "a"
+    prompt.write_text("changed\n")
     restore(repo, scratch, before, "refs/orc/x/kept", "kept", AT_US)
-    assert (prompt.read_text(), learned.read_text()) == ("tracked\n", "tracked\nand written to\n"), (
-        "they are not work to take back"
-    )
+    assert learned.read_text() == "tracked\nand written to\n", "ours is no work to take back"
+    assert prompt.read_text() == "tracked\n", "what only lies beside ours is"
     assert not (repo / "a").exists()
+
+
+def test_a_print_out_that_is_rewritten_all_the_time_is_in_nobodys_way(repo: Path, tmp_path: Path) -> None:
+    state = repo / ".claude" / "agent-state.json"
+    state.parent.mkdir()
+    state.write_text("tracked\n")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "-m", "Track it")
+    exclude(repo, (".claude/agent-state.json",))
+    state.write_text("staged by an agent\n")
+    git(repo, "add", "--all")
+    state.write_text("printed since\n")  # Neither what is staged nor what is committed: `git rm --cached` refuses this.
+    saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    assert git(repo, "show", f"{saved.commit}:.claude/agent-state.json") == "tracked"
+    assert commit_on_branch(repo, tmp_path / "scratch", saved.tree, "nothing", AT_US) is None
+    assert state.read_text() == "printed since\n"
+
+
+def test_going_back_to_a_snapshot_of_an_older_version_deletes_nothing_that_it_left_out(repo: Path, tmp_path: Path) -> None:
+    prompt = repo / ".agents" / "prompts" / "code.md"
+    prompt.parent.mkdir(parents=True)
+    prompt.write_text("tracked\n")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "-m", "Track it")
+    tree = git(repo, "rev-parse", "HEAD^:")
+    old = git(repo, "-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree, "-p", "HEAD", "-m", "without it")
+    (repo / "new").write_text("new\n")
+    restore(repo, tmp_path / "scratch", old, "refs/orc/x/kept", "kept", AT_US)
+    assert prompt.read_text() == "tracked\n"
+    assert not (repo / "new").exists()
 
 
 def test_restoring_brings_back_every_file_and_keeps_what_was_there(repo: Path, tmp_path: Path) -> None:

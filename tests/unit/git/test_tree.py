@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.run import git as run_git
 from agent_orchestrator.git.tree import tree_of
+from agent_orchestrator.git.whose import list_uncommitted
 from tests.unit.git.test_locate import git
 
 
@@ -38,20 +41,52 @@ def test_every_change_that_counts_changes_it(repo: Path, scratch: Path) -> None:
 
 
 def test_what_is_ignored_or_ours_does_not_count_even_if_it_is_tracked(repo: Path, scratch: Path) -> None:
-    (repo / ".gitignore").write_text("*.log\n")
-    for folder in (".agents", "state/runs", "state/results/attempts"):
-        (repo / folder).mkdir(parents=True)
-        (repo / folder / "old.json").write_text("{}")
-    git(repo, "add", "--all", "--force")
-    git(repo, "commit", "--quiet", "--message", "Ours is tracked")
+    (repo / ".gitignore").write_text("*.log\n!state/runs/ours.json\n")
+    (repo / "state" / "runs").mkdir(parents=True)
+    (repo / "state" / "runs" / "tracked.json").write_text("{}")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message", "One of ours is tracked")
+    exclude(repo, ("state/runs/tracked.json", "state/runs/ours.json"))
     before = tree_of(repo, scratch)
+    assert before == git(repo, "rev-parse", "HEAD^{tree}"), "what is tracked counts as it was committed"
     (repo / "run.log").write_text("noise")
-    for folder in (".agents", "state/runs", "state/results/attempts"):
-        (repo / folder / "old.json").write_text('{"changed": true}')
-        (repo / folder / "new.json").write_text("{}")
-    assert before is not None
+    for name in ("tracked", "ours"):
+        (repo / "state" / "runs" / f"{name}.json").write_text('{"changed": true}')
     assert tree_of(repo, scratch) == before
-    (repo / "state" / "machine.py").write_text("a project's own")
+    git(repo, "add", "state/runs/tracked.json")
+    assert tree_of(repo, scratch) == before, "nor does it count once an agent staged it"
+    (repo / "state" / "runs" / "theirs.json").write_text("a project's own")
+    assert tree_of(repo, scratch) != before
+
+
+def test_in_a_worktree_a_path_of_ours_is_work_like_any_other(repo: Path, tmp_path: Path, scratch: Path) -> None:
+    exclude(repo, ("state/SCHEMA.md",))
+    git(repo, "worktree", "add", "--quiet", str(tmp_path / "tree"))
+    before = tree_of(tmp_path / "tree", scratch)
+    (tmp_path / "tree" / "state").mkdir()
+    (tmp_path / "tree" / "state" / "SCHEMA.md").write_text("an agent's")
+    assert git(tmp_path / "tree", "status", "--porcelain") == "", "git itself has one list for all trees"
+    assert list_uncommitted(tmp_path / "tree") == ["state/SCHEMA.md"]
+    assert tree_of(tmp_path / "tree", scratch) != before
+
+
+def test_names_of_any_kind_count(repo: Path, scratch: Path) -> None:
+    names = [b"a[b]*.txt", b":(top)x", b"with\nnewline", b"with space ", b"\xff\xfe.bin", b"-n", b"\xc3\xbc"]
+    for name in names:
+        (repo / os.fsdecode(name)).write_text("new")
+    before = tree_of(repo, scratch)
+    git(repo, "add", "--all")
+    assert before == git(repo, "write-tree")
+
+
+def test_a_repository_inside_counts_by_its_commit_and_does_not_stop_anything_without_one(repo: Path, scratch: Path) -> None:
+    before = tree_of(repo, scratch)
+    git(repo, "init", "--quiet", "inner")
+    (repo / "inner" / "a").write_text("a")
+    assert tree_of(repo, scratch) == before
+    assert list_uncommitted(repo) == ["inner/"]
+    git(repo / "inner", "add", "a")
+    git(repo / "inner", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "--quiet", "--message", "Inner")
     assert tree_of(repo, scratch) != before
 
 

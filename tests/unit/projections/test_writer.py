@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.projections.intake import is_ours
 from agent_orchestrator.projections.writer import (
-    SUFFIX,
     Draft,
     append_lines,
     encode_document,
@@ -72,7 +72,7 @@ def test_a_draft_that_was_cleaned_away_is_not_in_place(tmp_path: Path) -> None:
 def test_drafts_never_share_a_name_and_dead_ones_are_swept(tmp_path: Path) -> None:
     first, second = draft(tmp_path), draft(tmp_path)
     assert first.temporary != second.temporary
-    assert first.temporary.name.endswith(SUFFIX)
+    assert first.temporary.name.endswith(DRAFT)
     put_in_place(first)
     sweep_drafts([first.target])
     assert [file.name for file in first.target.parent.iterdir()] == ["state.json"]

@@ -150,11 +150,13 @@ def read_manner(given: dict[str, Any]) -> Manner:
 def drive_started(orchestrator: Orchestrator, started: Started, manner: Manner, *, detach: bool) -> int:
     """Drives a run that was just made, here or behind."""
     from agent_orchestrator.api.workspace import write_schemas
+    from agent_orchestrator.git.exclude import exclude
     from agent_orchestrator.surfaces.cli.driving import drive
     from agent_orchestrator.surfaces.cli.progress import Writer
     from agent_orchestrator.surfaces.cli.screen import warn
 
-    write_schemas(orchestrator.settings.home)
+    # Nobody asked for these files: they are hidden like all that a run writes. Those of `orc swarm init` are a person's.
+    exclude(orchestrator.settings.home, write_schemas(orchestrator.settings.home))
     for note in started.notes:
         warn(note)
     if detach:

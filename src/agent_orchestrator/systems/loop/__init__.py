@@ -12,7 +12,7 @@ from agent_orchestrator.core.system import Context, Overview, System
 from agent_orchestrator.systems.loop.advance import advance
 from agent_orchestrator.systems.loop.decide import decide
 from agent_orchestrator.systems.loop.decide.edits import check_state_document
-from agent_orchestrator.systems.loop.documents import details, documents, summary
+from agent_orchestrator.systems.loop.documents import details, documents, files, summary
 from agent_orchestrator.systems.loop.effects import FORMS
 from agent_orchestrator.systems.loop.events import LoopBegan, LoopEvent
 from agent_orchestrator.systems.loop.evolve import evolve
@@ -43,6 +43,7 @@ class LoopSystem:
     advance = staticmethod(advance)
     evolve = staticmethod(evolve)
     documents = staticmethod(documents)
+    files = staticmethod(files)
     summary = staticmethod(summary)
     details = staticmethod(details)
     overview = staticmethod(overview)

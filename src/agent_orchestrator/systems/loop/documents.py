@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.files import beside
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.text import stamp
@@ -14,7 +16,8 @@ from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.loop.analytics import analytics
 from agent_orchestrator.systems.loop.checkpoints import checkpoint_path
 from agent_orchestrator.systems.loop.effects import loop_directory, ref_of
-from agent_orchestrator.systems.loop.spec import ExecutionMode
+from agent_orchestrator.systems.loop.registry import LEGACY, REGISTRY
+from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec
 from agent_orchestrator.systems.loop.state import UNIT, Check, LoopState
 from agent_orchestrator.systems.loop.transitions import Status
 
@@ -85,6 +88,12 @@ def documents(state: LoopState, now_us: int) -> list[Document]:
         Document(path=f"{directory}/analytics/analytics.json", body=analytics(state)),
         *files,
     ]
+
+
+def files(spec: LoopSpec, run: str) -> Iterator[str]:
+    """The loop's directory, and what is written about all loops."""
+    yield f"{loop_directory(run)}/"
+    yield from (REGISTRY, LEGACY, *beside(REGISTRY.rpartition("/")[0]))
 
 
 def state_document(state: LoopState) -> StateDocument:

@@ -12,7 +12,7 @@ from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.systems.phases.advance import advance
 from agent_orchestrator.systems.phases.decide import decide
 from agent_orchestrator.systems.phases.decide.reading import read_state_document
-from agent_orchestrator.systems.phases.documents import STATE_FILE, documents
+from agent_orchestrator.systems.phases.documents import STATE_FILE, documents, files
 from agent_orchestrator.systems.phases.events import PhasesEvent, RunPlanned
 from agent_orchestrator.systems.phases.evolve import evolve
 from agent_orchestrator.systems.phases.reports import FORMS
@@ -43,6 +43,7 @@ class PhasesSystem:
     advance = staticmethod(advance)
     evolve = staticmethod(evolve)
     documents = staticmethod(documents)
+    files = staticmethod(files)
     summary = staticmethod(summary)
     details = staticmethod(details)
 

@@ -11,11 +11,13 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import AskHuman, RunAgent, Wait
+from agent_orchestrator.core.files import DRAFT, beside
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases.bounds import say_elapsed, say_money, shown_cost, shown_time
-from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, SCANNER, SUPERVISOR, Lesson
+from agent_orchestrator.systems.phases.publishing import milestone_files
+from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, SCANNER, SUPERVISOR, Lesson, PhasesSpec
 from agent_orchestrator.systems.phases.state import (
     CheckpointEntry,
     CompletedTask,
@@ -125,6 +127,14 @@ def documents(state: PhasesState, now_us: int) -> Iterator[Document]:
     if state.learnings:
         lines = [msgspec.json.encode(lesson) for lesson in state.learnings]
         yield Document(path=LEARNINGS, body=b"\n".join(lines) + b"\n", append=True)
+
+
+def files(spec: PhasesSpec, run: str) -> Iterator[str]:
+    """The files of `.claude/` by their names, and where those of an ended run go."""
+    named = (STATE_FILE, "locks.json", "checkpoint.json", "checkpoint-[0-9][0-9][0-9]*.json")
+    yield from (*(f"{FOLDER}/{name}" for name in named), LEARNINGS, *beside(FOLDER))
+    yield from (f"{FOLDER}/milestones/{name}" for name in milestone_files(spec))
+    yield from (f"{FOLDER}/milestones/.*{DRAFT}", f"{FOLDER}/archive/{run}/", f".agents/runs/{run}/")
 
 
 def number_of(name: str) -> int:

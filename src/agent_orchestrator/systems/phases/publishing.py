@@ -79,6 +79,11 @@ def milestone_title(state: PhasesState, phase: int) -> str:
     return f"{state.spec.plan.name}: phase {one.number}, {one.name}"
 
 
+def milestone_files(spec: PhasesSpec) -> list[str]:
+    """The names of all files that a run's milestones and its pull request may become."""
+    return [*(milestone_file(phase) for phase in range(len(spec.plan.phases))), PULL_REQUEST_FILE]
+
+
 def milestone_file(phase: int) -> str:
     """The name of a milestone that is a file."""
     return f"phase-{phase + 1}.md"

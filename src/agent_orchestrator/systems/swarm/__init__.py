@@ -12,7 +12,7 @@ from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.systems.swarm.advance import advance
 from agent_orchestrator.systems.swarm.checking import record_faults
 from agent_orchestrator.systems.swarm.decide import decide
-from agent_orchestrator.systems.swarm.documents import details, documents, summary
+from agent_orchestrator.systems.swarm.documents import details, documents, files, summary
 from agent_orchestrator.systems.swarm.effects import FORMS
 from agent_orchestrator.systems.swarm.events import SwarmBegan, SwarmEvent
 from agent_orchestrator.systems.swarm.evolve import evolve
@@ -42,6 +42,7 @@ class SwarmSystem:
     advance = staticmethod(advance)
     evolve = staticmethod(evolve)
     documents = staticmethod(documents)
+    files = staticmethod(files)
     summary = staticmethod(summary)
     details = staticmethod(details)
 

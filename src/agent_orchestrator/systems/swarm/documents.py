@@ -10,11 +10,13 @@ import msgspec
 
 from agent_orchestrator.core.budget import Why
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.files import beside
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.swarm.records import BUDGET_EXHAUSTED, RESULTS, RUNS, RunRecord, Status
+from agent_orchestrator.systems.swarm.spec import SwarmSpec
 from agent_orchestrator.systems.swarm.state import Bead, SwarmState
 
 DOING_SHOWN = 5
@@ -33,6 +35,16 @@ def documents(state: SwarmState, now_us: int) -> Iterator[Document]:
             number = kept.run.attempt
             yield Document(path=f"{RUNS}/attempts/{bead}.{number}.json", body=kept.run, once=True, checked=True)
             yield Document(path=f"{RESULTS}/attempts/{bead}.{number}.json", body=kept.result, once=True, checked=True)
+
+
+def files(spec: SwarmSpec, run: str) -> Iterator[str]:
+    """The records of the run's own beads, and what agents of this run are given."""
+    yield f".agents/runs/{run}/"
+    for folder in (RUNS, RESULTS):
+        yield from (*beside(folder), *beside(f"{folder}/attempts"))
+        for bead in spec.beads:
+            yield f"{folder}/{bead.id}.json"
+            yield f"{folder}/attempts/{bead.id}.[0-9]*.json"
 
 
 def _newest(state: SwarmState, bead: str, run: RunRecord) -> RunRecord:

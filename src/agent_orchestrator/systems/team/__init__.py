@@ -12,7 +12,7 @@ from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.systems.team.advance import advance
 from agent_orchestrator.systems.team.decide import decide
 from agent_orchestrator.systems.team.decide.edits import check_document
-from agent_orchestrator.systems.team.documents import details, documents, summary
+from agent_orchestrator.systems.team.documents import details, documents, files, summary
 from agent_orchestrator.systems.team.events import TeamBegan, TeamEvent
 from agent_orchestrator.systems.team.evolve import evolve
 from agent_orchestrator.systems.team.reports import FORMS
@@ -43,6 +43,7 @@ class TeamSystem:
     advance = staticmethod(advance)
     evolve = staticmethod(evolve)
     documents = staticmethod(documents)
+    files = staticmethod(files)
     summary = staticmethod(summary)
     details = staticmethod(details)
 

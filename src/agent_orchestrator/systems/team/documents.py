@@ -5,12 +5,14 @@ Times are those of facts, so that the same state prints the same files. `pm_stat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from agent_orchestrator.core.effects import AskHuman, RunAgent
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.files import beside
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
@@ -32,7 +34,8 @@ from agent_orchestrator.systems.team.shapes import (
     Rounds,
     TaskEntry,
 )
-from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState
+from agent_orchestrator.systems.team.spec import TeamSpec
+from agent_orchestrator.systems.team.state import BOXES, PM, Group, Stage, TeamState
 from agent_orchestrator.systems.team.status import (
     agent_of,
     current_phase,
@@ -62,6 +65,13 @@ def documents(state: TeamState, now_us: int) -> list[Document]:
         Document(path=GROUP_STATUS, body={name: group_status(state, group) for name, group in state.groups.items()}),
         *boxes,
     ]
+
+
+def files(spec: TeamSpec, run: str) -> Iterator[str]:
+    """The files of `coordination/` by their names, and where those of an ended team go."""
+    yield from (PM_STATE, GROUP_STATUS, ORCHESTRATOR_STATE, *(f"{MESSAGES}/{box}.json" for box in BOXES))
+    yield from (*beside(FOLDER), *beside(MESSAGES))
+    yield from (f"{FOLDER}/archive/{run}/", f"{FOLDER}/archive/{run}-[0-9]*/", f".agents/runs/{run}/")
 
 
 def pm_state(state: TeamState) -> PmState:

@@ -22,6 +22,7 @@ from agent_orchestrator.systems.team.spec import TeamSpec, Wanted
 from agent_orchestrator.systems.team.words import Purpose
 
 PM = "pm"
+BOXES = ("dev_to_qa", "qa_to_techlead", "techlead_to_dev")
 LAUNCHES_KEPT = 100
 WARNINGS_KEPT = 100
 DECISIONS_KEPT = 2_000
@@ -250,7 +251,7 @@ class TeamState:
         self.holds: dict[str, list[str]] = {}
         """By the group that is ahead: who waits until it has landed."""
         self.queue = MergeQueue()
-        self.messages: dict[str, list[dict[str, Any]]] = {"dev_to_qa": [], "qa_to_techlead": [], "techlead_to_dev": []}
+        self.messages: dict[str, list[dict[str, Any]]] = {box: [] for box in BOXES}
         self.unread: dict[tuple[str, str], list[dict[str, Any]]] = {}
         """By group and role: messages that nobody was told yet; the same objects as in `messages`."""
         self.known: dict[str, dict[str, Any]] = {}

@@ -12,7 +12,7 @@ from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.systems.workflow.advance import advance
 from agent_orchestrator.systems.workflow.decide import decide
 from agent_orchestrator.systems.workflow.decide.edits import check_state_document
-from agent_orchestrator.systems.workflow.documents import details, documents, summary
+from agent_orchestrator.systems.workflow.documents import details, documents, files, summary
 from agent_orchestrator.systems.workflow.effects import FORMS
 from agent_orchestrator.systems.workflow.events import RunBegan, WorkflowEvent
 from agent_orchestrator.systems.workflow.evolve import evolve
@@ -42,6 +42,7 @@ class WorkflowSystem:
     advance = staticmethod(advance)
     evolve = staticmethod(evolve)
     documents = staticmethod(documents)
+    files = staticmethod(files)
     summary = staticmethod(summary)
     details = staticmethod(details)
 

@@ -12,6 +12,7 @@ from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.workflow.effects import run_directory
+from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.state import StepRuntime, Work, WorkflowState
 
 DOING_SHOWN = 5
@@ -45,6 +46,11 @@ def documents(state: WorkflowState, now_us: int) -> list[Document]:
         steps=state.steps,
     )
     return [Document(path=f"{directory}/run_state.json", body=body)]
+
+
+def files(spec: WorkflowSpec, run: str) -> tuple[str, ...]:
+    """The run's directory."""
+    return (f"{run_directory(run)}/",)
 
 
 def summary(state: WorkflowState) -> Summary:

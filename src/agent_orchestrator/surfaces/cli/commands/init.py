@@ -11,14 +11,14 @@ orc init
 orc run --workflow workflow.yaml --rehearse rehearsal.yaml
 """
 
-IGNORED = ".agents/"
+IGNORED = (".agents/runs/", ".agents/worktrees/", ".agents/orc/")
 
 
 @make_command("init", EXAMPLE)
 def command(repo: str | None, as_json: bool) -> int:
     """Write a starter workflow with its prompts.
 
-    workflow.yaml, prompts/*.md, a rehearsal that plays it without a model, and an entry in .gitignore. What is there
+    workflow.yaml, prompts/*.md, a rehearsal that plays it without a model, and entries in .gitignore. What is there
     already stays as it is.
     """
     from agent_orchestrator.config import load_settings
@@ -51,7 +51,7 @@ def _write_starter(home: Path) -> tuple[list[str], list[str]]:
         for source in sorted(path for path in starter.rglob("*") if path.is_file()):
             name = str(source.relative_to(starter))
             (written if _copy_new(source, home / name) else kept).append(name)
-        (written if _ignore(home / ".gitignore") else kept).append(f".gitignore: {IGNORED}")
+        (written if _ignore(home / ".gitignore") else kept).append(f".gitignore: {', '.join(IGNORED)}")
     except OSError as error:
         raise Unavailable(detail=f"{error.filename} cannot be written: {error.strerror}.") from error
     return written, kept
@@ -69,8 +69,9 @@ def _copy_new(source: Path, target: Path) -> bool:
 
 def _ignore(file: Path) -> bool:
     lines = file.read_text("utf-8", "replace").splitlines() if file.exists() else []
-    if IGNORED in lines or f"/{IGNORED}" in lines:
+    missing = [one for one in IGNORED if not {one, f"/{one}", ".agents/", "/.agents/"} & set(lines)]
+    if not missing:
         return False
     with file.open("a", encoding="utf-8") as out:
-        out.write(("\n" if lines and lines[-1] else "") + f"# state of orc's runs\n{IGNORED}\n")
+        out.write(("\n" if lines and lines[-1] else "") + "\n".join(["# state of orc's runs", *missing]) + "\n")
     return True
