@@ -15,6 +15,8 @@ from agent_orchestrator.api.places import printed_by
 from agent_orchestrator.errors import GitFailed, RunBusy
 from agent_orchestrator.git.removal import Removal, plan_removal, remove
 from agent_orchestrator.git.snapshots import delete_refs
+from agent_orchestrator.git.whose import list_tracked, put_back
+from agent_orchestrator.projections.intake import is_ours
 from agent_orchestrator.store.port import StoredRun
 
 
@@ -73,6 +75,22 @@ def prune(orchestrator: Orchestrator, run: StoredRun) -> str | None:
         owner.release()
 
 
+def _delete_folder(home: Path, place: Path) -> None:
+    """Deletes a folder of ours; what somebody committed in it is put back."""
+    tracked = list_tracked(home, [str(place.relative_to(home))])
+    shutil.rmtree(place)
+    put_back(home, tracked)
+
+
+def _delete_print_outs(orchestrator: Orchestrator, run: StoredRun) -> None:
+    """Deletes files of a run that lie among others, where they are still what it printed; a newer run's are not."""
+    home, known = Path(run.context.home), orchestrator.store.printed(run.id)
+    mine = [path for path, identities in known.items() if (home / path).exists() and is_ours(home / path, identities)]
+    for path in mine:
+        (home / path).unlink(missing_ok=True)
+    put_back(home, list_tracked(home, mine))
+
+
 def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str | None:
     home, folder = Path(run.context.home), orchestrator.settings.folder
     try:
@@ -80,12 +98,18 @@ def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str
         delete_refs(home, f"refs/orc/{run.id}/")
     except GitFailed as error:
         return str(error)
-    for place in (folder / "launches" / run.id, *printed_by(run)):
-        if place.exists():
-            try:
-                shutil.rmtree(place)
-            except OSError as error:
-                return f"{error.filename} cannot be deleted: {error.strerror}"
+    try:
+        if (launches := folder / "launches" / run.id).exists():
+            shutil.rmtree(launches)
+        for place in printed_by(run):
+            if place.exists():
+                _delete_folder(home, place)
+        if run.system == "phases":
+            _delete_print_outs(orchestrator, run)
+    except OSError as error:
+        return f"{error.filename} cannot be deleted: {error.strerror}"
+    except GitFailed as error:
+        return str(error)
     show_files(orchestrator, run)
     orchestrator.store.delete(run.id)
     (folder / "runs" / f"{run.id}.log").unlink(missing_ok=True)

@@ -76,7 +76,7 @@ def stage_work(workdir: Path, env: Mapping[str, str]) -> None:
 
 def list_tracked(home: Path, names: Sequence[str]) -> list[str]:
     """Which of these files below a folder git tracks; none outside a repository."""
-    if top_level(home) is None:
+    if top_level(home) is None or not names:
         return []
     return list_names(home, "ls-files", "-z", "--", *names, env={"GIT_LITERAL_PATHSPECS": "1"})
 
