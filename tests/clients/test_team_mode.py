@@ -17,6 +17,7 @@ REQUIREMENTS = """\
 FAILURE = "The greeting has no name in it: run `grep Ada greeting.txt`."
 ISSUE = {
     "priority": "high",
+    "title": "One language only",
     "location": "greeting.txt:1",
     "description": "Only English is spoken.",
     "fix_suggestion": "Add bonjour.txt.",
@@ -77,7 +78,7 @@ def parts() -> list[Part]:
         developer("A again", "A", f"QA: {FAILURE}", writes="names.txt", held=True),
         qa("A passes", "A"),
         reviewer("A changes", "A", status="CHANGES_REQUESTED", issues=[ISSUE]),
-        developer("A once more", "A", ISSUE["description"], writes="bonjour.txt"),
+        developer("A once more", "A", ISSUE["title"], ISSUE["description"], writes="bonjour.txt"),
         qa("A passes again", "A"),
         reviewer("A approved", "A"),
         qa("B passes", "B"),

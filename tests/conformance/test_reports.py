@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import inspect
 
 from agent_orchestrator.agents.structured import ask_for_report, report_schema, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.forms import Form, example_of, mapped, read_fields, shape_of
-from agent_orchestrator.core.report import Report, ReportRule, check_report
+from agent_orchestrator.core.report import Common, Report, ReportRule, check_report
 from agent_orchestrator.systems import SYSTEMS, find_system
 from agent_orchestrator.testing.agents import make_task
 from agent_orchestrator.testing.strict_schema import answer_faults, strict_faults
@@ -56,6 +57,36 @@ def invented(schema: dict[str, Any], chance: random.Random) -> Any:
             raise AssertionError(f"{other} in {schema}")
 
 
+def written_as(kind: inspect.Type, chance: random.Random) -> Any:
+    """Something that a type decodes, made from the type itself and not from the schema that is made of it."""
+    match kind:
+        case inspect.Metadata(type=inner, extra_json_schema=told):
+            return chance.choice(told["enum"]) if told and "enum" in told else written_as(inner, chance)
+        case inspect.UnionType(types=kinds):
+            return written_as(chance.choice(kinds), chance)
+        case inspect.StructType(fields=fields):
+            kept = [field for field in fields if field.required or chance.random() < 0.6]
+            return {field.encode_name: written_as(field.type, chance) for field in kept}
+        case inspect.ListType(item_type=item):
+            return [written_as(item, chance) for _ in range(chance.randrange(4))]
+        case inspect.DictType(value_type=value):
+            return {word(chance): written_as(value, chance) for _ in range(chance.randrange(3))}
+        case inspect.LiteralType(values=values):
+            return chance.choice(values)
+        case inspect.StrType():
+            return word(chance)
+        case inspect.BoolType():
+            return chance.choice([True, False])
+        case inspect.IntType():
+            return chance.randrange(1000)
+        case inspect.FloatType(ge=low, le=high):
+            return chance.choice([low or 0, high or 10.5, 1])
+        case inspect.NoneType():
+            return None
+        case other:
+            raise AssertionError(f"{other} is not known here")
+
+
 def word(chance: random.Random) -> str:
     return chance.choice(["", "a", "ü…", '"}', "two words\n", "null"]) + str(chance.randrange(1000))
 
@@ -67,7 +98,9 @@ def folded(value: Any, shape: dict[str, Any]) -> Any:
         if isinstance(value, dict) and values is not None:
             return [{"name": name, "value": folded(one, values)} for name, one in value.items()]
         if isinstance(value, dict) and "properties" in branch:
-            return {name: folded(value[name], one) if name in value else None for name, one in branch["properties"].items()}
+            known = branch["properties"]
+            left_out = {name: None for name in known if name not in value}
+            return left_out | {name: folded(one, known.get(name, {})) for name, one in value.items()}
         if isinstance(value, list) and "items" in branch:
             return [folded(one, branch["items"]) for one in value]
     return value
@@ -104,7 +137,9 @@ def test_what_decodes_the_schema_accepts_and_it_decodes_to_the_same(role: str) -
     form, shape = ROLES[role], shape_of(ROLES[role])
     schema = report_schema(RULE, form)
     for seed in SEEDS:
-        written = {**invented(shape, random.Random(seed)), "status": "GOOD"}
+        chance = random.Random(seed)
+        kinds = [inspect.type_info(one) for one in (Common, form) if one is not None]
+        written = {name: one for kind in kinds for name, one in written_as(kind, chance).items()} | {"status": "GOOD"}
         answer = folded(written, shape)
         assert answer_faults(answer, schema) == []
         assert decoded(unfold(answer, form), form) == decoded(unfold(written, form), form)

@@ -25,6 +25,8 @@ Forms = Mapping[str, Form]
 NAME, VALUE = "name", "value"
 """The keys of a pair, by which strict schemas spell what is a free mapping."""
 
+_LEFT_OUT = ("$ref", "$defs", "title", "default")
+
 
 @cache
 def shape_of(form: Form | None) -> Shape:
@@ -90,8 +92,14 @@ def _resolved(schema: Any, known: dict[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         schema = {**known[schema["$ref"].rpartition("/")[2]], **schema}
-    left_out = ("$ref", "$defs", "title", "default")
-    return {word: _resolved(inner, known) for word, inner in schema.items() if word not in left_out}
+    return {word: _inner(word, inner, known) for word, inner in schema.items() if word not in _LEFT_OUT}
+
+
+def _inner(word: str, inner: Any, known: dict[str, Any]) -> Any:
+    """What stands below a word of a schema: names of fields and examples are no such words, whatever they are called."""
+    if word == "properties":
+        return {name: _resolved(field, known) for name, field in inner.items()}
+    return inner if word in ("examples", "enum", "required") else _resolved(inner, known)
 
 
 def _is_pair(value: Any) -> bool:
