@@ -19,6 +19,8 @@ from agent_orchestrator.git.locate import common_dir, top_level
 from agent_orchestrator.git.run import ask_git, give_names, list_names
 
 GONE = "0 " + "0" * 40
+SETTINGS = ".orc.toml"
+"""A person's settings, read where he works: in a checkout of his they are his business, not a run's to commit."""
 
 
 def list_new(top: Path) -> list[str]:
@@ -31,17 +33,26 @@ def list_new(top: Path) -> list[str]:
         how = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", *general, f"--exclude-from={file}")
         found = list_names(top, *how)
     copied = list_copied(top)
+    if _is_main(top):
+        found = [name for name in found if name.rpartition("/")[2] != SETTINGS]
     # A person's `!pattern` may outrank ours: it shows our files to him, and makes no work of them.
     return [name for name in found if not ours.match(name) and name not in copied]
 
 
 def list_ours(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
-    """Files that git tracks and we write over: somebody committed them once."""
+    """Files that git tracks and we write over: somebody committed them once. Settings are left alone like them."""
+    settings = list_names(top, "ls-files", "-z", "--cached", "--", f":(glob)**/{SETTINGS}", env=env) if _is_main(top) else []
     lines = read_rules(top).blocks.get(place_of(top), [])
     if not lines:
-        return []
+        return settings
     with _kept_as_file(lines) as file:
-        return list_names(top, "ls-files", "-z", "--cached", "--ignored", f"--exclude-from={file}", env=env)
+        ours = list_names(top, "ls-files", "-z", "--cached", "--ignored", f"--exclude-from={file}", env=env)
+    return sorted({*ours, *settings})
+
+
+def _is_main(top: Path) -> bool:
+    """Whether a working tree is the repository's own, where a person works, and no worktree of it."""
+    return (top / ".git").is_dir()
 
 
 def leaving_out(names: Sequence[str]) -> tuple[str, ...]:
