@@ -227,6 +227,7 @@ def test_abort_of_a_driven_run_ends_its_driver_with_1(rig: Rig) -> None:
 def test_abort_reaches_the_agents_of_an_orc_that_an_agent_started(rig: Rig) -> None:
     rig.play({"planning": {"until": "never"}})
     inner = [*ORC, "run", "--run-id", "inner", "--workflow", "workflow.yaml", "--wrapper", str(rig.side / "wrapper.py")]
+    inner.append("--shared-tree")
     given = ("--run-id", "outer", "--workflow", "workflow.yaml", "--pass-env", "PYTHONPATH")
     running = rig.start("run", *given, "--agent-command", shlex.join(inner))
     wait_until(lambda: rig.launches("planning"))
@@ -270,7 +271,7 @@ def test_an_edited_state_file_is_adopted_by_resume_and_nonsense_is_put_aside(rig
 
 def test_with_several_unfinished_runs_one_must_be_named(rig: Rig) -> None:
     rig.workflow(HUMAN)
-    runs = [rig.run("--no-wait").run for _ in range(2)]
+    runs = [rig.run("--no-wait", "--shared-tree").run for _ in range(2)]
     refused = rig.ask("approve")
     assert refused.code == 2, refused
     assert all(run in refused.err for run in runs)

@@ -43,7 +43,7 @@ def test_status_puts_unfinished_runs_first_and_says_who_drives_them(rig: Rig) ->
     rig.workflow(HUMAN)
     waiting = rig.run("--no-wait").run
     rig.workflow("name: later\nsteps: [{id: one, agent: coder, prompt: prompt.md}]")
-    later = rig.run().run
+    later = rig.run("--shared-tree").run
     status = rig.ask("status")
     assert [line.split()[0] for line in status.out.splitlines()] == ["RUN", waiting, later], status
     assert f"nobody drives it: orc resume {waiting}" in status.out

@@ -171,7 +171,7 @@ def test_force_goes_beyond_the_limit_with_a_warning(rig: LoopRig) -> None:
     rig.hold()
     paused = []
     for number in range(4):
-        running = rig.start_loop(task=f"task {number}")
+        running = rig.start_loop("--shared-tree", task=f"task {number}")
         loop = loop_of(running)
         running.wait_for("iteration 1 started")
         rig.orc("loop", "pause", loop, "--now")
@@ -179,7 +179,7 @@ def test_force_goes_beyond_the_limit_with_a_warning(rig: LoopRig) -> None:
         paused.append(loop)
     rig.do("touch done")
     rig.open("go")
-    forced = rig.loop("--force")
+    forced = rig.loop("--force", "--shared-tree")
     assert forced.code == 0, forced
     assert "the limit is 4" in forced.err
     assert {one["loop_id"] for one in rig.registry()["active_loops"]} == set(paused)
@@ -339,7 +339,7 @@ def test_ctrl_c_once_pauses_when_the_iteration_is_over_and_twice_at_once(rig: Lo
     assert first.end().code == 130
     assert (rig.state(loop)["status"], rig.state(loop)["iteration"]) == ("paused", 1)
     (rig.side / "go").unlink()
-    second = rig.start_loop(task="twice")
+    second = rig.start_loop("--shared-tree", task="twice")
     wait_until(lambda: len(rig.launches()) == 2)
     second.signal(signal.SIGINT)
     second.wait_for("pauses when this iteration is over")

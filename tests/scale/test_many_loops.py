@@ -26,7 +26,7 @@ from agent_orchestrator.systems.loop import LOOP
 repo, script, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 orchestrator = Orchestrator(repo)
 options = LoopOptions(task="one of many", until="test -f ../go", rehearse=script, max_iterations=1000)
-started = [start_loop(orchestrator, prepare(options, Path(repo)), force=True) for _ in range(count)]
+started = [start_loop(orchestrator, prepare(options, Path(repo)), force=True, shared=True) for _ in range(count)]
 
 async def drive():
     engine = Engine(orchestrator.world(started[0].run), Silent())

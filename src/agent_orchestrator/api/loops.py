@@ -16,6 +16,7 @@ from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.hiding import hide_files
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.rereading import reread
+from agent_orchestrator.api.trees import entering, place_of
 from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.control.loop import as_command, refuse_unable
 from agent_orchestrator.core.budget import Limits
@@ -112,6 +113,7 @@ def start_loop(
     loop: str | None = None,
     worktree: bool = False,
     force: bool = False,
+    shared: bool = False,
     pass_env: tuple[str, ...] = (),
     limits: Limits | None = None,
 ) -> Started:
@@ -127,19 +129,26 @@ def start_loop(
             raise LoopExists(run=run, status=known.summary.status)
         if (orchestrator.settings.folder / "launches" / run).exists():
             raise Refused(why=f"Outputs of an earlier loop {run} are left whose journal is gone; choose another --loop-id.")
-        workdir = add_worktree(home, run) if worktree else home
-        context = Context(
-            run=run, home=str(home), workdir=str(workdir), created_us=orchestrator.clock.now_us(), pass_env=pass_env
-        )
-        owner = orchestrator.own(run)
-        try:
-            stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, limits=limits)
-        except BaseException:
-            owner.release()
-            raise
+        places = set() if worktree else {place_of(str(home))}
+        with entering(orchestrator, LOOP.name, places, run=run, shared=shared) as beside:
+            workdir, now_us = add_worktree(home, run) if worktree else home, orchestrator.clock.now_us()
+            context = Context(
+                run=run, home=str(home), workdir=str(workdir), created_us=now_us, pass_env=pass_env, shared_tree=shared
+            )
+            started = _create(orchestrator, spec, context, limits)
+    return msgspec.structs.replace(started, notes=(*notes, *beside))
+
+
+def _create(orchestrator: Orchestrator, spec: LoopSpec, context: Context, limits: Limits | None) -> Started:
+    owner = orchestrator.own(context.run)
+    try:
+        stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, limits=limits)
+    except BaseException:
+        owner.release()
+        raise
     hide_files(orchestrator, stored)
-    orchestrator.overviews().write(LOOP, home)
-    return Started(run=stored, owner=owner, notes=notes)
+    orchestrator.overviews().write(LOOP, orchestrator.settings.home)
+    return Started(run=stored, owner=owner)
 
 
 def _check_room(orchestrator: Orchestrator, *, force: bool) -> tuple[str, ...]:
@@ -185,6 +194,7 @@ def succeed(
     limits: Limits,
     *,
     force: bool = False,
+    shared: bool = False,
 ) -> Started:
     """A new loop that goes on with the work of one that failed, was aborted or crashed; the tree is left as it is."""
     owner = orchestrator.own(old.id)  # Two people who resume it at once must not start two successors.
@@ -192,7 +202,9 @@ def succeed(
         kept: Limits = orchestrator.fold(old).state.doing.limits
         spec = _successor(orchestrator, old, changes, agent)
         read = reread(orchestrator, spec)
-        started = _start_in(orchestrator, spec.with_assigned(read.agents), old, kept.laid_under(limits), force=force)
+        started = _start_in(
+            orchestrator, spec.with_assigned(read.agents), old, kept.laid_under(limits), force=force, shared=shared
+        )
         started = msgspec.structs.replace(started, notes=(*started.notes, *read.notes, *read.changes))
         orchestrator.send(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
         orchestrator.drive(old, Silent(), lambda driver: False)
@@ -244,20 +256,21 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, An
     return msgspec.structs.replace(spec, carried=carried, budget_usd=None)
 
 
-def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, limits: Limits, *, force: bool) -> Started:
+def _start_in(
+    orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, limits: Limits, *, force: bool, shared: bool
+) -> Started:
     home, workdir = orchestrator.settings.home, Path(old.context.workdir)
     with alone(orchestrator.settings.folder, "loops"):
         notes = _check_room(orchestrator, force=force)
         run = loop_id(spec.task, uuid.uuid4().hex[:8])
-        context = msgspec.structs.replace(old.context, run=run, created_us=orchestrator.clock.now_us())
+        shared = shared or old.context.shared_tree
+        context = msgspec.structs.replace(old.context, run=run, created_us=orchestrator.clock.now_us(), shared_tree=shared)
         if not workdir.is_dir():
             context = msgspec.structs.replace(context, workdir=str(home))
             notes = (*notes, f"the worktree {workdir} is gone; the loop goes on in {home}.")
-        owner = orchestrator.own(run)
-        stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, limits=limits)
-    hide_files(orchestrator, stored)
-    orchestrator.overviews().write(LOOP, home)
-    return Started(run=stored, owner=owner, notes=notes)
+        with entering(orchestrator, LOOP.name, {place_of(context.workdir)}, run=run, shared=shared) as beside:
+            started = _create(orchestrator, spec, context, limits)
+    return msgspec.structs.replace(started, notes=(*notes, *beside))
 
 
 def restore_best(orchestrator: Orchestrator, run: StoredRun) -> tuple[str, int]:

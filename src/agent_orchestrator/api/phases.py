@@ -16,6 +16,7 @@ from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.hiding import hide_files
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.publication import choose_publication
+from agent_orchestrator.api.trees import entering, place_of
 from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
@@ -58,6 +59,7 @@ def start_phases(
     run_id: str | None = None,
     pass_env: tuple[str, ...] = (),
     publish: bool | None = None,
+    shared: bool = False,
 ) -> Started:
     """Creates a run on a branch of its own; raises Refused while another one is unfinished.
 
@@ -71,24 +73,23 @@ def start_phases(
         _refuse_old_format(home)
         hide_files(orchestrator)
         notes = _make_room(orchestrator)
-        _refuse_uncommitted(home, spec)
-        _refuse_without_folder(home)
         run = checked_id(run_id, "--run-id") if run_id is not None else uuid.uuid4().hex[:8]
-        owner = orchestrator.own(run)
-        try:
-            spec = _on_branch(spec, home)
-            context = Context(
-                run=run, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us(), pass_env=pass_env
-            )
-            stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, limits=limits)
-            hide_files(orchestrator, stored)
-        except BaseException:
-            owner.release()
-            raise
+        now_us = orchestrator.clock.now_us()
+        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env, shared_tree=shared)
+        with entering(orchestrator, PHASES.name, {place_of(str(home))}, run=run, shared=shared) as beside:
+            _refuse_uncommitted(home, spec)
+            _refuse_without_folder(home)
+            owner = orchestrator.own(run)
+            try:
+                spec = _on_branch(spec, home)
+                stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, limits=limits)
+                hide_files(orchestrator, stored)
+            except BaseException:
+                owner.release()
+                raise
     published = (f"it publishes {say_published(spec.plan, spec.branch, spec)}",) if spec.publishes else (doubt,) if doubt else ()
-    return Started(
-        run=stored, owner=owner, notes=(*notes, *_note_tracked(home), f"work happens on the branch {spec.branch}", *published)
-    )
+    where = f"work happens on the branch {spec.branch}"
+    return Started(run=stored, owner=owner, notes=(*notes, *beside, *_note_tracked(home), where, *published))
 
 
 def _note_tracked(home: Path) -> tuple[str, ...]:

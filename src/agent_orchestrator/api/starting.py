@@ -6,12 +6,14 @@ A run exists, durably and with its print-outs' place, before anything of it happ
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.trees import entering, place_of
 from agent_orchestrator.control.workflow import Prepared
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import AgentChoice
@@ -35,23 +37,33 @@ def start_workflow(
     *,
     run_id: str | None = None,
     worktree: bool = False,
+    shared: bool = False,
     pass_env: tuple[str, ...] = (),
     limits: Limits | None = None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> StoredRun:
-    """Creates a run; raises RunExists for an id that is in use."""
+    """Creates a run; `tell` gets what a person should know.
+
+    Raises RunExists for an id that is in use, and Refused for a working tree that is.
+    """
     run = checked_id(run_id, "--run-id") if run_id is not None else new_run_id(orchestrator)
     if run_id is not None:
         _make_room(orchestrator, run)
     home = orchestrator.settings.home
-    workdir = add_worktree(home, run) if worktree else home
-    context = Context(
-        run=run,
-        home=str(home),
-        workdir=str(workdir),
-        created_us=orchestrator.clock.now_us(),
-        pass_env=pass_env,
-    )
-    return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context, limits=limits)
+    places = set() if worktree else {place_of(str(home))}
+    with entering(orchestrator, WORKFLOW.name, places, run=run, shared=shared) as notes:
+        workdir = add_worktree(home, run) if worktree else home
+        context = Context(
+            run=run,
+            home=str(home),
+            workdir=str(workdir),
+            created_us=orchestrator.clock.now_us(),
+            pass_env=pass_env,
+            shared_tree=shared,
+        )
+        for note in notes:
+            tell(note)
+        return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context, limits=limits)
 
 
 def new_run_id(orchestrator: Orchestrator) -> str:

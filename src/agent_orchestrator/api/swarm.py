@@ -14,6 +14,7 @@ import msgspec
 from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.starting import keep_as, new_run_id
+from agent_orchestrator.api.trees import entering, place_of
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
@@ -125,6 +126,7 @@ def start_dispatch(
     options: SwarmSpec,
     *,
     force: bool = False,
+    shared: bool = False,
     pass_env: tuple[str, ...] = (),
     limits: Limits | None = None,
 ) -> Started:
@@ -135,7 +137,7 @@ def start_dispatch(
         found = swarm.find(bead.id)
         if found is not None:
             _check_startable(found, force=force)
-        beside = _check_trees(swarm, [bead], force=force)
+        beside = _check_trees(swarm, [bead], force=force or shared)
         before = swarm.attempts(bead.id) if found is not None else _keep_foreign_records(orchestrator, bead.id, force=force)
         if found is not None:
             _take_over(orchestrator, found.run, [bead.id])
@@ -143,7 +145,7 @@ def start_dispatch(
             keep_as(orchestrator, bead.id)
         bead = msgspec.structs.replace(bead, attempts_before=before)
         spec = msgspec.structs.replace(options, beads=(bead,), dispatch=True, max_agents=1, shared=force, beside=beside)
-        return _create(orchestrator, spec, bead.id, bead.id, pass_env, limits)
+        return _create(orchestrator, spec, bead.id, bead.id, pass_env, limits, shared=force or shared)
 
 
 def start_run(
@@ -153,6 +155,7 @@ def start_run(
     *,
     name: str,
     force: bool = False,
+    shared: bool = False,
     pass_env: tuple[str, ...] = (),
     limits: Limits | None = None,
 ) -> Started:
@@ -164,10 +167,11 @@ def start_run(
         for found in known.values():
             if found.bead not in done:
                 _check_startable(found, force=force)
-        left = [_without(bead, done) for bead in beads if bead.id not in done]
+        specs = {bead.id: bead for bead in beads} | {bead: known[bead].state.specs[bead] for bead in done}
+        left = [_without(_begun_with(bead, specs), done) for bead in beads if bead.id not in done]
         if not left:
             raise Refused(why="There is nothing to do: every bead of the file is done; --force does them again.")
-        beside = _check_trees(swarm, left, force=force)
+        beside = _check_trees(swarm, left, force=force or shared)
         taken: dict[str, list[str]] = {}
         numbered = []
         for bead in left:
@@ -180,21 +184,38 @@ def start_run(
             if run.id in taken:
                 _take_over(orchestrator, run, taken[run.id])
         spec = msgspec.structs.replace(options, beads=tuple(numbered), shared=force, beside=beside)
-        started = _create(orchestrator, spec, new_run_id(orchestrator), name, pass_env, limits)
-        return msgspec.structs.replace(started, notes=tuple(_notes(spec, len(done))))
+        made = new_run_id(orchestrator)
+        started = _create(orchestrator, spec, made, name, pass_env, limits, shared=force or shared)
+        return msgspec.structs.replace(started, notes=(*started.notes, *_notes(spec, len(done))))
 
 
 def _create(
-    orchestrator: Orchestrator, spec: SwarmSpec, run: str, name: str, pass_env: tuple[str, ...], limits: Limits | None
+    orchestrator: Orchestrator,
+    spec: SwarmSpec,
+    run: str,
+    name: str,
+    pass_env: tuple[str, ...],
+    limits: Limits | None,
+    *,
+    shared: bool,
 ) -> Started:
-    home = str(orchestrator.settings.home)
-    context = Context(run=run, home=home, workdir=home, created_us=orchestrator.clock.now_us(), pass_env=pass_env)
-    owner = orchestrator.own(run)
-    try:
-        return Started(run=orchestrator.create(SWARM, spec, name, context, limits=limits), owner=owner)
-    except BaseException:
-        owner.release()
-        raise
+    home, now_us = str(orchestrator.settings.home), orchestrator.clock.now_us()
+    context = Context(run=run, home=home, workdir=home, created_us=now_us, pass_env=pass_env, shared_tree=shared)
+    places = {place_of(bead.repo) for bead in spec.beads if not bead.branch}
+    with entering(orchestrator, SWARM.name, places, run=run, shared=shared) as beside:
+        owner = orchestrator.own(run)
+        try:
+            return Started(run=orchestrator.create(SWARM, spec, name, context, limits=limits), owner=owner, notes=beside)
+        except BaseException:
+            owner.release()
+            raise
+
+
+def _begun_with(bead: BeadSpec, specs: dict[str, BeadSpec]) -> BeadSpec:
+    """The bead, beginning with the results of those it depends on that work in worktrees of the same repository."""
+    needed = [specs[need] for need in bead.needs if need in specs]
+    onto = tuple(other.branch for other in needed if bead.branch and other.branch and other.repo == bead.repo)
+    return msgspec.structs.replace(bead, onto=onto) if onto else bead
 
 
 def _without(bead: BeadSpec, done: set[str]) -> BeadSpec:
@@ -243,7 +264,7 @@ def _check_trees(swarm: Swarm, beads: Sequence[BeadSpec], *, force: bool) -> tup
             continue
         if other.place in places and not force:
             where = f"{other.repo}, branch {other.branch}" if other.branch else other.repo
-            way = "give --branch for a worktree of its own, or --force to mix their work"
+            way = "give --branch for a worktree of its own, or --shared-tree to mix their work"
             raise Refused(why=f"Bead {other.id} (run {run.id}) works in the same tree ({where}); {way}.")
         if other.repo in repos:
             beside[other.id] = None

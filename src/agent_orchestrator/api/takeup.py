@@ -16,6 +16,7 @@ from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.phases import change_publishing
 from agent_orchestrator.api.places import claim
 from agent_orchestrator.api.rereading import NOTHING_MORE, reread
+from agent_orchestrator.api.trees import enter_again
 from agent_orchestrator.config import load_agents
 from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.control.choosing import Permissions
@@ -53,20 +54,23 @@ def take_up(
     *,
     publish: bool | None = None,
     permissions: Permissions = NOTHING_MORE,
+    shared: bool = False,
 ) -> TakeUp:
     """Adopts edits and asks the run to go on, under other limits if there are; raises Refused when it cannot.
 
-    `publish` says whether a run of phases publishes from now on, `permissions` what its agents may do besides. Settings of agents
-    are read again; a configuration with faults is told before anything is touched. The caller owns the run.
+    `publish` says whether a run of phases publishes from now on, `permissions` what its agents may do besides, `shared`
+    whether it may work in a tree that another run is at work in. Settings of agents are read again; a configuration with
+    faults is told before anything is touched. The caller owns the run.
     """
     load_agents(orchestrator.settings)
     orchestrator.refuse_kept(run)
+    beside = enter_again(orchestrator, run, shared=shared)
     claim(orchestrator, run.system, run.id, again=True)
     folded = orchestrator.fold(run)
     now_us = max(orchestrator.clock.now_us(), folded.at_us)
     inputs: list[Given] = []
     published, said = change_publishing(orchestrator, run, publish)
-    changes, notes = {**(changes or {}), **published}, list(said)
+    changes, notes = {**(changes or {}), **published}, [*beside, *said]
     if not _anything_alive(orchestrator, folded):
         for edited, note in _edits(orchestrator, run, folded, now_us):
             inputs.append(edited)

@@ -11,6 +11,7 @@ import msgspec
 from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.places import TEAM_FOLDER, claim, refuse_unfinished
+from agent_orchestrator.api.trees import entering, place_of
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.engine import Silent
@@ -26,29 +27,37 @@ from agent_orchestrator.systems.team.spec import SESSION_ID, session_id
 
 
 class StartedTeam(msgspec.Struct, frozen=True, kw_only=True):
-    """A team that exists, owned by this process."""
+    """A team that exists, owned by this process, and what a person should know."""
 
     run: StoredRun
     owner: Ownership
+    notes: tuple[str, ...] = ()
 
 
 def start_team(
-    orchestrator: Orchestrator, spec: TeamSpec, *, pass_env: tuple[str, ...] = (), limits: Limits | None = None
+    orchestrator: Orchestrator,
+    spec: TeamSpec,
+    *,
+    pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
+    shared: bool = False,
 ) -> StartedTeam:
     """Creates a team; raises Refused while another one of the repository is unfinished."""
     home = orchestrator.settings.home
     with alone(orchestrator.settings.folder, "teams"):
         now_us = orchestrator.clock.now_us()
         run = _free(orchestrator, session_id(now_us))
-        claim(orchestrator, TEAM.name, run)
-        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env)
-        owner = orchestrator.own(run)
-        try:
-            stored = orchestrator.create(TEAM, spec, _name(spec), context, limits=limits)
-        except BaseException:
-            owner.release()
-            raise
-    return StartedTeam(run=stored, owner=owner)
+        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env, shared_tree=shared)
+        refuse_unfinished(orchestrator, TEAM.name, run)
+        with entering(orchestrator, TEAM.name, {place_of(str(home))}, run=run, shared=shared) as notes:
+            claim(orchestrator, TEAM.name, run)
+            owner = orchestrator.own(run)
+            try:
+                stored = orchestrator.create(TEAM, spec, _name(spec), context, limits=limits)
+            except BaseException:
+                owner.release()
+                raise
+    return StartedTeam(run=stored, owner=owner, notes=notes)
 
 
 def _name(spec: TeamSpec) -> str:

@@ -42,6 +42,8 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A worktree of the repository on this branch; empty for the repository's own checkout."""
     start: str = ""
     """What a branch that does not exist yet begins at; empty for the repository's current commit."""
+    onto: tuple[str, ...] = ()
+    """Branches whose results it begins with, too."""
 
 
 class _Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):

@@ -28,6 +28,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     created_us: int
     pass_env: tuple[str, ...] = ()
     """Names of variables that agents get from the environment of whoever drives the run; values are never stored."""
+    shared_tree: bool = False
+    """Whether it was started to work in one tree with other runs."""
 
 
 class ListedRun(Protocol):

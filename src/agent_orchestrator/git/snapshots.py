@@ -22,7 +22,7 @@ from agent_orchestrator.git.run import ask_git, git, list_names
 from agent_orchestrator.git.whose import (
     drop_from_index,
     leaving_out,
-    list_ours,
+    list_untouched,
     list_uncommitted,
     stage_work,
     take_from_tree,
@@ -91,7 +91,7 @@ def commit_on_branch(workdir: Path, scratch: Path, tree: str, message: str, at_u
         _follow(workdir)
         return head
     top = top_level(workdir) or workdir
-    if head is not None and (ours := list_ours(top)):
+    if head is not None and (ours := list_untouched(top)):
         with _index_of(workdir, scratch, tree) as env:
             drop_from_index(top, ours, env)
             take_from_tree(top, head, ours, env)
@@ -136,10 +136,14 @@ def _has_markers(file: Path) -> bool:
 
 
 def _commit(workdir: Path, tree: str, head: str | None, message: str, at_us: int, merging: str | None = None) -> str:
+    return commit_trees(workdir, tree, tuple(one for one in (head, merging) if one is not None), message, at_us)
+
+
+def commit_trees(workdir: Path, tree: str, parents: tuple[str, ...], message: str, at_us: int) -> str:
+    """A commit that no branch has yet; made again of the same things, it is the same one."""
     date = f"{at_us // US} +0000"
-    parent = [word for one in (head, merging) if one is not None for word in ("-p", one)]
     env = {**WHO, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-    return git(workdir, "commit-tree", tree, *parent, "-m", message, env=env)
+    return git(workdir, "commit-tree", tree, *(word for one in parents for word in ("-p", one)), "-m", message, env=env)
 
 
 def _make_index(workdir: Path, scratch: Path) -> Path:
@@ -182,7 +186,7 @@ def commit_of(workdir: Path, name: str) -> str | None:
 
 def _not_ours(workdir: Path) -> tuple[str, ...]:
     """Everything but files of ours: an agent may have committed one that is tracked, with all that it commits."""
-    return leaving_out(list_ours(top_level(workdir) or workdir))
+    return leaving_out(list_untouched(top_level(workdir) or workdir))
 
 
 def count_changes(workdir: Path, old: str | None, new: str) -> Difference:
@@ -229,10 +233,10 @@ def restore(workdir: Path, scratch: Path, target: str, keep: str, message: str, 
         tree = git(workdir, "write-tree", env=env)
         ref = _free_ref(workdir, keep, tree)
         git(workdir, "update-ref", ref, _commit(workdir, tree, head_of(workdir), message, at_us))
-        drop_from_index(top, list_ours(top, env), env)
+        drop_from_index(top, list_untouched(top, env), env)
         now = git(workdir, "write-tree", env=env)
         with _index_of(workdir, scratch, f"{target}^{{tree}}") as wanted_env:
-            drop_from_index(top, list_ours(top, wanted_env), wanted_env)
+            drop_from_index(top, list_untouched(top, wanted_env), wanted_env)
             take_from_tree(top, now, _once_left_out(top, target), wanted_env)
             wanted = git(workdir, "write-tree", env=wanted_env)
         git(workdir, "read-tree", "-m", "-u", now, wanted, env=env)

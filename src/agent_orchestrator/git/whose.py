@@ -40,14 +40,18 @@ def list_new(top: Path) -> list[str]:
 
 
 def list_ours(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
-    """Files that git tracks and we write over: somebody committed them once. Settings are left alone like them."""
-    settings = list_names(top, "ls-files", "-z", "--cached", "--", f":(glob)**/{SETTINGS}", env=env) if _is_main(top) else []
+    """Files that git tracks and we write over: somebody committed them once."""
     lines = read_rules(top).blocks.get(place_of(top), [])
     if not lines:
-        return settings
+        return []
     with _kept_as_file(lines) as file:
-        ours = list_names(top, "ls-files", "-z", "--cached", "--ignored", f"--exclude-from={file}", env=env)
-    return sorted({*ours, *settings})
+        return list_names(top, "ls-files", "-z", "--cached", "--ignored", f"--exclude-from={file}", env=env)
+
+
+def list_untouched(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
+    """Files that git tracks and no commit of a run changes: ours, and a person's settings where he works."""
+    settings = list_names(top, "ls-files", "-z", "--cached", "--", f":(glob)**/{SETTINGS}", env=env) if _is_main(top) else []
+    return sorted({*list_ours(top, env), *settings})
 
 
 def _is_main(top: Path) -> bool:
@@ -64,7 +68,7 @@ def list_uncommitted(workdir: Path) -> list[str]:
     """Files whose content no commit has: changed, deleted or new; what is ours never counts."""
     top = top_level(workdir) or workdir
     how = ("status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
-    changed = [entry[3:] for entry in list_names(top, *how, *leaving_out(list_ours(top)))]
+    changed = [entry[3:] for entry in list_names(top, *how, *leaving_out(list_untouched(top)))]
     return sorted({*changed, *list_new(top)})
 
 
@@ -74,7 +78,7 @@ def stage_work(workdir: Path, env: Mapping[str, str]) -> None:
     Our print-outs may be rewritten at any moment: they are never read here, so that there is nothing to race with.
     """
     top = top_level(workdir) or workdir
-    ours = list_ours(top, env)
+    ours = list_untouched(top, env)
     list_names(top, "add", "--update", *leaving_out(ours), env=env)
     if ours:
         drop_from_index(top, ours, env)

@@ -39,4 +39,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"aiwg: There is no command {arguments[0]!r}; there are: {', '.join(COMMANDS)}.\n")
         return 2
     name, *rest = arguments
-    return orc(["loop", COMMANDS[name], *rest])
+    # The seed runs up to four loops at once where it stands: they share the tree, and are told so.
+    shared = ["--shared-tree"] if name in ("ralph", "ralph-resume") else []
+    return orc(["loop", COMMANDS[name], *shared, *rest])

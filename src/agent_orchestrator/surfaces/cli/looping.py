@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 FILES_SHOWN = 10
 RESUME_OPTIONS = (
     *("max_iterations", "timeout", "interactive", "auto_test", "test_command", "checkpoint_interval", "execution_mode"),
-    *("allow_fewer_tests", "protect", "agent", "agent_command", "rehearse"),
+    *("allow_fewer_tests", "protect", "agent", "agent_command", "rehearse", "shared_tree"),
 )
 
 

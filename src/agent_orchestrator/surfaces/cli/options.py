@@ -126,3 +126,8 @@ def complete_steps(ctx: click.Context, param: click.Parameter, incomplete: str) 
     except OrcError:
         return []
     return [CompletionItem(step["id"]) for step in spec.get("steps", ()) if step["id"].startswith(incomplete)]
+
+
+shared_tree_option = click.option(
+    "--shared-tree", is_flag=True, help="Work in a tree that another run works in: their work mixes."
+)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options
-from agent_orchestrator.surfaces.cli.options import check_names, idle_option, permission_options
+from agent_orchestrator.surfaces.cli.options import check_names, idle_option, permission_options, shared_tree_option
 
 if TYPE_CHECKING:
     from agent_orchestrator.control.phases import PhasesOptions
@@ -55,6 +55,7 @@ def run_options(function: Function) -> Function:
             "--pass-env", multiple=True, metavar="NAME", callback=check_names, help="Let agents see this variable; repeatable."
         ),
         click.option("--run-id", metavar="ID", help="The id of the new run; 8 random hex digits without it."),
+        shared_tree_option,
         click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person can move the run."),
         click.option("--detach", is_flag=True, help="Run in the background."),
         click.option("--on-wait", metavar="CMD", help="A shell command started when the run begins to wait for a person."),
@@ -103,7 +104,9 @@ def closing_lines(state: PhasesState) -> list[str]:
     from agent_orchestrator.systems.phases.documents import remarks, state_document
 
     bounds = state_document(state).safety_bounds
-    lines = [f"branch: {state.spec.branch}", f"cost: {bounds.cost_so_far}, time at work: {bounds.elapsed_time}"]
+    way = f"   take it: git switch {state.spec.target} && git merge {state.spec.branch}" if state.spec.target else ""
+    way = way if state.lifecycle.ended else ""
+    lines = [f"branch: {state.spec.branch}{way}", f"cost: {bounds.cost_so_far}, time at work: {bounds.elapsed_time}"]
     if state.checkpoints:
         newest = state.checkpoints[-1]
         lines.append(f"last checkpoint: {newest.state_snapshot.removesuffix('.json')} ({newest.git_sha[:12]})")

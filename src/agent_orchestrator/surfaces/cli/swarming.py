@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import check_names, complete_runs, idle_option, permission_options
+from agent_orchestrator.surfaces.cli.options import (
+    check_names,
+    complete_runs,
+    idle_option,
+    permission_options,
+    shared_tree_option,
+)
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
@@ -17,10 +23,11 @@ if TYPE_CHECKING:
     from agent_orchestrator.control.swarm import BeadOptions
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.driving import Manner
-    from agent_orchestrator.systems.swarm import SwarmSpec
+    from agent_orchestrator.systems.swarm import SwarmSpec, SwarmState
 
 Function = Callable[..., Any]
 
+BRANCHES_SHOWN = 5
 MIB = 1024 * 1024
 NAMED = (
     *("agent", "agent_command", "rehearse", "repo", "branch", "template", "verify", "timeout", "max_retries", "variables"),
@@ -69,6 +76,7 @@ def bead_options(function: Function) -> Function:
             callback=check_names,
             help="Let the agents see this variable; repeatable.",
         ),
+        shared_tree_option,
         click.option("--tmux", is_flag=True, help="Run each agent in tmux session agent-<bead>, which a person can attach to."),
         click.option("--bd-close", is_flag=True, help="Close a bead in the tracker (`bd close`) when it is done."),
     )
@@ -203,3 +211,28 @@ def _named(swarm: Swarm, target: str) -> tuple[StoredRun, str | None]:
     if len(matches) > 1:
         raise AmbiguousRun(run=target, matches=", ".join(run.id for run in matches[:5]))
     return matches[0], None
+
+
+def mergeable(state: SwarmState) -> list[str]:
+    """Beads that are done on a branch of their own and not merged yet."""
+    return [
+        bead
+        for bead, held in state.beads.items()
+        if state.specs[bead].branch
+        and state.standing(bead) == "done"
+        and (held.merge is None or held.merge.verdict != "landed")
+        and bead not in state.merging
+    ]
+
+
+def closing_lines(state: SwarmState) -> list[str]:
+    """Where the work of beads with branches of their own is, and what brings it home."""
+    from agent_orchestrator.core.units import say_count
+
+    beads = mergeable(state) if state.lifecycle.ended else []
+    if not beads:
+        return []
+    named = ", ".join(state.specs[bead].branch for bead in beads[:BRANCHES_SHOWN])
+    more = f" and {len(beads) - BRANCHES_SHOWN} more" if len(beads) > BRANCHES_SHOWN else ""
+    done = say_count(len(beads), "branch")
+    return [f"work: {done} not merged yet ({named}{more})   take it: orc swarm merge {state.context.run}"]

@@ -33,6 +33,8 @@ class BeadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     branch: str = ""
     """Empty: the repository's own checkout."""
     start: str = ""
+    onto: tuple[str, ...] = ()
+    """Branches of beads that it depends on: it begins with their results."""
     priority: int = PRIORITY
     """0 comes first."""
     needs: tuple[str, ...] = ()
@@ -46,7 +48,7 @@ class BeadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def tree(self) -> Tree:
         """Where its agent works."""
-        return Tree(repo=self.repo, branch=self.branch, start=self.start)
+        return Tree(repo=self.repo, branch=self.branch, start=self.start, onto=self.onto)
 
     @property
     def title(self) -> str:

@@ -20,7 +20,7 @@ from agent_orchestrator.surfaces.cli.looping import (
     read_options,
 )
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, shared_tree_option
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
@@ -38,6 +38,7 @@ orc loop resume ralph-fix-tests-a1b2c3d4 --max-iterations 300
 @loop_argument
 @limit_options
 @agent_options
+@shared_tree_option
 @click.option("--force", is_flag=True, help="Start a successor though four loops are active.")
 @driving_options
 def command(loop: str | None, named: str | None, repo: str | None, **given: Any) -> int:
@@ -78,7 +79,7 @@ def _resume(
     manner = read_manner(given)
     check_going_on(orchestrator, run, changes, agent, limits)
     if run.summary.ended:
-        started = succeed(orchestrator, run, changes, agent, limits, force=given["force"])
+        started = succeed(orchestrator, run, changes, agent, limits, force=given["force"], shared=given["shared_tree"])
         warn(f"loop {run.id} is {run.summary.facts['status']}; {started.run.id} goes on with its work.")
         return drive_started(orchestrator, started, manner, detach=given["detach"])
     more = {**changes, "agent": msgspec.to_builtins(agent)} if agent is not None else changes
@@ -91,7 +92,7 @@ def _resume(
     if given["detach"]:
         return detach_loop(orchestrator, run, manner, given_arguments(given))
     held = orchestrator.own(run.id)
-    taken = take_up(orchestrator, orchestrator.find(run.id), more or None, limits)
+    taken = take_up(orchestrator, orchestrator.find(run.id), more or None, limits, shared=given["shared_tree"])
     inputs = taken.inputs
     if not any(isinstance(one, Resume) for one in inputs) and orchestrator.fold(run).state.pausing is not None:
         inputs = (*inputs, Resume(id=new_id()))  # It was about to pause when its process went away.

@@ -15,7 +15,13 @@ from agent_orchestrator.surfaces.cli.looping import (
     read_manner,
     read_options,
 )
-from agent_orchestrator.surfaces.cli.options import check_names, idle_option, open_orchestrator, permission_options
+from agent_orchestrator.surfaces.cli.options import (
+    check_names,
+    idle_option,
+    open_orchestrator,
+    permission_options,
+    shared_tree_option,
+)
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 EXAMPLE = """
@@ -43,6 +49,7 @@ def start(given: dict[str, Any]) -> int:
             loop=loop,
             worktree=given["git_worktree"],
             force=given["force"],
+            shared=given["shared_tree"],
             pass_env=tuple(given["pass_env"]),
             limits=limits,
         )
@@ -71,6 +78,7 @@ def run_options(function: Any) -> Any:
             "--pass-env", multiple=True, metavar="NAME", callback=check_names, help="Let the agent see this variable; repeatable."
         ),
         click.option("--loop-id", metavar="ID", help="The id of the new loop; made of the task without it."),
+        shared_tree_option,
         click.option("--force", is_flag=True, help="Start it though four loops are active."),
         driving_options,
     )

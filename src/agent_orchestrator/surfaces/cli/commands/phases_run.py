@@ -45,7 +45,13 @@ def command(**given: Any) -> int:
         refuse_unmetered(limits, spec.choices)
         pass_env = tuple(given["pass_env"])
         started = start_phases(
-            orchestrator, spec, limits=limits, run_id=given["run_id"], pass_env=pass_env, publish=given["publish"]
+            orchestrator,
+            spec,
+            limits=limits,
+            run_id=given["run_id"],
+            pass_env=pass_env,
+            publish=given["publish"],
+            shared=given["shared_tree"],
         )
         for text in (*prepared.warnings, *started.notes):
             warn(text)

@@ -10,7 +10,7 @@ import click
 from agent_orchestrator.errors import Refused, RunBusy
 from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator, permission_options, pick, run_argument
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, permission_options, pick, run_argument, shared_tree_option
 from agent_orchestrator.surfaces.cli.phasing import publish_arguments, publish_option
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ orc resume f8c1 --allow-tool 'Bash(make:*)'
 @budget_options
 @publish_option
 @permission_options
+@shared_tree_option
 @click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person, or a closed gate, can move the run.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 @click.option("--on-wait", metavar="CMD", help="A shell command started when a step begins to wait for a person.")
@@ -79,8 +80,9 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
             change_publishing(orchestrator, found, given["publish"])
             arguments = [*resume_arguments(found, manner, limits), *budget_arguments(given), *publish_arguments(given)]
             arguments += permission_arguments(given)
+            arguments += ["--shared-tree"] if given["shared_tree"] else []
             return start_behind(orchestrator, found, arguments, manner)
-        return _resume_here(orchestrator, found, limits, budget, given["publish"], permissions, manner)
+        return _resume_here(orchestrator, found, limits, budget, given, permissions, manner)
 
 
 def permission_arguments(given: dict[str, Any]) -> list[str]:
@@ -101,7 +103,7 @@ def _resume_here(
     run: StoredRun,
     limits: dict[str, int],
     budget: Limits,
-    publish: bool | None,
+    given: dict[str, Any],
     permissions: Permissions,
     manner: Manner,
 ) -> int:
@@ -112,7 +114,8 @@ def _resume_here(
 
     owner = orchestrator.own(run.id)
     run = orchestrator.find(run.id)
-    taken = take_up(orchestrator, run, limits or None, budget, publish=publish, permissions=permissions)
+    publish, shared = given["publish"], given["shared_tree"]
+    taken = take_up(orchestrator, run, limits or None, budget, publish=publish, permissions=permissions, shared=shared)
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
-from agent_orchestrator.surfaces.cli.options import check_names, idle_option, open_orchestrator, permission_options
+from agent_orchestrator.surfaces.cli.options import (
+    check_names,
+    idle_option,
+    open_orchestrator,
+    permission_options,
+    shared_tree_option,
+)
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 if TYPE_CHECKING:
@@ -59,6 +65,7 @@ orc run --workflow workflow.yaml --wrapper wrapper.py --start-at-step coding
 @click.option("--start-at-step", metavar="STEP", help="Take the newest run of this workflow (or --run-id) up from STEP.")
 @click.option("--run-id", metavar="ID", help="The id of the new run; 8 random hex digits without it.")
 @click.option("--git-worktree", is_flag=True, help="Let agents work in a worktree and branch of their own.")
+@shared_tree_option
 @click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person, or a closed gate, can move the run.")
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @click.option("--plan", is_flag=True, help="Print what would run and stop; nothing is created.")
@@ -134,10 +141,20 @@ def _plan(orchestrator: Orchestrator, prepared: Prepared, *, as_json: bool) -> i
 def _start(orchestrator: Orchestrator, prepared: Prepared, limits: Limits, given: dict[str, Any]) -> int:
     from agent_orchestrator.api.starting import start_workflow
     from agent_orchestrator.surfaces.cli.driving import drive
+    from agent_orchestrator.surfaces.cli.screen import warn
 
     pass_env = tuple(given["pass_env"])
     worktree = given["git_worktree"]
-    run = start_workflow(orchestrator, prepared, run_id=given["run_id"], worktree=worktree, pass_env=pass_env, limits=limits)
+    run = start_workflow(
+        orchestrator,
+        prepared,
+        run_id=given["run_id"],
+        worktree=worktree,
+        shared=given["shared_tree"],
+        pass_env=pass_env,
+        limits=limits,
+        tell=warn,
+    )
     if given["detach"]:
         from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 
@@ -165,7 +182,7 @@ def _start_at(
         return detach(orchestrator, run, again_arguments(run, ctx.obj), _manner(given))
     owner = orchestrator.own(run.id)
     changes = {"start_at": given["start_at_step"], "spec": msgspec.to_builtins(prepared.spec), **options.limits()}
-    taken = take_up(orchestrator, run, changes, given_limits(given))
+    taken = take_up(orchestrator, run, changes, given_limits(given), shared=given["shared_tree"])
     _announce(run, as_json=given["as_json"])
     for note in taken.notes:
         warn(note)

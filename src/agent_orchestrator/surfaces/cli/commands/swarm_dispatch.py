@@ -59,7 +59,9 @@ def command(bead: str, prompt: str, workspace: str | None, force: bool, **given:
         if force:
             _stop_first(orchestrator, bead)
         pass_env = tuple(given["pass_env"])
-        started = start_dispatch(orchestrator, spec, options, force=force, pass_env=pass_env, limits=limits)
+        started = start_dispatch(
+            orchestrator, spec, options, force=force, shared=given["shared_tree"], pass_env=pass_env, limits=limits
+        )
         return drive_started(orchestrator, started, read_manner(given), detach=given["detach"])
 
 

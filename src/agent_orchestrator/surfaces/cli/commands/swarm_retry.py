@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options
+from agent_orchestrator.surfaces.cli.options import shared_tree_option
 from agent_orchestrator.surfaces.cli.swarming import (
     drive_behind,
     driving_options,
@@ -31,6 +32,7 @@ orc swarm retry 8c1f0a2b --detach
 @swarm_command("retry", EXAMPLE)
 @target_argument(required=True)
 @budget_options
+@shared_tree_option
 @driving_options
 def command(target: str, workspace: str | None, **given: Any) -> int:
     """Try failed beads again.
@@ -51,7 +53,7 @@ def command(target: str, workspace: str | None, **given: Any) -> int:
             raise Refused(why=f"No bead of run {run.id} failed; there is nothing to try again.")
         if not run.summary.ended and orchestrator.owner(run) is not None:
             return _tell_driver(orchestrator, run, beads, limits, as_json=manner.as_json)
-        return _retry_here(orchestrator, run, beads, limits, manner, detach=given["detach"])
+        return _retry_here(orchestrator, run, beads, limits, manner, detach=given["detach"], shared=given["shared_tree"])
 
 
 def _tell_driver(orchestrator: Orchestrator, run: StoredRun, beads: list[str], limits: Limits, *, as_json: bool) -> int:
@@ -65,7 +67,14 @@ def _tell_driver(orchestrator: Orchestrator, run: StoredRun, beads: list[str], l
 
 
 def _retry_here(
-    orchestrator: Orchestrator, run: StoredRun, beads: list[str], limits: Limits, manner: Manner, *, detach: bool
+    orchestrator: Orchestrator,
+    run: StoredRun,
+    beads: list[str],
+    limits: Limits,
+    manner: Manner,
+    *,
+    detach: bool,
+    shared: bool,
 ) -> int:
     from agent_orchestrator.api.takeup import refuse_unkept, take_up
     from agent_orchestrator.core.inputs import Resume, SetLimits
@@ -82,7 +91,9 @@ def _retry_here(
         orchestrator.send(run, Resume(id=new_id(), changes=changes))
         return drive_behind(orchestrator, run, manner)
     owner = orchestrator.own(run.id)
-    taken = take_up(orchestrator, orchestrator.find(run.id), changes, limits)
+    taken = take_up(orchestrator, orchestrator.find(run.id), changes, limits, shared=shared)
+    for note in taken.notes:
+        warn(note)
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)

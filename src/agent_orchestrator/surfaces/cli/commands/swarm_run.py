@@ -73,5 +73,14 @@ def command(file: str, workspace: str | None, force: bool, **given: Any) -> int:
         limits = starting_limits(orchestrator, given)
         refuse_unmetered(limits, [bead.agent for bead in beads])
         pass_env = tuple(given["pass_env"])
-        started = start_run(orchestrator, beads, options, name=path.stem[:80], force=force, pass_env=pass_env, limits=limits)
+        started = start_run(
+            orchestrator,
+            beads,
+            options,
+            name=path.stem[:80],
+            force=force,
+            shared=given["shared_tree"],
+            pass_env=pass_env,
+            limits=limits,
+        )
         return drive_started(orchestrator, started, read_manner(given), detach=given["detach"])

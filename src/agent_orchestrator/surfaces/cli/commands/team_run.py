@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
-from agent_orchestrator.surfaces.cli.options import check_names, idle_option, open_orchestrator, permission_options
+from agent_orchestrator.surfaces.cli.options import (
+    check_names,
+    idle_option,
+    open_orchestrator,
+    permission_options,
+    shared_tree_option,
+)
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 if TYPE_CHECKING:
@@ -50,6 +56,7 @@ orc team run "a changelog" --agent-command 'my-agent' --testing minimal --into d
     callback=check_names,
     help="Let agents see this variable; never stored; repeatable.",
 )
+@shared_tree_option
 @click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person can move the team.")
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @click.option("--on-wait", metavar="CMD", help="A shell command started when the team begins to wait for a person.")
@@ -74,7 +81,9 @@ def command(**given: Any) -> int:
         refuse_unmetered(limits, spec.choices)
         if spec.check is None and not given["no_check"]:
             warn("no check is known: merges are made without one; --check gives one.")
-        started = start_team(orchestrator, spec, pass_env=tuple(given["pass_env"]), limits=limits)
+        started = start_team(orchestrator, spec, pass_env=tuple(given["pass_env"]), limits=limits, shared=given["shared_tree"])
+        for note in started.notes:
+            warn(note)
         manner = Manner(**{name: given[name] for name in ("quiet", "as_json", "no_wait", "on_wait", "on_end")})
         if given["detach"]:
             from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
