@@ -239,6 +239,15 @@ def test_uncommitted_changes_are_refused_but_the_document_itself_is_not(rig: Pha
     assert rig.git("branch", "--show-current") == "main"
 
 
+def test_settings_that_are_not_committed_stop_nobody_and_are_never_committed(rig: PhasesRig) -> None:
+    (rig.repo / ".orc.toml").write_text('[budget]\nday_time = "2h"\n')
+    done = rig.phases("--yes")
+    assert done.code == 0, done
+    assert "take it: git switch main && git merge " in done.out
+    assert ".orc.toml" not in rig.git("ls-tree", "-r", "--name-only", "HEAD")
+    assert rig.git("status", "--porcelain") == "?? .orc.toml"
+
+
 def test_the_old_format_is_refused_with_the_sentence_of_the_seed(rig: PhasesRig) -> None:
     (rig.repo / ".claude").mkdir()
     (rig.repo / ".claude" / "agent-state.json").write_text('{"status": "executing", "current_step": 5, "total_steps": 10}')

@@ -264,6 +264,30 @@ def test_a_worktree_run_leaves_the_tree_alone(rig: Rig) -> None:
     assert status.stdout == ""
 
 
+def test_the_work_of_a_worktree_run_is_committed_and_told_at_its_end(rig: Rig) -> None:
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=rig.repo, check=True, capture_output=True, text=True).stdout
+
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "workflow")
+    rig.workflow("name: one\nsteps: [{id: one, agent: coder, prompt: prompt.md}]")
+    writer = ("run", "--workflow", "workflow.yaml", "--git-worktree", "--run-id", "apart", "--max-attempts", "1")
+    failed = rig.orc(*writer, "--agent-command", "sh -c 'echo x >new.txt; test -e go || exit 1; rm go; echo y >>new.txt'")
+    folder = f"{rig.repo}/.agents/worktrees/apart"
+    assert failed.code == 1, failed
+    assert f"work: branch orc/apart in {folder}: 1 file changed, +1 -0\n" in failed.out
+    assert "take it: git merge orc/apart\n" in failed.out
+    assert git("show", "orc/apart:new.txt") == "x\n"
+    (rig.repo / ".agents" / "worktrees" / "apart" / "go").touch()
+    done = rig.orc("resume", "apart", "--json")
+    assert done.code == 0, done
+    size = {"files": 1, "added": 2, "removed": 0}
+    assert done.json["work"] == {"branch": "orc/apart", "path": folder, **size, "merged": False, "uncommitted": ""}
+    assert git("log", "--format=%s", "main..orc/apart").splitlines() == ["one: completed", "one: failed"]
+    git("merge", "--quiet", "orc/apart")
+    assert rig.ask("prune", "--older-than", "0", "--yes", "--json").json["deleted"] == ["apart"]
+
+
 def test_a_rehearsal_needs_no_agent(rig: Rig) -> None:
     (rig.repo / "script.yaml").write_text('- {step: coding, write: {made.txt: "yes\\n"}}\n')
     done = rig.orc("run", "--workflow", "workflow.yaml", "--rehearse", "script.yaml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -350,3 +351,34 @@ def test_a_budget_holds_a_bead_and_a_larger_one_lets_the_same_attempt_go_on(rig:
     resumed = rig.orc("resume", "bd-1", "--max-time", "1h")
     assert resumed.code == 0, resumed
     assert (rig.record("runs", "bd-1")["status"], rig.tries()) == ("done", [("bd-1", 1), ("bd-1", 1)])
+
+
+def test_a_bead_begins_with_the_results_of_those_it_depends_on(rig: SwarmRig) -> None:
+    rig.do("echo one >one.txt; git add one.txt; git -c user.name=a -c user.email=a@b commit -qm one; echo more >more.txt", "a")
+    rig.do("echo two >two.txt", "b")
+    rig.do('test "$(cat one.txt more.txt two.txt | tr "\\n" " ")" = "one more two " && echo c >c.txt', "c")
+    ready = ({"id": name, "prompt": "x"} for name in "ab")
+    rig.beads(*ready, {"id": "c", "prompt": "x", "depends_on": ["a", "b"]})
+    done = rig.swarm("--max-agents", "1", "--branch", "work")
+    assert done.code == 0, done
+    told = subprocess.run(
+        ["git", "ls-tree", "-r", "--name-only", "work/b"], cwd=rig.repo, capture_output=True, text=True, check=True
+    )
+    assert "two.txt" in told.stdout, "what an agent did not commit is on its branch"
+    rig.beads({"id": "b", "prompt": "x"}, {"id": "d", "prompt": "x", "depends_on": ["b"]})
+    rig.do("cat two.txt", "d")
+    assert rig.swarm("--max-agents", "1", "--branch", "work").code == 0, "also where it was done by an earlier run"
+
+
+def test_results_that_conflict_are_left_to_a_person(rig: SwarmRig) -> None:
+    for bead in ("a", "b"):
+        rig.do(f"echo {bead} >same.txt", bead)
+    ready = ({"id": name, "prompt": "x"} for name in "ab")
+    rig.beads(*ready, {"id": "c", "prompt": "x", "depends_on": ["a", "b"]})
+    done = rig.swarm("--max-agents", "1", "--branch", "work")
+    assert done.code == 1, done
+    assert "work/c would begin with work/b and work/a, and both changed same.txt; merge them, then try again" in done.out
+    assert rig.orc("swarm", "merge", "a", "--into", "main").code == 0
+    subprocess.run(["git", "merge", "-q", "-X", "ours", "-m", "both", "work/b"], cwd=rig.repo, check=True)
+    rig.do('test "$(cat same.txt)" = a', "c")
+    assert rig.orc("swarm", "retry", "c").code == 0

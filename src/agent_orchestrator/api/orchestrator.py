@@ -5,6 +5,7 @@ Reading and sending need no event loop; the engine is imported only by `drive`, 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.journal import Folded, encode_events, fold
 from agent_orchestrator.engine.ownership import Ownership, owner_of
-from agent_orchestrator.errors import AmbiguousRun, Refused, UnknownRun
+from agent_orchestrator.errors import AmbiguousRun, GitFailed, Refused, UnknownRun
 from agent_orchestrator.store.port import Append, NewRun, StoredRun, StoredUsage, UsageRow
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems import find_system
@@ -180,9 +181,22 @@ class Orchestrator:
         driving = self.store.driving()
         self.store.reserve(release=False)
         try:
-            return drive_in_loop(self.world(run), run, find_system(run.system), observer, stays, inputs)
+            summary = drive_in_loop(self.world(run), run, find_system(run.system), observer, stays, inputs)
+            if summary.ended:
+                self._commit_work(run, summary)
+            return summary
         finally:
             os.close(driving)
+
+    def _commit_work(self, run: StoredRun, summary: Summary) -> None:
+        """What a run leaves in a worktree of its own goes onto its branch; the run has ended whether git can do it or not."""
+        from agent_orchestrator.api.results import commit_work, is_apart
+
+        if is_apart(run):
+            folded = self.fold(run)
+            scratch = self.settings.folder / "launches" / run.id / "end"
+            with contextlib.suppress(GitFailed):  # whoever asks for the work is told what is not committed
+                commit_work(run, scratch, folded.seq, folded.at_us, summary.status)
 
     def launches(self) -> ProcessLaunches:
         """The launches of this repository."""
@@ -216,8 +230,8 @@ class Orchestrator:
         from agent_orchestrator.engine.redact import Redactor
         from agent_orchestrator.git.checkpoint import take_checkpoint
         from agent_orchestrator.git.merging import GitMerges
+        from agent_orchestrator.git.results import open_with_results
         from agent_orchestrator.git.tree import tree_of
-        from agent_orchestrator.git.worktree import open_tree
 
         return World(
             store=self.store,
@@ -228,7 +242,7 @@ class Orchestrator:
             redactor=Redactor(self.settings.secrets(self._given_env(run))),
             tree_of=tree_of,
             save_tree=take_checkpoint,
-            open_tree=open_tree,
+            open_tree=open_with_results,
             merges=GitMerges(),
             overviews=self.overviews(),
             version=__version__,

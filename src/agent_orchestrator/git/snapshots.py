@@ -22,8 +22,8 @@ from agent_orchestrator.git.run import ask_git, git, list_names
 from agent_orchestrator.git.whose import (
     drop_from_index,
     leaving_out,
-    list_untouched,
     list_uncommitted,
+    list_untouched,
     stage_work,
     take_from_tree,
 )

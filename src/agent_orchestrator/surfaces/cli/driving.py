@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.results import work_facts, work_lines
 from agent_orchestrator.core.events import Event, StopReason
 from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.summary import Summary
@@ -110,11 +111,16 @@ def say_whole_time(elapsed_s: float, worked_s: float) -> str:
 def result_facts(orchestrator: Orchestrator, run: StoredRun, summary: Summary, code: int) -> dict[str, Any]:
     """The one object that `run --json` and its like print."""
     facts = run_facts(msgspec.structs.replace(orchestrator.find(run.id), summary=summary))
-    return {**facts, "exit_code": code}
+    work = work_facts(run)
+    return {**facts, **({"work": work} if work is not None else {}), "exit_code": code}
 
 
 def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
     """What a system tells besides when its run rests."""
+    return [*(plain(line) for line in work_lines(run)), *_closing_lines(orchestrator, run)]
+
+
+def _closing_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
     if run.system == "loop":
         from agent_orchestrator.surfaces.cli.looping import closing_lines
 
@@ -127,6 +133,10 @@ def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
         from agent_orchestrator.surfaces.cli.teaming import team_closing_lines
 
         return [plain(line) for line in team_closing_lines(orchestrator.fold(run).state)]
+    if run.system == "swarm":
+        from agent_orchestrator.surfaces.cli.swarming import closing_lines as swarm_lines
+
+        return [plain(line) for line in swarm_lines(orchestrator.fold(run).state)]
     return []
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.swarming import open_workspace, pick_swarm_run, swarm_command, target_argument
+from agent_orchestrator.surfaces.cli.swarming import mergeable, open_workspace, pick_swarm_run, swarm_command, target_argument
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
@@ -40,7 +40,7 @@ def command(target: str, workspace: str | None, as_json: bool, into: str | None,
             ways = f"go on with `orc resume {run.id}`, or end it with `orc swarm stop {run.id}`"
             raise Refused(why=f"Run {run.id} is not over, and nobody drives it; {ways}, and merge then.")
         state = orchestrator.fold(run).state
-        beads = [bead] if bead is not None else _mergeable(state)
+        beads = [bead] if bead is not None else mergeable(state)
         if not beads:
             raise Refused(why=f"No bead of run {run.id} is done on a branch of its own that is not merged yet.")
         into = into if into is not None else _current(state, beads)
@@ -66,17 +66,6 @@ def _facts(bead: str, job: Any) -> dict[str, Any]:
     return {"bead": bead, **(msgspec.to_builtins(job) if job is not None else {})}
 
 
-def _mergeable(state: SwarmState) -> list[str]:
-    return [
-        bead
-        for bead, held in state.beads.items()
-        if state.specs[bead].branch
-        and state.standing(bead) == "done"
-        and (held.merge is None or held.merge.verdict != "landed")
-        and bead not in state.merging
-    ]
-
-
 def _current(state: SwarmState, beads: list[str]) -> str:
     from pathlib import Path
 
@@ -100,7 +89,7 @@ def _perform(orchestrator: Orchestrator, run: StoredRun, beads: list[str], value
     if orchestrator.owner(run) is None:
         owner = orchestrator.own(run.id)
         try:
-            taken = take_up(orchestrator, orchestrator.find(run.id), {"merge": beads, **values})
+            taken = take_up(orchestrator, orchestrator.find(run.id), {"merge": beads, **values}, shared=True)
             drive_quietly(orchestrator, run, taken.inputs, sys.stderr)
         finally:
             owner.release()
