@@ -149,7 +149,7 @@ def test_a_days_budget_comes_from_the_configuration_and_a_flag_overrides_it(mete
     first = run_of(metered, "--run-id", "r1", "--env", "CALLS=2")
     assert first.code == 5, first
     assert "of the day's budget of $0.20 is spent" in first.out
-    second = run_of(metered, "--run-id", "r2", "--env", "CALLS=1")
+    second = run_of(metered, "--run-id", "r2", "--shared-tree", "--env", "CALLS=1")
     assert second.code == 5, second
     done = metered.orc("resume", "r1", "--day-budget-usd", "5")
     assert done.code == 0, done
@@ -276,7 +276,7 @@ def test_a_rate_limit_parks_the_run_and_all_others_on_the_account(limited: Rig) 
     assert "(claude, 5-hour window)" in told.out
     assert limited.ask("status", "r1", "--json").json["stop"] == "rate_limited"
     calls_made = len(launched(limited))
-    second = run_of(limited, "--no-wait", "--run-id", "r2", "--env", "LIMITED_S=3600")
+    second = run_of(limited, "--no-wait", "--run-id", "r2", "--shared-tree", "--env", "LIMITED_S=3600")
     assert second.code == 6, second
     bead = limited.orc("swarm", "dispatch", "bd-1", ".", "claude", "fix it", "--no-wait", "--force")
     assert bead.code == 6, bead
