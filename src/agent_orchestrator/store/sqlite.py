@@ -31,6 +31,7 @@ from agent_orchestrator.store.spending import Spending
 BUSY_TIMEOUT_MS = 10_000
 TURNSTILE_WAIT_S = 0.05
 PRINTED_KEPT = 16
+MIGRATION_TRIES = 50
 PAGE = 1_000
 """Runs read at once by whoever goes through all of them."""
 RESERVE_BYTES = 1024 * 1024
@@ -89,25 +90,29 @@ class SqliteStore:
             raise StoreNewer(path=self.path, found=found, known=known)
         if found == known:
             return
-        with self._alone(), self._writing():
-            for version in range(self._pragma("user_version"), known):
-                self._db.execute(migrations()[version])
-                self._db.pragma("user_version", version + 1)
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Held while the schema changes: no process may be driving a run by the old one."""
         lock = os.open(self._folder / "drivers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise Unavailable(
-                    detail=f"The store {self.path} needs a new schema while another orc drives runs; wait for it or pause it"
-                ) from error
-            yield
+            if self._is_alone(lock, known):
+                with self._writing():
+                    for version in range(self._pragma("user_version"), known):
+                        self._db.execute(migrations()[version])
+                        self._db.pragma("user_version", version + 1)
         finally:
             os.close(lock)
+
+    def _is_alone(self, lock: int, known: int) -> bool:
+        """Locks out whoever drives runs by the old schema; False when another process has changed it meanwhile."""
+        for _ in range(MIGRATION_TRIES):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if self._pragma("user_version") == known:
+                    return False  # Two began at once, and the other one was faster.
+                select.select([], [], [], 0.01)
+            else:
+                return True
+        detail = f"The store {self.path} needs a new schema while another orc drives runs; wait for it or pause it"
+        raise Unavailable(detail=detail)
 
     def driving(self) -> int:
         """A descriptor to hold for as long as this process drives runs: it keeps migrations away."""
