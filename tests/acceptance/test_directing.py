@@ -80,6 +80,17 @@ def test_a_run_that_rested_for_long_says_how_long_it_worked(elapsed_s: float, wo
     assert say_whole_time(elapsed_s, worked_s) == said
 
 
+def test_a_rejected_step_without_a_way_back_is_told_why_when_it_is_tried_again(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    run = rig.run("--no-wait").run
+    assert rig.ask("reject", "--comments", "name the risks").code == 0
+    assert rig.orc("resume", run, "--no-wait").code == 1
+    assert rig.orc("resume", run, "--no-wait").code == 4
+    told = sorted((rig.repo / ".git" / "orc" / "launches" / run).glob("approval~*/feedback.json"))
+    assert told
+    assert "name the risks" in told[-1].read_text()
+
+
 def test_an_answer_is_recorded_when_nobody_drives_and_used_by_resume(rig: Rig) -> None:
     rig.workflow(HUMAN)
     run = rig.run("--no-wait").run

@@ -191,6 +191,8 @@ class StepsReset(Event, frozen=True, kw_only=True, tag="steps_reset"):
     """These steps are PENDING again, their counters 0."""
 
     steps: tuple[str, ...]
+    feedback: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    """What a person said who rejected a step, for its next launch."""
 
 
 class OptionsChanged(Event, frozen=True, kw_only=True, tag="options_changed"):

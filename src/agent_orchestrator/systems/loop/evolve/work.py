@@ -170,6 +170,8 @@ def _human_judged(state: LoopState, event: e.HumanJudged, at_us: int) -> None:
         state.due = "judge"
     elif event.about == "weakened":
         state.accepted = event.approved
+        if event.comments and not event.approved:
+            state.steering.append(event.comments)
         state.due = "judge"
     else:
         state.due = "next"

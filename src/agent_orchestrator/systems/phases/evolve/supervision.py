@@ -96,6 +96,8 @@ def _human_judged(state: PhasesState, event: e.HumanJudged, at_us: int) -> None:
         work.due = "approve"
     elif event.about == "replan" and not event.approved:
         _go_on(state, work)
+    elif event.about == "task" and isinstance(work, TaskWork) and event.comments and not event.approved:
+        state.comments[work.task] = event.comments  # Told, should the task be tried again after all.
     elif event.about == "agent":
         work.attempt, work.trouble, work.due = 1, "", "again"
         if event.comments:

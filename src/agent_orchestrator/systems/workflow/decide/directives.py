@@ -82,7 +82,7 @@ class _Changes(msgspec.Struct):
         elif life.running and not self.limits:
             raise Refused(why="the run is running already")
         if self.limits:
-            events.append(OptionsChanged(**self.limits))
+            events.append(msgspec.structs.replace(OptionsChanged(), **self.limits))
         if not life.running:
             events.append(Resumed())
         return events
@@ -105,7 +105,8 @@ class _Changes(msgspec.Struct):
             added = tuple(unit for unit in steps if unit not in state.steps)
             removed = tuple(unit for unit in state.steps if unit not in steps)
             events.append(SpecReplaced(spec=spec, added=added, removed=removed))
-        return [*events, StepsReset(steps=tuple(unit for unit in steps if unit in again))]
+        reset = tuple(unit for unit in steps if unit in again)
+        return [*events, StepsReset(steps=reset, feedback=_said(state, reset))]
 
 
 def _changed_at_work(state: WorkflowState, spec: WorkflowSpec) -> set[str]:
@@ -120,7 +121,19 @@ def _retried(state: WorkflowState) -> list[WorkflowEvent]:
     if stop is StopReason.ABORTED:
         raise Refused(why="the run was aborted; start again at a step with --start-at-step, or start a new run")
     if state.failed:
-        return [StepsReset(steps=tuple(unit for unit in state.steps if unit in state.failed))]
+        steps = tuple(unit for unit in state.steps if unit in state.failed)
+        return [StepsReset(steps=steps, feedback=_said(state, steps))]
     if stop is StopReason.COMPLETED and state.dag.finished == len(state.steps):
         raise Refused(why="the run is completed; repeat a part of it with --start-at-step")
     return []
+
+
+def _said(state: WorkflowState, steps: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """What people said who rejected one of the steps; it would be lost where no loop-back told it."""
+    told = {}
+    for unit in (one for one in steps if one in state.works):
+        answer, step = state.works[unit].answer, state.steps[unit]
+        if answer is not None and not answer["approved"]:
+            said = {"error": step.last_error, "comments": answer["comments"]}
+            told[unit] = {"iteration": step.iteration_count, "step": unit, **said}
+    return told

@@ -36,12 +36,12 @@ def _looped_back(state: WorkflowState, event: e.LoopedBack, at_us: int) -> None:
 def _steps_reset(state: WorkflowState, event: e.StepsReset, at_us: int) -> None:
     for unit in event.steps:
         reset(state, unit, iteration=0)
-        state.works[unit].feedback = ()
+        state.works[unit].feedback = (event.feedback[unit],) if unit in event.feedback else ()
     state.dag.reset(event.steps)
 
 
 def _options_changed(state: WorkflowState, event: e.OptionsChanged, at_us: int) -> None:
-    given = {name: value for name in event.__struct_fields__ if (value := getattr(event, name)) is not None}
+    given = {name: value for name in event.__struct_fields__ if name != "who" and (value := getattr(event, name)) is not None}
     state.spec = msgspec.structs.replace(state.spec, **given)
 
 
