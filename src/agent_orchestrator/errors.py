@@ -15,6 +15,7 @@ The tree, and what `orc` exits with:
     │   ├── RunExists
     │   │   └── LoopExists
     │   └── Refused
+    │       └── FromLaunch
     ├── Unavailable           3   the world can fix it
     │   ├── AgentMissing
     │   ├── RunBusy
@@ -117,6 +118,10 @@ class LoopExists(RunExists):
 
 class Refused(UsageError):
     """{why}"""
+
+
+class FromLaunch(Refused):
+    """`{name}` for run {run} comes from inside the launch {launch}: agents may look at runs but not direct them; it was refused and journaled."""
 
 
 class Unavailable(OrcError):

@@ -22,7 +22,7 @@ from agent_orchestrator.control.loop import as_command, refuse_unable
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
 from agent_orchestrator.core.events import Event
-from agent_orchestrator.core.inputs import Instruct
+from agent_orchestrator.core.inputs import Instruct, Resume
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.engine.clock import boot_id
@@ -80,7 +80,7 @@ def look_at(orchestrator: Orchestrator, run: StoredRun) -> StoredRun:
     try:
         detail = _lost(orchestrator, run)
         if detail is not None:
-            orchestrator.send(run, Instruct(id=uuid.uuid4().hex, what="crashed", values={"detail": detail}))
+            orchestrator.keep_books(run, Instruct(id=uuid.uuid4().hex, what="crashed", values={"detail": detail}))
             orchestrator.drive(run, Silent(), lambda driver: False)
     finally:
         owner.release()
@@ -197,6 +197,7 @@ def succeed(
     shared: bool = False,
 ) -> Started:
     """A new loop that goes on with the work of one that failed, was aborted or crashed; the tree is left as it is."""
+    orchestrator.sign(old, Resume(id=uuid.uuid4().hex))
     owner = orchestrator.own(old.id)  # Two people who resume it at once must not start two successors.
     try:
         kept: Limits = orchestrator.fold(old).state.doing.limits
@@ -206,7 +207,7 @@ def succeed(
             orchestrator, spec.with_assigned(read.agents), old, kept.laid_under(limits), force=force, shared=shared
         )
         started = msgspec.structs.replace(started, notes=(*started.notes, *read.notes, *read.changes))
-        orchestrator.send(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
+        orchestrator.keep_books(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
         orchestrator.drive(old, Silent(), lambda driver: False)
     finally:
         owner.release()
@@ -287,6 +288,7 @@ def restore_best(orchestrator: Orchestrator, run: StoredRun) -> tuple[str, int]:
 
 def revert(orchestrator: Orchestrator, run: StoredRun) -> str:
     """Brings the tree back to what the loop found; answers with the ref that keeps what was there."""
+    orchestrator.sign(run, Instruct(id=uuid.uuid4().hex, what="revert"))
     state: LoopState = orchestrator.fold(run).state
     if state.start is None:
         why = state.untracked or "the tree was not saved yet"

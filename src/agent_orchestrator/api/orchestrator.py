@@ -8,17 +8,20 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from agent_orchestrator.api.intruders import refuse_launch
 from agent_orchestrator.config import Settings, load_settings
 from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.consent import question_of
 from agent_orchestrator.core.events import DirectiveRefused, Event, LimitsSet
 from agent_orchestrator.core.ids import checked_id, effect_id
-from agent_orchestrator.core.inputs import Given, Posted, Usage
+from agent_orchestrator.core.inputs import DIRECTIVES, Answer, Given, Instruct, Posted, Usage
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
+from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.journal import Folded, encode_events, fold
 from agent_orchestrator.engine.ownership import Ownership, owner_of
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from agent_orchestrator.engine.overview import Overviews
     from agent_orchestrator.engine.process import ProcessLaunches
 
+SomeDirective = TypeVar("SomeDirective", bound=Posted)
+
 ELSEWHERE = "imported"
 """Who spent, in the ledger, what an imported run had spent before."""
 
@@ -41,10 +46,12 @@ ELSEWHERE = "imported"
 class Orchestrator:
     """Everything that can be done with the runs of one repository."""
 
-    def __init__(self, repo: str | None = None, *, settings: Settings | None = None) -> None:
+    def __init__(self, repo: str | None = None, *, settings: Settings | None = None, surface: Surface = Surface.LIBRARY) -> None:
         self.settings = settings or load_settings(repo)
+        self._surface = surface
         self.clock = SystemClock()
         self._store: SqliteStore | None = None
+        self._owned: dict[str, Ownership] = {}
 
     @property
     def store(self) -> SqliteStore:
@@ -145,10 +152,33 @@ class Orchestrator:
     def send(self, run: StoredRun, directive: Posted) -> bool:
         """Checks a directive against the run as it is and puts it into the inbox; False when it was there before.
 
-        The check is the system's own `decide`: what it would refuse is refused here, at once, with the same words.
+        The check is the system's own `decide`: what it would refuse is refused here, at once, with the same words. An
+        answer names the question that it saw; sent from inside a launch, a directive is journaled and refused.
         """
         self.refuse_kept(run)
+        return self._post(run, self.sign(run, directive))
+
+    def keep_books(self, run: StoredRun, directive: Posted) -> bool:
+        """Sends what is nobody's decision and only follows from another: a loop has crashed, a run's files are archived."""
+        self.refuse_kept(run)
+        return self._post(run, msgspec.structs.replace(directive, who=Who(surface=Surface.ORC)))
+
+    def sign(self, run: StoredRun, directive: SomeDirective) -> SomeDirective:
+        """The directive with who sends it; raises FromLaunch, journaled, when that is an agent of ours."""
+        # Looking at processes costs what looking at runs should not pay for.
+        from agent_orchestrator.engine.sender import find_sender
+
+        who = find_sender(self.settings.folder, self.settings.environ, self._surface)
+        directive = msgspec.structs.replace(directive, who=who)
+        if who.launch is not None:
+            refuse_launch(self, run, directive)
+        return directive
+
+    def _post(self, run: StoredRun, directive: Posted) -> bool:
         folded = self.fold(run)
+        if isinstance(directive, Answer | Instruct) and directive.asked is None:
+            question = question_of(folded.state.doing, directive)
+            directive = msgspec.structs.replace(directive, asked=question.id if question is not None else None)
         now_us = max(self.clock.now_us(), folded.at_us)
         for event in folded.decide(directive, now_us):
             if isinstance(event, DirectiveRefused):
@@ -163,7 +193,12 @@ class Orchestrator:
 
     def own(self, run: str) -> Ownership:
         """Takes a run up, so that nobody else drives it; raises RunBusy."""
-        return Ownership(self.settings.folder, run)
+        self._owned[run] = owned = Ownership(self.settings.folder, run)
+        return owned
+
+    def owns(self, run: str) -> bool:
+        """Whether this object has taken the run up and not let go of it."""
+        return run in self._owned and self._owned[run].held
 
     def drive(
         self,
@@ -173,6 +208,7 @@ class Orchestrator:
         inputs: Sequence[Given] = (),
     ) -> Summary:
         """Drives a run in this process until it ends or rests; the caller owns it."""
+        inputs = [self.sign(run, what) if isinstance(what, DIRECTIVES) else what for what in inputs]
         # asyncio and everything on it costs three bare interpreters: only commands that drive pay for it.
         from agent_orchestrator.api.hiding import hide_files
         from agent_orchestrator.engine.session import drive_in_loop

@@ -201,7 +201,7 @@ def _archive(orchestrator: Orchestrator, run: StoredRun) -> None:
     """Its print-outs move: written anew in the archive, and gone where they stood."""
     owner = orchestrator.own(run.id)
     try:
-        orchestrator.send(run, Instruct(id=uuid.uuid4().hex, what="archive"))
+        orchestrator.keep_books(run, Instruct(id=uuid.uuid4().hex, what="archive"))
         orchestrator.drive(run, Silent(), lambda driver: False)
     finally:
         owner.release()
@@ -232,11 +232,11 @@ def rewind(orchestrator: Orchestrator, run: StoredRun, to: str) -> tuple[str, st
     """
     if run.system != PHASES.name:
         raise Refused(why=f"Run {run.id} is a {run.system}, and has no checkpoints to go back to; only runs of phases have.")
+    directive = orchestrator.sign(run, Instruct(id=uuid.uuid4().hex, what="rewind", values={"to": to}))
     owner = orchestrator.own(run.id)
     try:
         if orchestrator.launches().living(run.id):
             raise Refused(why=f"Agents of run {run.id} are still alive; stop them with `orc pause {run.id} --now` first.")
-        directive = Instruct(id=uuid.uuid4().hex, what="rewind", values={"to": to})
         state: PhasesState = orchestrator.fold(run).state
         _check_rewind(orchestrator, run, state, directive)
         kept = state.snapshots[int(to.removesuffix(".json").rpartition("-")[2])]

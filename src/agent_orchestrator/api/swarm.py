@@ -277,7 +277,7 @@ def _take_over(orchestrator: Orchestrator, run: StoredRun, beads: Sequence[str])
         return
     owner = orchestrator.own(run.id)
     try:
-        orchestrator.send(run, Instruct(id=uuid.uuid4().hex, what="release", values={"beads": list(beads)}))
+        orchestrator.keep_books(run, Instruct(id=uuid.uuid4().hex, what="release", values={"beads": list(beads)}))
         orchestrator.drive(run, Silent(), lambda driver: False)
     finally:
         owner.release()

@@ -76,11 +76,13 @@ def take_up(
             inputs.append(edited)
             notes.append(note)
             folded.apply(folded.decide(edited, now_us), now_us)
+    if inputs:
+        orchestrator.sign(run, Resume(id=uuid.uuid4().hex))  # An agent that edits the state and resumes decides for a person.
     if limits is not None and limits.any:
-        inputs.append(SetLimits(id=uuid.uuid4().hex, limits=limits))
+        inputs.append(orchestrator.sign(run, SetLimits(id=uuid.uuid4().hex, limits=limits)))
     life = folded.state.lifecycle
     if changes or not (life.running or life.phase is Phase.ABORTING):  # an abort that was cut short only has to be ended
-        resume = Resume(id=uuid.uuid4().hex, changes=changes)
+        resume = orchestrator.sign(run, Resume(id=uuid.uuid4().hex, changes=changes))
         for event in folded.decide(resume, now_us):
             if isinstance(event, DirectiveRefused):
                 _print_ended(orchestrator, run, folded)
@@ -89,7 +91,7 @@ def take_up(
         inputs.append(resume)
     read = reread(orchestrator, folded.state.spec, permissions)
     if read.agents:
-        inputs.append(SetAgents(id=uuid.uuid4().hex, agents=read.agents, changes=read.changes))
+        inputs.append(orchestrator.sign(run, SetAgents(id=uuid.uuid4().hex, agents=read.agents, changes=read.changes)))
     notes += [*read.notes, *read.changes]
     if limits is not None:
         refuse_unkept(folded, limits)

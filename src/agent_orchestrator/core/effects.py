@@ -117,10 +117,11 @@ class RunCheck(_Effect, frozen=True, kw_only=True, tag="run_check"):
 
 
 class AskHuman(_Effect, frozen=True, kw_only=True, tag="ask_human"):
-    """Wait for a person: a directive, or the answer file (relative to the run's home)."""
+    """Wait for a person: a directive, or the answer file where there is one."""
 
     question: str
-    answer_file: str
+    answer_file: str = ""
+    """Relative to the run's home; only where the unit says that a file is believed."""
     after: str
     """The agent launch whose work is to be judged: an answer written while it ran is not consent."""
     in_words: bool = False

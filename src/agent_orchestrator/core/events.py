@@ -12,6 +12,7 @@ import msgspec
 from agent_orchestrator.core.budget import Hold, Limits
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.who import Who
 
 
 class StopReason(StrEnum):
@@ -31,6 +32,9 @@ class StopReason(StrEnum):
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
     """Base of all events, a system's own included."""
+
+    who: Who | None = None
+    """Who said so; on the first event that a directive or an answer led to."""
 
 
 class TakenUp(Event, frozen=True, kw_only=True, tag="taken_up"):

@@ -14,6 +14,7 @@ from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.report import Report
+from agent_orchestrator.core.who import Who
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -99,6 +100,8 @@ class HumanAnswered(_Outcome, frozen=True, kw_only=True, tag="human_answered"):
 
     approved: bool
     comments: str = ""
+    who: Who | None = None
+    """The file's owner."""
 
 
 class FileRead(_Outcome, frozen=True, kw_only=True, tag="file_read"):
@@ -200,6 +203,8 @@ Outcome = AgentEnded | CheckEnded | TimerFired | GatesOpened | HumanAnswered | F
 class _Directive(msgspec.Struct, frozen=True, kw_only=True, tag_field="directive", omit_defaults=True):
     id: str
     """Made by the sender and unique: a directive sent twice counts once."""
+    who: Who | None = None
+    """Who sent it; filled in where it is sent."""
 
 
 class Pause(_Directive, frozen=True, kw_only=True, tag="pause"):
@@ -227,6 +232,8 @@ class Answer(_Directive, frozen=True, kw_only=True, tag="answer"):
     approved: bool
     unit: str | None = None
     comments: str = ""
+    asked: str | None = None
+    """The question that was seen, by the id of its effect: an answer to another one does not count."""
 
 
 class Instruct(_Directive, frozen=True, kw_only=True, tag="instruct"):
@@ -234,6 +241,8 @@ class Instruct(_Directive, frozen=True, kw_only=True, tag="instruct"):
 
     what: str
     values: dict[str, Any] = {}
+    asked: str | None = None
+    """The question that was seen, where this answers one."""
 
 
 Directive = Pause | Resume | Abort | Answer | Instruct

@@ -16,12 +16,13 @@ import msgspec
 
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, Tree
 from agent_orchestrator.core.events import CameLate, Event, StopReason, TakenUp
-from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given, Usage
+from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given, Posted, Usage
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Overview, System
 from agent_orchestrator.core.units import US
+from agent_orchestrator.core.who import UNKNOWN
 from agent_orchestrator.engine.admission import Admission
 from agent_orchestrator.engine.journal import encode_events, fold
 from agent_orchestrator.engine.overview import OverviewKeeper
@@ -106,11 +107,11 @@ class Driver:
         doing, now_us = self.state.doing, self.engine.clock.now_us()
         return int(doing.worked_us + (max(0, now_us - self._folded.at_us) if doing.at_work else 0))
 
-    def take_directive(self, what: Given) -> None:
+    def take_directive(self, what: Posted) -> None:
         """Gives the run a directive from the inbox, once, however often the inbox is read before it is taken."""
-        if isinstance(what, DIRECTIVES) and what.id not in self._seen:
+        if what.id not in self._seen:
             self._seen.add(what.id)
-            self.deliver(what)
+            self.deliver(what if what.who is not None else msgspec.structs.replace(what, who=UNKNOWN))
 
     def leave(self) -> None:
         """Stop driving after the current tick; whatever runs goes on without us and is adopted later."""

@@ -17,7 +17,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import Checkpoint, RunAgent, Tree
 from agent_orchestrator.core.events import Event
-from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, Given, Posted
+from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, Given, Instruct, Posted
 from agent_orchestrator.core.limits import INBOX_POLL_S, RESULT_GRACE_S, STOP_GRACE_S
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
@@ -139,8 +139,13 @@ class Engine:
         self._poll = self.loop.call_later(INBOX_POLL_S, self._poll_inbox)
 
     def _take_inbox(self, driver: Driver) -> None:
-        for _, body in self.store.inbox(driver.run.id):
-            driver.take_directive(self._directive(body))
+        for directive, body in self.store.inbox(driver.run.id):
+            try:
+                said = self._directive(body)
+            except msgspec.DecodeError:
+                # Not written by us: refused like everything of which nobody knows who sent it.
+                said = Instruct(id=directive, what="unreadable")
+            driver.take_directive(msgspec.structs.replace(said, id=directive))
 
     def offload(self, weight: int | None, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Does light work now and heavy work (None: unknown) in a thread, then goes on with its result on the loop."""

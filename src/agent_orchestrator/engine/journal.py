@@ -9,14 +9,26 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.consent import why_refused
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import Effect, RunAgent
-from agent_orchestrator.core.events import AgentsSet, BudgetWarned, Event, HoldEnded, LimitsSet, TakenUp, ToolRefused, UnitHeld
+from agent_orchestrator.core.events import (
+    AgentsSet,
+    BudgetWarned,
+    DirectiveRefused,
+    Event,
+    HoldEnded,
+    LimitsSet,
+    TakenUp,
+    ToolRefused,
+    UnitHeld,
+)
 from agent_orchestrator.core.ids import split_effect_id
-from agent_orchestrator.core.inputs import AgentEnded, Given, SetAgents, SetLimits
+from agent_orchestrator.core.inputs import DIRECTIVES, AgentEnded, Given, HumanAnswered, Posted, SetAgents, SetLimits
 from agent_orchestrator.core.limits import REFUSALS_KEPT
 from agent_orchestrator.core.summary import Summary, parked
 from agent_orchestrator.core.system import System
+from agent_orchestrator.core.who import Who
 from agent_orchestrator.errors import StoreCorrupt
 from agent_orchestrator.store.port import Store, StoredRun
 
@@ -112,13 +124,22 @@ class Folded:
 
     def decide(self, what: Given, now_us: int) -> Sequence[Event]:
         """What an input means: what concerns all systems alike is decided here, the rest by the system."""
-        if isinstance(what, SetLimits):
-            return [LimitsSet(limits=self.state.doing.limits.laid_under(what.limits))]
-        if isinstance(what, SetAgents):
-            return [AgentsSet(agents=what.agents, changes=what.changes)]
+        if isinstance(what, DIRECTIVES):
+            why = why_refused(self.state.doing, what)
+            if why is not None:
+                return [DirectiveRefused(directive=what.id, why=why, who=what.who)]
+            return _signed(self._direct(what, now_us), what.who)
         if isinstance(what, AgentEnded) and what.denials:
             return [*self._refusals(what), *self.system.decide(self.state, what, now_us)]
-        return self.system.decide(self.state, what, now_us)
+        events = self.system.decide(self.state, what, now_us)
+        return _signed(events, what.who) if isinstance(what, HumanAnswered) else events
+
+    def _direct(self, directive: Posted, now_us: int) -> Sequence[Event]:
+        if isinstance(directive, SetLimits):
+            return [LimitsSet(limits=self.state.doing.limits.laid_under(directive.limits))]
+        if isinstance(directive, SetAgents):
+            return [AgentsSet(agents=directive.agents, changes=directive.changes)]
+        return self.system.decide(self.state, directive, now_us)
 
     def _refusals(self, outcome: AgentEnded) -> Iterator[ToolRefused]:
         """The tools that the run has not been refused before."""
@@ -140,6 +161,11 @@ class Folded:
         if not doing.at_work:
             return False
         return not any(type(event) is TakenUp and event.boot != doing.boot for event in events)
+
+
+def _signed(events: Sequence[Event], who: Who | None) -> Sequence[Event]:
+    """The same facts, the first with who said so."""
+    return [msgspec.structs.replace(events[0], who=who), *events[1:]] if events and who is not None else events
 
 
 def summarize(system: System, state: Any) -> Summary:

@@ -91,6 +91,9 @@ class Launches(Protocol):
     def unsettled(self, run: str) -> list[str]:
         """Those that are alive, and those that were stopped and whose end is not settled yet, in order."""
 
+    def alive_at(self, run: str, at_ns: int) -> str | None:
+        """A launch of the run that lived at a time of the wall clock, for what appeared then; None when nothing did."""
+
     def settle(self, effect: str) -> None:
         """The end of a launch is durable, whatever it was."""
 

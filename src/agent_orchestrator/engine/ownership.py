@@ -27,10 +27,12 @@ class Ownership:
             os.close(self._descriptor)
             raise RunBusy(run=run, owner=owner) from None
         os.truncate(self._descriptor, 0)
+        self.held = True
         os.pwrite(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
 
     def release(self) -> None:
         """Lets another process drive the run."""
+        self.held = False
         os.close(self._descriptor)
 
 

@@ -6,6 +6,7 @@ Ctrl-C once drains, twice stops what runs; TERM and HUP let go at once: agents l
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import uuid
 from collections.abc import Callable, Sequence
@@ -14,8 +15,10 @@ from typing import Any
 from agent_orchestrator.core.inputs import Given, Pause
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
+from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine, Observer, World
+from agent_orchestrator.engine.sender import name_of_user
 from agent_orchestrator.store.port import StoredRun
 
 
@@ -83,4 +86,5 @@ class Signals:
         self._engine.notify(driver, said)
         # On a full disk the little space kept back lets this pause be written.
         self._engine.store.reserve(release=True)
-        driver.deliver(Pause(id=uuid.uuid4().hex, now=now, reason="Ctrl-C"))
+        who = Who(surface=Surface.SIGNAL, user=name_of_user(os.getuid()), uid=os.getuid(), pid=os.getpid())
+        driver.deliver(Pause(id=uuid.uuid4().hex, now=now, reason="Ctrl-C", who=who))

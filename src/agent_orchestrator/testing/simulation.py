@@ -19,6 +19,7 @@ from agent_orchestrator.core.events import LimitsSet, StopReason
 from agent_orchestrator.core.inputs import Directive, Given, Resume, SetLimits
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
+from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.engine import Engine, Silent, World
 from agent_orchestrator.engine.journal import Folded, decode_events, encode_events, fold
 from agent_orchestrator.engine.redact import Redactor
@@ -30,6 +31,7 @@ from agent_orchestrator.testing.clock import SteppedLoop
 from agent_orchestrator.testing.faults import Crash, Faults
 from agent_orchestrator.testing.world import Machine, Part, SimulatedLaunches
 
+PERSON = Who(surface=Surface.LIBRARY, user="somebody")
 RUN = "simulated"
 TURNS_MAX = 200_000
 
@@ -226,9 +228,10 @@ class Simulation:
     def _speak(self) -> None:
         said = self._person(self.state(), self._random)
         if said is not None:
-            self.machine.store.post(RUN, said.id, msgspec.json.encode(said), self.machine.clock.now_us())
+            body = msgspec.json.encode(msgspec.structs.replace(said, who=PERSON))
+            self.machine.store.post(RUN, said.id, body, self.machine.clock.now_us())
             if self._random.random() < 0.3:
-                self.machine.store.post(RUN, said.id, msgspec.json.encode(said), self.machine.clock.now_us())
+                self.machine.store.post(RUN, said.id, body, self.machine.clock.now_us())
 
     def _misfortune(self) -> None:
         chance = self._random.random()

@@ -171,6 +171,10 @@ class SimulatedLaunches:
         """Those that are alive, and those that were stopped and whose end is not settled."""
         return sorted(effect for effect, process in self._machine.processes.items() if process.alive or process.stopped)
 
+    def alive_at(self, run: str, at_ns: int) -> str | None:
+        """None: files have the machine's real times, and processes the simulated ones."""
+        return None
+
     def settle(self, effect: str) -> None:
         """Its end is durable."""
         if effect in self._machine.processes:

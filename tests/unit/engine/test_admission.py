@@ -135,7 +135,7 @@ def test_a_budget_can_be_set_while_the_agents_work(tmp_path: Path) -> None:
 
     async def during(engine: Engine) -> None:
         await until(lambda: spent(rig, run) > 0.3)
-        engine.drivers[run.id].take_directive(SetLimits(id="later", limits=Limits(run=Amounts(cost_usd=1.0))))
+        engine.drivers[run.id].deliver(SetLimits(id="later", limits=Limits(run=Amounts(cost_usd=1.0))))
 
     assert rig.drive(run, during).stop == "budget_exhausted"
     assert spent(rig, run) <= 1.1

@@ -13,6 +13,7 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import CameLate, DirectiveRefused, Ended, Paused, StopReason, TakenUp
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Abort, AgentEnded, Answer, Directive, Pause, Resume, Usage
+from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.errors import Conflict, DiskFull, StoreCorrupt, StoreLocked
 from agent_orchestrator.store.port import Append
@@ -20,12 +21,14 @@ from agent_orchestrator.testing.world import Part
 from tests.unit.engine.rig import Rig, agent, jump, named, until
 from tests.unit.engine.toy import Did, ToyState, Wanted
 
+ANNA = Who(surface=Surface.CLI, user="anna", terminal="pts/3")
 FULL = DiskFull(path="orc.db")
 BUSY = StoreLocked(path="orc.db", seconds=10)
 
 
 def post(rig: Rig, directive: Directive, run: str = "one") -> bool:
-    return rig.store.post(run, directive.id, msgspec.json.encode(directive), rig.clock.now_us())
+    signed = msgspec.structs.replace(directive, who=ANNA)
+    return rig.store.post(run, directive.id, msgspec.json.encode(signed), rig.clock.now_us())
 
 
 def test_nothing_starts_before_its_fact_is_durable(tmp_path: Path) -> None:
@@ -221,7 +224,7 @@ def test_a_directive_sent_twice_or_read_twice_counts_once(tmp_path: Path) -> Non
         assert post(rig, Pause(id="d1"))
         assert not post(rig, Pause(id="d1"))
         for _ in range(3):
-            engine.drivers["one"].take_directive(Pause(id="d1"))
+            engine.drivers["one"].take_directive(Pause(id="d1", who=ANNA))
 
     rig.drive(run, pause)
     assert len(rig.of_kind(run, Paused)) == 1
@@ -233,7 +236,7 @@ def test_a_refused_directive_is_taken_with_its_reason(tmp_path: Path) -> None:
     run = rig.toys(agent("a"))
     post(rig, Answer(id="d1", approved=True))
     rig.drive(run)
-    assert rig.of_kind(run, DirectiveRefused) == [DirectiveRefused(directive="d1", why="nobody asked")]
+    assert rig.of_kind(run, DirectiveRefused) == [DirectiveRefused(directive="d1", why="nobody asked", who=ANNA)]
     assert rig.store.inbox("one") == []
 
 

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.inputs import HumanAnswered
+from agent_orchestrator.core.who import Surface
 from agent_orchestrator.engine.engine import Engine
 from tests.unit.engine.rig import Rig, agent, jump, named
 from tests.unit.engine.toy import Did
@@ -36,7 +39,8 @@ def ended(rig: Rig, effect: str) -> Path:
 
 def outcome(rig: Rig, run: Any) -> Any:
     (done,) = rig.of_kind(run, Did)
-    return done.outcome
+    assert done.outcome.who.surface is Surface.ANSWER_FILE
+    return msgspec.structs.replace(done.outcome, who=None)
 
 
 def test_an_answer_is_consumed_into_the_directory_of_the_question(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.engine.kinship import read_ps
 from agent_orchestrator.engine.launches import Watch
-from agent_orchestrator.engine.process.identity import read_ps
 from tests.unit.process.rig import ending_of, make_launches, name, over, run_to_end, sh, until
 
 

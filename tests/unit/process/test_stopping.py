@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.engine.kinship import NONCE_VARIABLE
 from agent_orchestrator.engine.launches import Order, Standing, Watch
-from agent_orchestrator.engine.process.shim import NONCE_VARIABLE
 from tests.unit.process.rig import (
     STOPPED,
     ending_of,

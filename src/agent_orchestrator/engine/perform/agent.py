@@ -18,6 +18,7 @@ from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import AgentEnded, Outcome
 from agent_orchestrator.core.limits import METER_LOOK_S
 from agent_orchestrator.engine.launches import Order, Watch
+from agent_orchestrator.engine.perform.human import refuse_early_answer
 from agent_orchestrator.engine.perform.launched import Launched
 from agent_orchestrator.engine.perform.metering import metered
 from agent_orchestrator.engine.perform.prepare import make_task, write_task
@@ -55,6 +56,8 @@ class AgentWork(Launched):
 
     def order(self) -> Order:
         """Writes prompt and feedback and asks the adapter how to start."""
+        if self._task.answer is not None:
+            refuse_early_answer(self.driver, self.effect, self._task.answer)
         write_task(self._task, appends_feedback=self._agent.appends_feedback)
         plan = self._agent.plan(self._task)
         return Order(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -146,6 +147,16 @@ def ended_us(folder: Path, code: int) -> int | None:
         return os.stat(f"{folder}/{_EXIT}{code}").st_ctime_ns // 1000
     except OSError:
         return None
+
+
+def last_sign_ns(folder: Path) -> int:
+    """Until when a launch lived: its exit mark, or the last thing that it wrote when it was lost; for ever while it lives."""
+    if is_locked(folder):
+        return sys.maxsize
+    mark = _exit_mark(folder)
+    names = [mark] if mark is not None else [LOCK, OUT, ERR]
+    signs = [file.stat().st_ctime_ns for name in names if (file := folder / name).exists()]
+    return max(signs, default=0)
 
 
 def output_bytes(files: tuple[str, str]) -> int:

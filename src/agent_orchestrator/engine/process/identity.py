@@ -11,20 +11,14 @@ import asyncio
 import logging
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 
-from agent_orchestrator.engine.process.shim import NONCE_VARIABLE
+from agent_orchestrator.engine.kinship import HAS_PROC, listed_by_ps, nonces_of
 
 log = logging.getLogger(__name__)
 
-HAS_PROC = os.path.exists("/proc/self/environ")
 HAS_PIDFD = HAS_PROC and hasattr(os, "pidfd_open")
 
-_MARK = f"{NONCE_VARIABLE}=".encode()
-_ENVIRON_LIMIT_BYTES = 4 * 1024 * 1024
-_OUT_OF_SIGHT = (FileNotFoundError, ProcessLookupError, PermissionError)
-"""Gone, or somebody else's. Anything else (no descriptors left) must not pass for "not there"."""
 _RETRY_S = 1.0
 _SLICE = 256
 """Processes looked at before the event loop gets its turn again: about 2 ms."""
@@ -33,8 +27,8 @@ _SLICE = 256
 def carries(pid: int, nonce: str) -> bool:
     """Whether this living process was started for that launch."""
     if HAS_PROC:
-        return nonce in _nonces(_environ(pid))
-    return any(nonce in nonces for found, nonces in _listed_by_ps(f"-p{pid}") if found == pid)
+        return nonce in nonces_of(pid)
+    return any(nonce in nonces for found, nonces in listed_by_ps(f"-p{pid}") if found == pid)
 
 
 def signal_carrier(pid: int, nonce: str, number: int, *, pidfds: bool) -> bool:
@@ -103,49 +97,8 @@ class Sweep:
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
     if not HAS_PROC:
-        yield from _listed_by_ps("-ax")
+        yield from listed_by_ps("-ax")
         return
     for name in os.listdir("/proc"):
         if name.isdecimal():
-            yield int(name), _nonces(_environ(int(name)))
-
-
-def _environ(pid: int) -> bytes:
-    try:
-        opened = os.open(f"/proc/{pid}/environ", os.O_RDONLY | os.O_CLOEXEC)
-    except _OUT_OF_SIGHT:
-        return b""
-    try:
-        parts = []
-        size = 0
-        while size < _ENVIRON_LIMIT_BYTES and (part := os.read(opened, 131_072)):
-            parts.append(part)
-            size += len(part)
-        return b"".join(parts)
-    except _OUT_OF_SIGHT:
-        return b""
-    finally:
-        os.close(opened)
-
-
-def _nonces(environ: bytes) -> list[str]:
-    start = 0 if environ.startswith(_MARK) else environ.find(b"\0" + _MARK) + 1
-    if start == 0 and not environ.startswith(_MARK):
-        return []
-    value = environ[start + len(_MARK) :].split(b"\0", 1)[0]
-    return value.decode("ascii", "replace").split(":")
-
-
-def _listed_by_ps(which: str) -> Iterator[tuple[int, list[str]]]:
-    """Where there is no /proc: `ps` shows arguments (the shim's nonce) and, of most programs, the environment."""
-    listing = subprocess.run(["ps", which, "-wwE", "-o", "pid=,command="], capture_output=True, check=False)
-    return read_ps(listing.stdout.decode("utf-8", "replace"))
-
-
-def read_ps(listing: str) -> Iterator[tuple[int, list[str]]]:
-    """The pid and every word that could be a nonce, line by line."""
-    for line in listing.splitlines():
-        pid, _, command = line.strip().partition(" ")
-        if pid.isdecimal():
-            words = (word.removeprefix(f"{NONCE_VARIABLE}=") for word in command.split())
-            yield int(pid), [part for word in words for part in word.split(":")]
+            yield int(name), nonces_of(int(name))

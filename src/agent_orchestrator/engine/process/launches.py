@@ -93,6 +93,14 @@ class ProcessLaunches:
                 found.append(effect)
         return found
 
+    def alive_at(self, run: str, at_ns: int) -> str | None:
+        """A launch of the run that lived at that time; one that lives on counts from its start, whatever its program is doing."""
+        for folder in sorted((self._root / run).glob("*~*")):
+            birth = folders.read_birth(folder)
+            if birth is not None and birth.started_us * 1000 <= at_ns <= folders.last_sign_ns(folder):
+                return launched_in(run, folder.name)
+        return None
+
     def settle(self, effect: str) -> None:
         """Takes the mark of a stop away."""
         if effect in self._stopped:

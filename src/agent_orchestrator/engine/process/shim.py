@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from agent_orchestrator.engine.kinship import NONCE_VARIABLE
 from agent_orchestrator.engine.process import pane
 
 SHIM = """\
@@ -41,9 +42,6 @@ true >"exit.$code" || mv lock "exit.$code"
 
 SHIM_NAME = "orc"
 """The shim's `$0`: how its messages about a program that cannot be executed begin."""
-
-NONCE_VARIABLE = "ORC_LAUNCH"
-"""In the environment of everything a launch starts; nested orchestrators append theirs after a colon."""
 
 _SHELL = "/bin/sh"
 _LOCK_FD = pane.LOCK_FD

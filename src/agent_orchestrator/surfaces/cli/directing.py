@@ -56,8 +56,9 @@ def tell_limits(orchestrator: Orchestrator, run: StoredRun, limits: Limits) -> S
     """Tells whoever drives the run what it may spend from now on; None when nothing is given."""
     if not limits.any:
         return None
+    directive = orchestrator.sign(run, SetLimits(id=new_id(), limits=limits))
     refuse_unkept(orchestrator.fold(run), limits)
-    return send_and_wait(orchestrator, run, SetLimits(id=new_id(), limits=limits))
+    return send_and_wait(orchestrator, run, directive)
 
 
 def _raise_if_refused(orchestrator: Orchestrator, run: StoredRun, directive: str, after: int) -> None:
@@ -73,11 +74,20 @@ def refuse_second_answer(orchestrator: Orchestrator, run: StoredRun, unit: str |
     """Raises while an earlier answer to the same question waits for somebody to drive the run: it would be lost."""
     if orchestrator.owner(run) is not None:
         return
-    found = [msgspec.json.decode(body, type=Posted) for _, body in orchestrator.store.inbox(run.id)]
+    found = [one for _, body in orchestrator.store.inbox(run.id) if (one := _read(body)) is not None]
     said = [one.unit for one in found if isinstance(one, Answer)]
     said += [one.values.get("unit") for one in found if isinstance(one, Instruct) and one.what == "answer"]
     if any(unit is None or other in (None, unit) for other in said):
         raise Refused(why=f"Run {run.id} has an answer already that waits to be taken; go on with `orc resume {run.id}`.")
+
+
+def _read(body: bytes) -> Posted | None:
+    """A directive of somebody who counts; None for what will be refused when it is taken."""
+    try:
+        said = msgspec.json.decode(body, type=Posted)
+    except msgspec.DecodeError:
+        return None
+    return said if said.who is not None and said.who.launch is None else None
 
 
 def report_sent(orchestrator: Orchestrator, run: StoredRun, sent: Sent, text: str, *, as_json: bool) -> int:
@@ -109,16 +119,26 @@ def stop_here(orchestrator: Orchestrator, run: StoredRun, directive: Directive, 
     return 0
 
 
-def answer(repo: str | None, run: str | None, unit: str | None, *, approved: bool, comments: str, as_json: bool) -> int:
-    """Sends a person's judgement, for `approve` and `reject`."""
+def answer(
+    repo: str | None,
+    run: str | None,
+    unit: str | None,
+    *,
+    approved: bool,
+    comments: str,
+    as_json: bool,
+    asked: str | None = None,
+) -> int:
+    """Sends a person's judgement, for `approve` and `reject`; `asked` is the question that was seen, else the one asked now."""
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)
         refuse_second_answer(orchestrator, found, unit)
-        sent = send_and_wait(orchestrator, found, Answer(id=new_id(), approved=approved, unit=unit, comments=comments))
-        said = "Approved" if approved else "Rejected"
-        text = f"{said} in run {found.id}."
+        said = Answer(id=new_id(), approved=approved, unit=unit, comments=comments, asked=asked)
+        sent = send_and_wait(orchestrator, found, said)
+        word = "Approved" if approved else "Rejected"
+        text = f"{word} in run {found.id}."
         if sent.owner is None:
-            text = f"{said} in run {found.id}: recorded. Nobody drives it now; go on with: orc resume {found.id}"
+            text = f"{word} in run {found.id}: recorded. Nobody drives it now; go on with: orc resume {found.id}"
         elif not sent.taken:
-            text = f"{said} in run {found.id}: recorded; {sent.owner} has not taken it yet."
+            text = f"{word} in run {found.id}: recorded; {sent.owner} has not taken it yet."
         return report_sent(orchestrator, found, sent, text, as_json=as_json)

@@ -87,8 +87,9 @@ def step_argument(name: str = "step") -> Callable[[Function], Function]:
 def open_orchestrator(repo: str | None) -> Orchestrator:
     """The orchestrator of a repository; imported here so that `--help` does not pay for it."""
     from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.core.who import Surface
 
-    return Orchestrator(repo)
+    return Orchestrator(repo, surface=Surface.CLI)
 
 
 def pick(orchestrator: Orchestrator, given: str | None) -> StoredRun:

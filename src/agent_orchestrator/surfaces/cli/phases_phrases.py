@@ -63,7 +63,7 @@ def _checked(event: e.SupervisorChecked) -> Phrase:
 
 
 def _judged(event: e.HumanJudged) -> Phrase:
-    return Phrase(event.step, f"{'approved' if event.approved else 'rejected'}{_said(event.comments)}")
+    return Phrase(event.step, f"{'approved' if event.approved else 'rejected'} by a person{_said(event.comments)}")
 
 
 def _findings(event: e.FindingsListed) -> Phrase:

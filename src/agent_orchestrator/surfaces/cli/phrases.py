@@ -11,6 +11,7 @@ from agent_orchestrator.core import events as common
 from agent_orchestrator.core.budget import say_amount, say_parked
 from agent_orchestrator.core.ids import split_effect_id
 from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.core.who import Surface
 from agent_orchestrator.surfaces.cli.loop_phrases import LOOP_PHRASES
 from agent_orchestrator.surfaces.cli.phases_phrases import PHASES_PHRASES
 from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time, date_time
@@ -22,13 +23,25 @@ __all__ = ["Phrase", "clock_time", "date_time", "names", "phrase"]
 
 NAMES_SHOWN = 8
 
+SOMEBODY = "by a person"
+"""How phrases name a person who is not known."""
+
 
 def phrase(event: Any) -> Phrase:
-    """The event in words."""
+    """The event in words, with who said so."""
+    told = _phrase(event)
+    if event.who is None or event.who.surface is Surface.ORC:
+        return told
+    words = told.words.replace(SOMEBODY, f"by {event.who}", 1) if SOMEBODY in told.words else f"{told.words}, by {event.who}"
+    return told._replace(words=words)
+
+
+def _phrase(event: Any) -> Phrase:
     say = _PHRASES.get(type(event))
     if say is not None:
         return say(event)
     fields = msgspec.to_builtins(event)
+    fields.pop("who", None)
     name = str(fields.pop("event", type(event).__name__)).replace("_", " ")
     unit = str(fields.pop("step", ""))
     said = ", ".join(f"{key} {value}" for key, value in fields.items() if key != "effect")
@@ -128,7 +141,7 @@ def _judged(event: workflow.HumanJudged) -> Phrase:
 
 
 def _options(event: workflow.OptionsChanged) -> Phrase:
-    given = {key: value for key in event.__struct_fields__ if (value := getattr(event, key)) is not None}
+    given = {key: value for key in event.__struct_fields__ if key != "who" and (value := getattr(event, key)) is not None}
     return Phrase("", "limits changed: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items()))
 
 

@@ -70,17 +70,16 @@ def event_lines(events: Sequence[Event], at_us: int, screen: Screen, *, all_of_t
 
 def how_to_answer(run: str, home: str, effect: AskHuman) -> list[str]:
     """What a person types, or writes, to answer."""
-    file = shlex.quote(str(Path(home, effect.answer_file)))
     if effect.in_words:
-        return [
-            f"{'':10}answer:   orc team answer 'TEXT'",
-            f'{"":10}or:       echo \'{{"approved": true, "comments": "TEXT"}}\' > {file}',
-        ]
-    return [
+        return [f"{'':10}answer:   orc team answer 'TEXT'"]
+    lines = [
         f"{'':10}approve:  orc approve {run} {effect.unit}",
         f"{'':10}reject:   orc reject {run} {effect.unit} --comments 'what to change'",
-        f"{'':10}or:       echo '{{\"approved\": true}}' > {file}",
     ]
+    if effect.answer_file:
+        file = shlex.quote(str(Path(home, effect.answer_file)))
+        lines.append(f"{'':10}or:       echo '{{\"approved\": true}}' > {file}")
+    return lines
 
 
 def new_questions(state: Any, events: Sequence[Event]) -> list[AskHuman]:

@@ -40,7 +40,7 @@ def _attempt_ended(event: swarm.AttemptEnded) -> Phrase:
 
 
 def _options(event: swarm.OptionsChanged) -> Phrase:
-    given = {key: value for key in event.__struct_fields__ if (value := getattr(event, key)) is not None}
+    given = {key: value for key in event.__struct_fields__ if key != "who" and (value := getattr(event, key)) is not None}
     return Phrase("", "limits changed: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items()))
 
 

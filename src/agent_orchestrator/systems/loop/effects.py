@@ -114,8 +114,7 @@ def run_check(state: LoopState, effect: str, purpose: str, at_us: int) -> RunChe
 
 def ask_human(state: LoopState, effect: str, question: str, after: str) -> AskHuman:
     """A question to a person."""
-    file = f"{loop_directory(state.context.run)}/answer.json"
-    return AskHuman(id=effect, unit=UNIT, question=question, answer_file=file, after=after or effect)
+    return AskHuman(id=effect, unit=UNIT, question=question, after=after or effect)
 
 
 def save_tree(state: LoopState, effect: str, iteration: int, at_us: int) -> Checkpoint:

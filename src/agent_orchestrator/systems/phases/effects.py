@@ -99,8 +99,7 @@ def run_check(state: PhasesState, work: Work, effect: str, criterion: str) -> Ru
 
 def ask_human(state: PhasesState, work: Work, effect: str, question: str) -> AskHuman:
     """A question to a person."""
-    file = f".agents/runs/{state.context.run}/{work.unit}/answer.json"
-    return AskHuman(id=effect, unit=work.unit, question=question, answer_file=file, after=work.agent_launch or effect)
+    return AskHuman(id=effect, unit=work.unit, question=question, after=work.agent_launch or effect)
 
 
 def save_tree(state: PhasesState, work: Work, effect: str, at_us: int) -> Checkpoint:

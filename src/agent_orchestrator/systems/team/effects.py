@@ -123,6 +123,5 @@ def check_requirement(state: TeamState, effect: str, number: int) -> RunCheck:
 
 def ask_human(state: TeamState, unit: Unit, effect: str, question: str, after: str) -> AskHuman:
     """A question to a person."""
-    file = f"{folder_of(state.context.run, unit.unit)}/answer.json"
     in_words = unit.asking == "clarification"
-    return AskHuman(id=effect, unit=unit.unit, question=question, answer_file=file, after=after or effect, in_words=in_words)
+    return AskHuman(id=effect, unit=unit.unit, question=question, after=after or effect, in_words=in_words)

@@ -85,7 +85,7 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
         env=env,
         inputs={need: tuple(state.steps[need].artifacts) for need in step.needs} if step.needs else {},
         feedback=work.feedback,
-        answer_file=answer_file(run, unit) if step.human_in_the_loop else None,
+        answer_file=answer_file(run, unit) if step.human_in_the_loop and step.answer_file else None,
         report_copy=report_file(run, unit),
         artifacts_dir=f"{run_directory(run)}/artifacts",
         session=work.session,
@@ -106,7 +106,8 @@ def ask_human(state: WorkflowState, unit: str, effect: str, after: str) -> AskHu
     """The question whether the step's work is good."""
     summary = state.works[unit].summary
     question = f"Approve step {unit}?" + (f" {summary}" if summary else "")
-    return AskHuman(id=effect, unit=unit, question=question, answer_file=answer_file(state.context.run, unit), after=after)
+    file = answer_file(state.context.run, unit) if state.specs[unit].answer_file else ""
+    return AskHuman(id=effect, unit=unit, question=question, answer_file=file, after=after)
 
 
 def await_gates(state: WorkflowState, unit: str, effect: str) -> AwaitGates:

@@ -24,7 +24,7 @@ from agent_orchestrator.systems.workflow.when import WhenError, operands, parse_
 WORKFLOW_KEYS = ("name", "description", "metadata", "steps")
 STEP_KEYS = (
     *("id", "agent", "prompt", "needs", "loop_back_to", "gates", "check", "human_in_the_loop", "when", "model", "timeout"),
-    *("max_attempts", "metadata", "next_on_success", "loop"),
+    *("answer_file", "max_attempts", "metadata", "next_on_success", "loop"),
     *("budget_usd", "budget_tokens", "budget_time", "attempt_budget_usd", "attempt_budget_tokens"),
 )
 LOOP_KEYS = ("items", "items_from_step", "items_from_artifact", "item_var", "index_var", "max_iterations")
@@ -113,9 +113,9 @@ def _read_step(reader: Reader, node: yaml.Node, number: int) -> _Draft | None:
     agent = reader.text(keys["agent"], f"{place}: agent") if "agent" in keys else None
     prompt = reader.text(keys["prompt"], f"{place}: prompt") if "prompt" in keys else None
     needs = reader.texts(keys["needs"], f"{place}: needs") if "needs" in keys else []
-    human, timeout, attempts, loop = (
+    human, file, timeout, attempts, loop = (
         None if (given := keys.get(key)) is None or is_null(given) else given
-        for key in ("human_in_the_loop", "timeout", "max_attempts", "loop")
+        for key in ("human_in_the_loop", "answer_file", "timeout", "max_attempts", "loop")
     )
     spec = StepSpec(
         id=unit or "",
@@ -126,6 +126,7 @@ def _read_step(reader: Reader, node: yaml.Node, number: int) -> _Draft | None:
         gates=_names(reader, keys, "gates", place),
         check=_optional_text(reader, keys, "check", f"{place}: check"),
         human_in_the_loop=human is not None and reader.boolean(human, f"{place}: human_in_the_loop"),
+        answer_file=file is None or reader.boolean(file, f"{place}: answer_file"),
         when=_optional_text(reader, keys, "when", f"{place}: when"),
         model=_optional_text(reader, keys, "model", f"{place}: model"),
         timeout_s=reader.checked(timeout, f"{place}: timeout", read_duration_s) if timeout else None,

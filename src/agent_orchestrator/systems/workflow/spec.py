@@ -43,6 +43,8 @@ class StepSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     gates: tuple[str, ...] = ()
     check: str | None = None
     human_in_the_loop: bool = False
+    answer_file: bool = True
+    """Whether a person may answer by writing a file; `orc approve` and `orc reject` always do."""
     when: str | None = None
     model: str | None = None
     timeout_s: float | None = None

@@ -17,11 +17,12 @@ orc approve f8c1 manual_approval --comments 'looks good'
 @run_argument()
 @step_argument("unit")
 @click.option("--comments", metavar="TEXT", default="", help="Kept in the journal.")
-def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, comments: str) -> int:
+@click.option("--question", metavar="ID", help="Only if this is what is asked; `orc show --json` names it.")
+def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, comments: str, question: str | None) -> int:
     """Approve the step that waits for a person.
 
     UNIT may be left out when one step waits. When nobody drives the run the answer is recorded, and `orc resume` uses it.
     """
     from agent_orchestrator.surfaces.cli.directing import answer
 
-    return answer(repo, run, unit, approved=True, comments=comments, as_json=as_json)
+    return answer(repo, run, unit, approved=True, comments=comments, asked=question, as_json=as_json)

@@ -16,11 +16,12 @@ orc reject f8c1 --comments 'the error handling is missing'
 @run_argument()
 @step_argument("unit")
 @click.option("--comments", metavar="TEXT", default="", help="What to change; the next iteration's agents read it.")
-def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, comments: str) -> int:
+@click.option("--question", metavar="ID", help="Only if this is what is asked; `orc show --json` names it.")
+def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, comments: str, question: str | None) -> int:
     """Reject the step that waits for a person.
 
     The run loops back where the step has `loop_back_to`, and fails where it has not. UNIT may be left out when one waits.
     """
     from agent_orchestrator.surfaces.cli.directing import answer
 
-    return answer(repo, run, unit, approved=False, comments=comments, as_json=as_json)
+    return answer(repo, run, unit, approved=False, comments=comments, asked=question, as_json=as_json)

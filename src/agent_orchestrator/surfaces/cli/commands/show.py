@@ -27,11 +27,12 @@ TAIL_LINES = 15
 def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
     """Show everything known about a run or a step.
 
-    With --json: the state document, and what it does not carry: launches, evidence of checks, feedback, usage.
+    With --json: the state document, and what it does not carry: questions, launches, evidence of checks, feedback, usage.
     """
     import msgspec
 
     from agent_orchestrator.api.spending import spending
+    from agent_orchestrator.core.effects import AskHuman
     from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import document_of, print_header, print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
@@ -54,7 +55,10 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
             facts["step"] = step
         if as_json:
             budget = spending(orchestrator, found, folded)
-            print_json({**facts, "state": document, "details": details, "usage": usage, "budget": budget})
+            asked = [one for one in folded.state.doing if isinstance(one, AskHuman) and step in (None, one.unit)]
+            questions = [{"id": one.id, "unit": one.unit, "text": one.question} for one in asked]
+            more = {"state": document, "details": details, "questions": questions, "usage": usage, "budget": budget}
+            print_json({**facts, **more})
             return 0
         screen = Screen(orchestrator.settings.environ)
         if step is None:
@@ -76,7 +80,7 @@ def _print_step(screen: Screen, step: str, document: dict[str, Any], details: di
     for name in ("attempts", "iteration_count", "started_at", "ended_at", "last_error", "blocked_by_loop", "report_path"):
         if document.get(name) is not None:
             screen.line(f"  {name.replace('_', ' '):<16}{plain(document[name])}")
-    if document["status"] == "WAITING_ON_HUMAN":
+    if document["status"] == "WAITING_ON_HUMAN" and document["manual_input_path"] is not None:
         screen.line(f"  {'answer file':<16}{plain(document['manual_input_path'])}")
     for name in ("artifacts", "logs"):
         for number, text in enumerate(document.get(name, ())):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused, Resumed
 from agent_orchestrator.core.inputs import Instruct, Resume
@@ -72,7 +74,7 @@ def _resumed(state: SwarmState, changes: dict[str, Any]) -> list[SwarmEvent]:
         raise Refused(why="the run is running already")
     events: list[SwarmEvent] = [*merges, *([_reset(state, again)] if again else [])]
     if limits:
-        events.append(OptionsChanged(**limits))
+        events.append(msgspec.structs.replace(OptionsChanged(), **limits))
     if not life.running:
         events.append(Resumed())
     return events

@@ -37,7 +37,7 @@ def _beads_released(state: SwarmState, event: e.BeadsReleased, at_us: int) -> No
 
 
 def _options_changed(state: SwarmState, event: e.OptionsChanged, at_us: int) -> None:
-    given = {name: value for name in event.__struct_fields__ if (value := getattr(event, name)) is not None}
+    given = {name: value for name in event.__struct_fields__ if name != "who" and (value := getattr(event, name)) is not None}
     state.spec = msgspec.structs.replace(state.spec, **given)
 
 

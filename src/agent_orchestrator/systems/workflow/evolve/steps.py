@@ -153,7 +153,8 @@ def _human_asked(state: WorkflowState, event: e.HumanAsked, at_us: int) -> None:
     unit, context = event.step, state.context
     step = state.steps[unit]
     step.status = WAITING_ON_HUMAN
-    step.manual_input_path = f"{context.home}/{answer_file(context.run, unit)}"
+    if state.specs[unit].answer_file:
+        step.manual_input_path = f"{context.home}/{answer_file(context.run, unit)}"
     state.works[unit].launches += 1
     state.asking[unit] = None
     state.doing.put(ask_human(state, unit, event.effect, event.after))
