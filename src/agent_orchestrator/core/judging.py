@@ -1,4 +1,4 @@
-"""Says what the end of a program is worth, the same in every system: passed, failed, once more, or stopped.
+"""Says what the end of a program means, the same in every system: of a check what it is worth, of an agent what follows.
 
 A system's `decide` asks here and adds only what follows in its own way of working.
 """
@@ -11,8 +11,9 @@ import msgspec
 
 from agent_orchestrator.core.effects import Effect, RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.inputs import CheckEnded
+from agent_orchestrator.core.inputs import AgentEnded, CheckEnded
 from agent_orchestrator.core.limits import CHECK_RERUNS_MAX
+from agent_orchestrator.core.retry import backoff_us
 
 
 class Worth(StrEnum):
@@ -52,3 +53,41 @@ def judge_session(failure: Failure | None, effect: Effect | None) -> Failure | N
     if isinstance(effect, RunAgent) and effect.session is not None:
         return failure
     return msgspec.structs.replace(failure, kind=FailureKind.EXIT)
+
+
+class After(StrEnum):
+    """What follows the end of an agent."""
+
+    SUCCESS = "success"
+    GOES_ON = "goes_on"
+    """It was interrupted: the same attempt goes on with a new launch, as soon as it may."""
+    RETRY = "retry"
+    """It failed, and another attempt may end differently."""
+    FAILURE = "failure"
+    """It failed for good: it would only fail again, or it was tried as often as is allowed."""
+
+
+def judge_agent(failure: Failure | None, attempt: int, attempts_max: int | None) -> After:
+    """Say what follows attempt number `attempt`; without `attempts_max` only what would fail again is not retried."""
+    if failure is None:
+        return After.SUCCESS
+    if failure.goes_on:
+        return After.GOES_ON
+    return judge_attempt(attempt, attempts_max) if failure.retryable else After.FAILURE
+
+
+def judge_attempt(attempt: int, attempts_max: int | None) -> After:
+    """Say whether another attempt follows one that failed."""
+    return After.RETRY if attempts_max is None or attempt < attempts_max else After.FAILURE
+
+
+def retry_us(attempt: int, effect: str, now_us: int, failure: Failure | None = None) -> int:
+    """Say when the next attempt may start: after the pause, and not before the failure says that it is of use."""
+    not_before_us = failure.retry_at_us if failure is not None else None
+    return max(now_us + backoff_us(attempt, effect), not_before_us or 0)
+
+
+def session_after(outcome: AgentEnded, failure: Failure | None) -> str | None:
+    """Give the session that the next launch may go on with: a lost one is gone."""
+    lost = failure is not None and failure.kind is FailureKind.SESSION_LOST
+    return None if lost else outcome.session

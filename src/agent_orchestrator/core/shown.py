@@ -6,7 +6,52 @@ it needs). Nothing here is ever stored.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
+
+from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.units import US
+
+
+class EndedProgram(Protocol):
+    """What every event that ends a program says of it."""
+
+    @property
+    def effect(self) -> str:
+        """Its id."""
+
+    @property
+    def started_us(self) -> int:
+        """When it began."""
+
+    @property
+    def ended_us(self) -> int:
+        """When it was over."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, where it has one."""
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why it failed, if it did."""
+
+
+class EndedCheck(EndedProgram, Protocol):
+    """What an event that ends a check says besides."""
+
+    @property
+    def tail(self) -> str:
+        """The end of its output."""
+
+    @property
+    def tree(self) -> str | None:
+        """The tree that it saw last."""
+
+    @property
+    def moved(self) -> bool:
+        """Whether the tree changed while it ran."""
 
 
 class UnitView(msgspec.Struct, frozen=True):
@@ -36,6 +81,11 @@ class Launch(msgspec.Struct, omit_defaults=True, gc=False):
     failure: str | None = None
     session: str | None = None
 
+    def close(self, event: EndedProgram) -> None:
+        """Note how it ended."""
+        self.started_us, self.ended_us, self.exit_code = event.started_us, event.ended_us, event.exit_code
+        self.failure = event.failure.kind.value if event.failure is not None else None
+
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one check showed."""
@@ -49,3 +99,18 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tail: str
     tree: str | None
     void: bool
+
+    @classmethod
+    def of(cls, event: EndedCheck, command: str) -> Evidence:
+        """Keep what the event says that the command showed."""
+        return cls(
+            effect=event.effect,
+            command=command,
+            exit_code=event.exit_code,
+            failure=event.failure.message if event.failure is not None else None,
+            started_us=event.started_us,
+            duration_s=(event.ended_us - event.started_us) / US,
+            tail=event.tail,
+            tree=event.tree,
+            void=event.moved,
+        )

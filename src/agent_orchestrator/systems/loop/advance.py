@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import Ended, Paused, StopReason
+from agent_orchestrator.core.judging import retry_us
 from agent_orchestrator.core.lifecycle import Phase
-from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.core.units import say_count, say_duration, was_or_were
 from agent_orchestrator.systems.loop.events import (
     BackoffStarted,
@@ -77,7 +77,7 @@ def _next(state: LoopState, now_us: int) -> list[LoopEvent]:
         return [Paused(reason=NO_AGENT)]
     if state.cooling:
         effect = state.name_effect("wait")
-        until_us = now_us + backoff_us(state.failing, effect)
+        until_us = retry_us(state.failing, effect, now_us)
         return [BackoffStarted(effect=effect, until_us=until_us, reason=state.iterations[-1].agent_error)]
     return [IterationStarted(effect=state.name_effect("agent", done + 1), iteration=done + 1)]
 

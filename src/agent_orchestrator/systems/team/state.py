@@ -17,6 +17,7 @@ from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.inputs import Commit
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.queue import MergeQueue
+from agent_orchestrator.core.shown import Launch
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.systems.team.spec import TeamSpec, Wanted
 from agent_orchestrator.systems.team.words import Purpose
@@ -185,15 +186,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: str | None = None
 
 
-class Launch(msgspec.Struct, omit_defaults=True):
-    """One program that ran."""
+class UnitLaunch(Launch, kw_only=True, omit_defaults=True):
+    """One program that ran, and for whom: a team keeps one list for all its units."""
 
-    effect: str
     unit: str
-    started_us: int
-    ended_us: int | None = None
-    exit_code: int | None = None
-    failure: str | None = None
 
 
 class Plan(msgspec.Struct, kw_only=True):
@@ -265,7 +261,7 @@ class TeamState:
         self.conclusion: tuple[StopReason, str] | None = None
         self.started_us = self.updated_us = context.created_us
         self.ended_us: int | None = None
-        self.history: list[Launch] = []
+        self.history: list[UnitLaunch] = []
         self.warnings: list[str] = []
         self.pid: int | None = None
 

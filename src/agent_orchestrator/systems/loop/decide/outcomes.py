@@ -8,7 +8,7 @@ from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded
-from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
+from agent_orchestrator.core.judging import After, Worth, judge_agent, judge_check, judge_session, session_after, tree_moved
 from agent_orchestrator.core.limits import CHECK_RERUNS_MAX
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip, last_line
@@ -46,7 +46,7 @@ def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
         learnings=tuple(clip(one.lesson)[:300] for one in report.learnings),
         tokens=outcome.usage.tokens if outcome.usage is not None else None,
         cost_usd=outcome.usage.cost_usd if outcome.usage is not None else None,
-        session=outcome.session if failure is None or failure.kind is not FailureKind.SESSION_LOST else None,
+        session=session_after(outcome, failure),
         tail=outcome.tail if failure is not None else "",
         warnings=(*outcome.warnings, *report.warnings),
     )
@@ -56,14 +56,15 @@ def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
 def _followed(state: LoopState, finished: AgentFinished, report: Report) -> list[LoopEvent]:
     """What the end of an agent means."""
     failure = finished.failure
+    after = judge_agent(failure, state.failing + 1, None)  # The next iteration is the next attempt.
     what = "confirm" if state.confirming else "agent"
-    if failure is not None and failure.goes_on:
+    if after is After.GOES_ON:
         return [LaunchInterrupted(what=what)]
     if failure is not None and failure.kind is FailureKind.LOST and state.orphaned:
         return [_crashed(failure)]
     if state.confirming:
         return [_confirmed(report, failure)]
-    if failure is not None and not failure.retryable:
+    if failure is not None and after is After.FAILURE:
         return [Concluded(stop=StopReason.FAILED, detail=failure.message)]
     return []
 

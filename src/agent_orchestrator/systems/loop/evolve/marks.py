@@ -37,6 +37,4 @@ def stop_pausing(state: LoopState, at_us: int) -> None:
 
 def close_launch(state: LoopState, event: e.AgentFinished | e.CheckFinished) -> None:
     """What became of the newest launch."""
-    launch = state.history[-1]
-    launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
-    launch.failure = event.failure.kind.value if event.failure is not None else None
+    state.history[-1].close(event)

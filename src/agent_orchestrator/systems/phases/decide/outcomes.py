@@ -7,9 +7,8 @@ import msgspec
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded
-from agent_orchestrator.core.judging import judge_session
+from agent_orchestrator.core.judging import After, judge_agent, judge_session, retry_us, session_after
 from agent_orchestrator.core.report import Learning, Report
-from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.phases.decide.settling import interventions
 from agent_orchestrator.systems.phases.events import (
@@ -60,7 +59,7 @@ def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[Ph
         summary=clip(report.summary),
         metered=usage is not None and usage.cost_usd is not None,
         cost_usd=usage.cost_usd if usage is not None else None,
-        session=outcome.session if failure is None or failure.kind is not FailureKind.SESSION_LOST else None,
+        session=session_after(outcome, failure),
         tail=outcome.tail if failure is not None else "",
         warnings=(*outcome.warnings, *report.warnings, *dropped),
     )
@@ -71,11 +70,12 @@ def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[Ph
 
 
 def _failed(state: PhasesState, work: Work, failure: Failure, now_us: int) -> list[PhasesEvent]:
-    if failure.goes_on:
+    after = judge_agent(failure, work.attempt, state.spec.max_attempts)
+    if after is After.GOES_ON:
         return [LaunchInterrupted(step=work.unit, why=failure.message)]
-    if failure.retryable and work.attempt < state.spec.max_attempts:
+    if after is After.RETRY:
         effect = state.name_effect(work.unit, work.iteration, work.attempt, "wait")
-        until_us = now_us + backoff_us(work.attempt, effect)
+        until_us = retry_us(work.attempt, effect, now_us, failure)
         return [BackoffStarted(effect=effect, step=work.unit, until_us=until_us, reason=failure.message)]
     if isinstance(work, TaskWork) and work.purpose == "execute":
         return [TaskFailed(task=work.task, why=failure.message)]

@@ -27,8 +27,7 @@ def close_launch(state: PhasesState, event: AgentFinished | CheckFinished) -> No
     history = state.history.get(event.step, [])
     for launch in reversed(history):
         if launch.effect == event.effect:
-            launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
-            launch.failure = event.failure.kind.value if event.failure is not None else None
+            launch.close(event)
             return
 
 

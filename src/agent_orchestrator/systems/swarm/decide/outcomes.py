@@ -8,10 +8,18 @@ from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, TimerFired, Usage
-from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
+from agent_orchestrator.core.judging import (
+    After,
+    Worth,
+    judge_agent,
+    judge_attempt,
+    judge_check,
+    judge_session,
+    retry_us,
+    tree_moved,
+)
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS
 from agent_orchestrator.core.report import Report
-from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.core.text import clip, last_line
 from agent_orchestrator.systems.swarm.effects import BeadReport
 from agent_orchestrator.systems.swarm.events import (
@@ -61,7 +69,8 @@ def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[Swa
         if state.specs[bead].verify is not None:
             return [finished, VerificationQueued(bead=bead)]
         return [finished, _done(state, bead, finished.summary, outcome.exit_code)]
-    if failure.goes_on:
+    after = judge_agent(failure, _tried(state, bead), state.specs[bead].max_attempts)
+    if after is After.GOES_ON:
         return [finished, LaunchInterrupted(bead=bead, due="agent", why=failure.message)]
     effect = state.doing.of(bead)
     limit_s = state.specs[bead].timeout_s
@@ -73,7 +82,7 @@ def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[Swa
         failure_reason=name_failure(failure.kind, outcome.exit_code, limit_s),
         exit_code=TIMED_OUT_EXIT if failure.kind in _TIMEOUTS else outcome.exit_code,
     )
-    return [finished, *_failed(state, bead, verdict, outcome.effect, now_us, retryable=failure.retryable)]
+    return [finished, *_failed(state, bead, verdict, after, retry_us(_tried(state, bead), outcome.effect, now_us, failure))]
 
 
 def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[SwarmEvent]:
@@ -104,7 +113,9 @@ def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[Swa
         return [finished, _done(state, bead, held.summary, held.exit_code)]
     reason = _verification_failure(state.specs[bead].verify or "", outcome, moved=moved)
     verdict = Verdict(status=Status.FAILED, reason=reason, failure_reason="verification-failed", exit_code=held.exit_code)
-    return [finished, *_failed(state, bead, verdict, outcome.effect, now_us, retryable=True)]
+    tried = _tried(state, bead)
+    after = judge_attempt(tried, state.specs[bead].max_attempts)
+    return [finished, *_failed(state, bead, verdict, after, retry_us(tried, outcome.effect, now_us))]
 
 
 def timer_fired(state: SwarmState, outcome: TimerFired) -> list[SwarmEvent]:
@@ -170,13 +181,15 @@ def _done(state: SwarmState, bead: str, summary: str, exit_code: int | None) -> 
     return AttemptEnded(bead=bead, verdict=Verdict(status=Status.DONE, reason=reason, exit_code=exit_code))
 
 
-def _failed(state: SwarmState, bead: str, verdict: Verdict, effect: str, now_us: int, *, retryable: bool) -> list[SwarmEvent]:
+def _tried(state: SwarmState, bead: str) -> int:
+    """Count the attempts of this dispatch; those of earlier ones neither lengthen the pause nor use up the limit."""
     held = state.beads[bead]
-    if not retryable or held.attempt >= held.limit:
+    return held.attempt - (held.limit - state.specs[bead].max_attempts)
+
+
+def _failed(state: SwarmState, bead: str, verdict: Verdict, after: After, until_us: int) -> list[SwarmEvent]:
+    if after is not After.RETRY:
         return [AttemptEnded(bead=bead, verdict=verdict)]
-    # The pause grows with the attempts of this dispatch, not with those of earlier ones.
-    tried = held.attempt - (held.limit - state.specs[bead].max_attempts)
-    until_us = now_us + backoff_us(tried, effect)
     wait = WaitStarted(bead=bead, effect=state.name_effect(bead, "wait"), until_us=until_us, reason=verdict.reason)
     return [AttemptEnded(bead=bead, verdict=verdict, will_retry=True), wait]
 

@@ -8,7 +8,6 @@ from typing import Any
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.shown import Evidence
-from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.swarm import events as e
 from agent_orchestrator.systems.swarm.effects import close_bead, run_agent, run_verification
 from agent_orchestrator.systems.swarm.evolve.marks import (
@@ -95,18 +94,7 @@ def _verification_finished(state: SwarmState, event: e.VerificationFinished, at_
     held, command = state.beads[event.bead], state.specs[event.bead].verify or ""
     leave(state, event.bead)
     close_launch(held, event)
-    evidence = Evidence(
-        effect=event.effect,
-        command=command,
-        exit_code=event.exit_code,
-        failure=event.failure.message if event.failure is not None else None,
-        started_us=event.started_us,
-        duration_s=(event.ended_us - event.started_us) / US,
-        tail=event.tail,
-        tree=event.tree,
-        void=event.moved,
-    )
-    held.evidence = (*held.evidence, evidence)[-EVIDENCE_MAX:]
+    held.evidence = (*held.evidence, Evidence.of(event, command))[-EVIDENCE_MAX:]
 
 
 def _attempt_ended(state: SwarmState, event: e.AttemptEnded, at_us: int) -> None:

@@ -30,11 +30,11 @@ def open_launch(held: Bead, effect: str, at_us: int) -> None:
 def close_launch(held: Bead, event: AgentFinished | VerificationFinished | ClosingFinished) -> None:
     """What became of the newest launch."""
     launch = held.history[-1]
-    launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
     if isinstance(event, ClosingFinished):
+        launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
         launch.failure = event.problem or None
         return
-    launch.failure = event.failure.kind.value if event.failure is not None else None
+    launch.close(event)
     if isinstance(event, AgentFinished):
         launch.session = event.session
 

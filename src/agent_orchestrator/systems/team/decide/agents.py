@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
+from agent_orchestrator.core.failure import Failure, invalid_report
 from agent_orchestrator.core.inputs import AgentEnded
-from agent_orchestrator.core.judging import judge_session
+from agent_orchestrator.core.judging import After, judge_agent, judge_session, retry_us, session_after
 from agent_orchestrator.core.report import Report
-from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.decide.planning import confirmed, finally_checked, planned
@@ -54,7 +53,7 @@ def agent_ended(state: TeamState, outcome: AgentEnded, now_us: int) -> list[Team
         exit_code=outcome.exit_code,
         failure=failure,
         summary=clip(report.summary) if report is not None else "",
-        session=outcome.session if failure is None or failure.kind is not FailureKind.SESSION_LOST else None,
+        session=session_after(outcome, failure),
         tail=outcome.tail if failure is not None else "",
         warnings=(*outcome.warnings, *(report.warnings if report is not None else ())),
     )
@@ -66,11 +65,12 @@ def _failed(state: TeamState, unit: Unit, failure: Failure, now_us: int) -> list
     turn = unit.turn
     assert turn is not None
     role = ROLE_OF[turn.purpose].value
-    if failure.goes_on:
+    after = judge_agent(failure, turn.attempt, state.spec.max_attempts)
+    if after is After.GOES_ON:
         return [LaunchInterrupted(step=unit.unit)]
-    if failure.retryable and turn.attempt < state.spec.max_attempts:
+    if after is After.RETRY:
         effect = state.name_effect(unit, "wait")
-        until_us = failure.retry_at_us or now_us + backoff_us(turn.attempt, effect)
+        until_us = retry_us(turn.attempt, effect, now_us, failure)
         where = f"_group_{unit.unit}" if isinstance(unit, Group) else ""
         why = f"Attempt {turn.attempt} of {state.spec.max_attempts} failed: {failure.message}"
         decided = Decided(decision=f"retry_{role}{where}", reasoning=why[:300])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
-from agent_orchestrator.core.judging import Worth, judge_check, tree_moved
-from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.core.judging import After, Worth, judge_attempt, judge_check, retry_us, tree_moved
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.decide.agents import limit
@@ -106,10 +105,10 @@ def _after_merge(state: TeamState, group: Group, outcome: MergeEnded, now_us: in
             return [LimitReached(step=group.unit, about="held", description=outcome.detail, question=question)]
         case MergeVerdict.UNAVAILABLE:
             tries = group.merges_failed + 1
-            if tries >= state.spec.max_attempts:
+            if judge_attempt(tries, state.spec.max_attempts) is After.FAILURE:
                 return [limit(group, "merge", f"it cannot be merged: {outcome.detail}")]
             effect = state.name_effect(group, "wait")
-            until_us = now_us + backoff_us(tries, effect)
+            until_us = retry_us(tries, effect, now_us)
             return [
                 RetryScheduled(effect=effect, step=group.unit, until_us=until_us, attempt=tries + 1, error=outcome.detail),
             ]

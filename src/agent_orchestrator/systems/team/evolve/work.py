@@ -10,7 +10,7 @@ from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.effects import ask_human, check_requirement, merge_work, run_agent, save_work
 from agent_orchestrator.systems.team.evolve.marks import begin, rest, touch, touch_group, touch_plan, warn
-from agent_orchestrator.systems.team.state import LAUNCHES_KEPT, Blocker, Group, Launch, Stage, TeamState, Turn, Unit
+from agent_orchestrator.systems.team.state import LAUNCHES_KEPT, Blocker, Group, Stage, TeamState, Turn, Unit, UnitLaunch
 from agent_orchestrator.systems.team.words import ROLE_OF, Purpose
 
 
@@ -22,7 +22,7 @@ def _agent_started(state: TeamState, event: e.AgentStarted, at_us: int) -> None:
     unit.last_agent, unit.spawned_us = event.effect, at_us
     if event.purpose is Purpose.DEVELOP:
         state.developing[unit.unit] = None
-    state.history.append(Launch(event.effect, unit.unit, at_us))
+    state.history.append(UnitLaunch(event.effect, at_us, unit=unit.unit))
     del state.history[:-LAUNCHES_KEPT]
     state.spawns += 1
     touch(state, state.team_file, at_us)
@@ -83,8 +83,7 @@ def _agent_finished(state: TeamState, event: e.AgentFinished, at_us: int) -> Non
 def _close(state: TeamState, event: e.AgentFinished | e.CheckFinished) -> None:
     for launch in reversed(state.history):
         if launch.effect == event.effect:
-            launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
-            launch.failure = event.failure.kind.value if event.failure is not None else None
+            launch.close(event)
             return
 
 
@@ -157,13 +156,13 @@ def _saving_started(state: TeamState, event: e.SavingStarted, at_us: int) -> Non
 def _merge_started(state: TeamState, event: e.MergeStarted, at_us: int) -> None:
     group = state.groups[event.step]
     begin(state, group, merge_work(state, group, event.effect, at_us))
-    state.history.append(Launch(event.effect, group.unit, at_us))
+    state.history.append(UnitLaunch(event.effect, at_us, unit=group.unit))
     touch_group(state, group, at_us)
 
 
 def _check_started(state: TeamState, event: e.CheckStarted, at_us: int) -> None:
     begin(state, state.pm, check_requirement(state, event.effect, event.requirement))
-    state.history.append(Launch(event.effect, event.step, at_us))
+    state.history.append(UnitLaunch(event.effect, at_us, unit=event.step))
 
 
 def _check_finished(state: TeamState, event: e.CheckFinished, at_us: int) -> None:

@@ -10,9 +10,8 @@ import msgspec
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead
-from agent_orchestrator.core.judging import Worth, judge_check, judge_session, tree_moved
+from agent_orchestrator.core.judging import After, Worth, judge_agent, judge_check, judge_session, retry_us, tree_moved
 from agent_orchestrator.core.report import Report
-from agent_orchestrator.core.retry import backoff_us
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.workflow.decide.judging import (
     approved,
@@ -58,10 +57,6 @@ def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[
             return [finished, *judged(state, unit, gate, report_said(outcome.report))]
     if failure is None:
         return [finished, *succeeded(state, unit)]
-    if failure.kind is FailureKind.STOPPED:
-        return [finished, _interrupted(state, unit)]
-    if failure.goes_on:
-        return [finished, StepInterrupted(step=unit, error=failure.message)]
     return [finished, _failed(state, unit, outcome.effect, failure, now_us)]
 
 
@@ -172,8 +167,13 @@ def _misreported(outcome: AgentEnded) -> Failure | None:
 
 def _failed(state: WorkflowState, unit: str, effect: str, failure: Failure, now_us: int) -> WorkflowEvent:
     attempt = state.steps[unit].attempts
-    if failure.retryable and attempt < state.spec.attempts_of(state.specs[unit]):
-        until_us = now_us + backoff_us(attempt, effect)
+    after = judge_agent(failure, attempt, state.spec.attempts_of(state.specs[unit]))
+    if after is After.GOES_ON:
+        if failure.kind is FailureKind.STOPPED:
+            return _interrupted(state, unit)
+        return StepInterrupted(step=unit, error=failure.message)
+    if after is After.RETRY:
+        until_us = retry_us(attempt, effect, now_us, failure)
         return RetryScheduled(step=unit, effect=state.name_effect(unit, "wait"), until_us=until_us, error=failure.message)
     return StepFailed(step=unit, error=failure.message, cause="timed_out" if failure.kind in _TIMEOUTS else "agent")
 

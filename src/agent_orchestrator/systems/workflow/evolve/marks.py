@@ -71,7 +71,6 @@ def forget_attempts(work: Work) -> None:
 def close_launch(work: Work, event: AgentFinished | CheckFinished) -> None:
     """What became of the newest launch."""
     launch = work.history[-1]
-    launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
-    launch.failure = event.failure.kind.value if event.failure is not None else None
+    launch.close(event)
     if isinstance(event, AgentFinished):
         launch.session = event.session

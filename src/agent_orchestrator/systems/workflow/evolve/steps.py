@@ -9,7 +9,7 @@ from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.events import HoldEnded, UnitHeld
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.shown import Evidence, Launch
-from agent_orchestrator.core.units import US, iso
+from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.workflow import events as e
 from agent_orchestrator.systems.workflow.effects import (
     answer_file,
@@ -135,18 +135,7 @@ def _check_finished(state: WorkflowState, event: e.CheckFinished, at_us: int) ->
     work = state.works[event.step]
     leave(state, event.step)
     close_launch(work, event)
-    evidence = Evidence(
-        effect=event.effect,
-        command=event.command,
-        exit_code=event.exit_code,
-        failure=event.failure.message if event.failure is not None else None,
-        started_us=event.started_us,
-        duration_s=(event.ended_us - event.started_us) / US,
-        tail=event.tail,
-        tree=event.tree,
-        void=event.moved,
-    )
-    work.evidence = (*work.evidence, evidence)[-EVIDENCE_MAX:]
+    work.evidence = (*work.evidence, Evidence.of(event, event.command))[-EVIDENCE_MAX:]
 
 
 def _human_asked(state: WorkflowState, event: e.HumanAsked, at_us: int) -> None:
