@@ -214,3 +214,21 @@ def test_lines_of_an_older_version_are_taken_back_and_files_of_earlier_runs_stay
     assert rig.run("--run-id", "new").code == 0
     assert status(rig.repo) == sorted([*before, "?? state/reducer.ts"])
     assert "*.swp" in exclude.read_text()
+
+
+def test_pruning_a_loop_leaves_the_lines_that_an_unfinished_one_needs(repo: Path) -> None:
+    rig = LoopRig(repo)
+    rig.do("exit 1")
+    rig.hold(1)
+    paused = rig.start_loop("--loop-id", "ralph-on-00000001")
+    paused.wait_for("ralph-on-00000001")
+    done = rig.loop("--loop-id", "ralph-over-00000002", "--git-worktree", until="true")
+    assert done.code == 0, done
+    prune(rig)
+    lines = (repo / ".git" / "info" / "exclude").read_text().splitlines()
+    assert "/.aiwg/ralph/.*.orc-tmp" in lines
+    assert "/.aiwg/ralph/loops/ralph-on-00000001/" in lines
+    assert not [line for line in lines if "ralph-over" in line]
+    rig.orc("loop", "abort", "ralph-on-00000001")
+    rig.open("go")
+    paused.end()

@@ -31,9 +31,12 @@ def hide_files(orchestrator: Orchestrator, run: StoredRun | None = None) -> None
 
 
 def show_files(orchestrator: Orchestrator, run: StoredRun) -> None:
-    """Takes the lines of a deleted run back, but for those that files of other runs need."""
+    """Takes the lines of a deleted run back, but for those that files which stay, or unfinished runs, need."""
     home = Path(run.context.home)
-    show_again(home, [one for one in files_of(orchestrator, run) if not any(home.glob(one))])
+    others = [one for one in orchestrator.runs() if one.id != run.id and not one.summary.ended]
+    needed = {line for one in others if one.context.home == run.context.home for line in files_of(orchestrator, one)}
+    mine = [line for line in files_of(orchestrator, run) if line not in needed]
+    show_again(home, [line for line in mine if not any(home.glob(line))])
 
 
 def files_of(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
