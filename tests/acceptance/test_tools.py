@@ -111,6 +111,12 @@ def test_doctor_tries_the_sandbox_of_codex(rig: Rig) -> None:
     found = rig.orc("doctor", env=path)
     assert "codex's sandbox runs nothing here (bwrap: no such option): it can change no file" in found.out, found
     assert 'permission_mode = "danger-full-access" in [agents.codex]' in found.out
+    config = rig.repo / ".orc.toml"
+    config.write_text('[agents.mine]\nadapter = "codex"\n[agents.codex]\npermission_mode = "danger-full-access"\n')
+    other = rig.orc("doctor", env=path).out
+    assert other.count("runs nothing here") == 1, "with its setting followed, and for one of another name"
+    assert "in [agents.mine]" in other
+    config.unlink()
     client.write_text("#!/bin/sh\necho 9.9.9\n")
     assert "runs nothing" not in rig.orc("doctor", env=path).out
 

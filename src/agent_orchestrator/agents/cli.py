@@ -195,7 +195,7 @@ class CliAgent:
         verdict = self._reported(task, end)
         if seen.unwritten and verdict.failure is None:
             tried = say_count(len(seen.unwritten), "change")
-            why = f"The agent says that it is done, and each of its {tried} of files failed{self.unwritable(task)}"
+            why = f"The agent says that it is done, and every change of a file that it tried failed ({tried}){self.unwritable(task)}"
             return Verdict(failure=Failure(kind=FailureKind.UNWRITTEN, message=why), report=verdict.report)
         return verdict
 

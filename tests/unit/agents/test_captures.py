@@ -50,6 +50,7 @@ EXPECTED: dict[str, dict[str, str]] = {
         "malformed": "overloaded", "truncated": "overloaded", "hangmid-idle5s": "overloaded",
         "badflag": "launch", "nogit": "launch", "resume-unknown": "session_lost",
         "SIGINT": "exit", "SIGTERM": "exit", "SIGTERM-tool": "exit", "hang-idle5s": "timeout", "e429-ra3600": "timeout",
+        "broken-sandbox": "unwritten",
     },
     "gemini": {
         "write": OK, "loop": "agent_limit", "maxturns": "agent_limit", "e401": "auth", "e429-max2": "rate_limited",

@@ -78,7 +78,7 @@ def test_one_whose_every_write_failed_is_not_believed(name: str, tmp_path: Path)
     lines = STREAMS[name](("write", False), ("run", False), ("read", True), ("write", False))
     kind, message = judge(tmp_path, name, lines)
     assert kind is FailureKind.UNWRITTEN
-    assert "each of its 2 changes of files failed" in message
+    assert "every change of a file that it tried failed (2 changes)" in message
     assert ("`orc doctor` tries its sandbox" in message) == (name == "codex")
 
 
@@ -102,18 +102,3 @@ def test_a_write_that_was_refused_is_a_refusal(tmp_path: Path) -> None:
     lines = claude(("write", False))
     lines[-1]["permission_denials"] = [{"tool_name": "Edit", "tool_use_id": "t0", "tool_input": {"file_path": "/x"}}]
     assert judge(tmp_path, "claude", lines) == (None, "")
-
-
-RECORDED = """{"type":"thread.started","thread_id":"01a1e683-7f06-78c0-adc9-87aad2b151de"}
-{"type":"turn.started"}
-{"type":"item.started","item":{"id":"item_0","type":"file_change","changes":[{"path":"/r/a","kind":"add"}],"status":"in_progress"}}
-{"type":"item.completed","item":{"id":"item_0","type":"file_change","changes":[{"path":"/r/a","kind":"add"}],"status":"failed"}}
-{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"{\\"status\\":\\"COMPLETED\\"}"}}
-{"type":"turn.completed","usage":{"input_tokens":6082,"cached_input_tokens":2012,"output_tokens":134}}
-"""
-"""codex 0.166 with bubblewrap 0.8: a write, and two commands that its stream says nothing of."""
-
-
-def test_a_recorded_run_in_a_broken_sandbox_is_not_believed(tmp_path: Path) -> None:
-    kind, _ = judge(tmp_path, "codex", [json.loads(line) for line in RECORDED.splitlines()])
-    assert kind is FailureKind.UNWRITTEN

@@ -99,7 +99,7 @@ def _agents(orchestrator: Orchestrator) -> Iterator[Finding]:
     for name, path in found.items():
         version = _version_of(path, dict(environ)) if name in AGENTS else "as configured"
         yield Finding("agent", "ok", f"{name} {version} ({path}){_passes(orchestrator, name, configured)}")
-        if name == "codex" and (why := _broken_sandbox(path, orchestrator)) is not None:
+        if (why := _broken_sandbox(name, path, orchestrator, configured.get(name))) is not None:
             yield Finding("sandbox", "note", why)
     missing = [name for name in programs if name not in found]
     if missing:
@@ -133,14 +133,18 @@ def _passes(orchestrator: Orchestrator, name: str, configured: Mapping[str, Agen
     return f"; gets {', '.join(passed)}" if passed else f"; no key of its own is set: {agent.how_to_log_in(choice)}"
 
 
-def _broken_sandbox(path: str, orchestrator: Orchestrator) -> str | None:
+def _broken_sandbox(name: str, path: str, orchestrator: Orchestrator, settings: AgentSettings | None) -> str | None:
     """Why codex's own sandbox runs nothing here, found by trying: then it can write no file, and says so to nobody."""
+    adapter, mode = (settings.adapter, settings.permission_mode) if settings is not None else (None, None)
+    if (adapter or name) != "codex" or mode not in (None, "workspace-write"):
+        return None
     command = [path, "-c", 'sandbox_mode="workspace-write"', "sandbox", "--", "true"]
     home = orchestrator.settings.home
+    environ = {**orchestrator.settings.environ, **(settings.env if settings is not None else {})}
     try:
         done = subprocess.run(
             command,
-            env=dict(orchestrator.settings.environ),
+            env=environ,
             cwd=home,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -154,7 +158,7 @@ def _broken_sandbox(path: str, orchestrator: Orchestrator) -> str | None:
     said = done.stderr.decode("utf-8", "replace").strip().splitlines()
     why = f" ({said[-1][:200]})" if said else ""
     ways = "install bubblewrap 0.9 or newer or none, keep CODEX_HOME out of the temporary folder, or"
-    setting = 'set permission_mode = "danger-full-access" in [agents.codex] where something else fences it in'
+    setting = f'set permission_mode = "danger-full-access" in [agents.{name}] where something else fences it in'
     return f"codex's sandbox runs nothing here{why}: it can change no file; {ways} {setting}"
 
 
