@@ -50,6 +50,28 @@ GEMINI_SETTINGS = {
     "general": {"enableAutoUpdate": False, "maxAttempts": 1},
     "privacy": {"usageStatisticsEnabled": False},
 }
+OPENCODE_MODELS = {
+    "anthropic": {
+        "id": "anthropic",
+        "name": "Anthropic",
+        "env": ["ANTHROPIC_API_KEY"],
+        "npm": "@ai-sdk/anthropic",
+        "models": {
+            "claude-sonnet-4-5": {
+                "id": "claude-sonnet-4-5",
+                "name": "Claude Sonnet 4.5",
+                "release_date": "2025-09-29",
+                "attachment": True,
+                "reasoning": True,
+                "temperature": True,
+                "tool_call": True,
+                "cost": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75},
+                "limit": {"context": 200_000, "output": 64_000},
+            }
+        },
+    }
+}
+"""The one model that is asked for: the list that comes with opencode costs it seconds of computing at every start."""
 COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 ONE_STEP = "name: one\nsteps:\n  - {id: work, agent: coder, prompt: prompt.md}\n"
@@ -119,9 +141,12 @@ class Rig:
             (self.home / ".gemini" / "settings.json").write_text(json.dumps(GEMINI_SETTINGS))
             lines += [f'env = {{ GOOGLE_GEMINI_BASE_URL = "{url}", NO_COLOR = "1" }}']
         elif client == "opencode":
-            asked = {"provider": {"anthropic": {"options": {"baseURL": f"{url}/v1"}}}}
-            off = "".join(f', OPENCODE_DISABLE_{name} = "1"' for name in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD"))
-            lines += [f"env = {{ OPENCODE_CONFIG_CONTENT = {json.dumps(json.dumps(asked))}{off} }}"]
+            models = self.home / "models.json"
+            models.write_text(json.dumps(OPENCODE_MODELS))
+            asked = {"provider": {"anthropic": {"options": {"baseURL": f"{url}/v1"}}}, "snapshot": False}
+            env = {"OPENCODE_CONFIG_CONTENT": json.dumps(asked), "OPENCODE_MODELS_PATH": str(models)}
+            env |= {f"OPENCODE_DISABLE_{name}": "1" for name in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD")}
+            lines += [f"env = {{ {', '.join(f'{name} = {json.dumps(value)}' for name, value in env.items())} }}"]
         elif client == "claude":
             quiet = 'CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1"'
             lines += [f'env = {{ ANTHROPIC_BASE_URL = "{url}", {quiet} }}']
