@@ -41,13 +41,11 @@ from agent_orchestrator.systems.loop.decide.edits import Taken, import_state
 from agent_orchestrator.systems.loop.decide.outcomes import LOST
 from agent_orchestrator.systems.loop.effects import loop_directory
 from agent_orchestrator.systems.loop.registry import LEGACY, LOOPS_MAX, active_loops
-from agent_orchestrator.systems.loop.spec import Carried, loop_id
+from agent_orchestrator.systems.loop.spec import loop_id
 from agent_orchestrator.systems.loop.transitions import Status
 
 KILLED = 128
 """Exit codes from here on say that a signal ended the program."""
-
-TRIED_CARRIED = 20
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
@@ -244,17 +242,9 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, An
     if state.iteration >= spec.max_iterations:
         why = f"it made {say_count(state.iteration, 'iteration')}, and {spec.max_iterations} is its limit; raise --max-iterations"
         raise Refused(why=f"Loop {old.id} cannot go on: {why}.")
-    carried = Carried(
-        loop=old.id,
-        iteration=state.iteration,
-        tried=tuple(state.tried[-TRIED_CARRIED:]),
-        learnings=tuple(state.learnings),
-        check_output=state.check_output,
-        tests_most=state.tests_most,
-    )
     if spec.agent is None:
         raise Refused(why=f"Loop {old.id} has no agent: give --agent, --agent-command or --rehearse.")
-    return msgspec.structs.replace(spec, carried=carried, budget_usd=None)
+    return msgspec.structs.replace(spec, carried=state.carry_over(), budget_usd=None)
 
 
 def _start_in(

@@ -9,7 +9,7 @@ import pytest
 
 from agent_orchestrator.core.effects import RunAgent, RunCheck
 from agent_orchestrator.core.failure import FailureKind
-from agent_orchestrator.core.inputs import CheckpointEnded, Instruct, Pause, Resume
+from agent_orchestrator.core.inputs import Answer, CheckpointEnded, Instruct, Pause, Resume
 from agent_orchestrator.systems.loop.judging import count_tests, is_protected, signature_of
 from agent_orchestrator.systems.loop.prompts import PROMPT_CHARS_MAX
 from tests.scenarios.loop_world import LOOP_RUN, UNIT, LoopWorld
@@ -154,3 +154,30 @@ def test_with_continue_session_every_iteration_goes_on_in_the_last_ones() -> Non
     world.saved()
     world.check_end(UNIT, 1)
     assert session_of(world) == "s1"
+
+
+def reject(world: LoopWorld, comments: str) -> None:
+    world.tell(Answer(id=world.directive(), approved=False, comments=comments))
+
+
+def test_a_weakening_that_a_person_rejects_is_told_to_the_next_iteration() -> None:
+    world = LoopWorld(interactive=True)
+    world.begin(tail="3 failed in 0.1s")
+    world.iterate(exit_code=0, tail="1 passed in 0.1s")
+    reject(world, "put the two tests back")
+    assert world.state.number == 2
+    assert "put the two tests back" in world.prompt
+
+
+def test_why_a_stuck_loop_was_given_up_is_told_to_its_successor() -> None:
+    world = LoopWorld(interactive=True)
+    world.begin()
+    for _ in range(3):
+        world.iterate(tree="start")
+    reject(world, "look at the lock file first")
+    assert world.state.lifecycle.ended
+    successor = LoopWorld(carried=world.state.carry_over())
+    successor.begin()
+    assert "look at the lock file first" in successor.prompt
+    successor.iterate()
+    assert "look at the lock file first" not in successor.prompt, "it is told once"

@@ -7,7 +7,8 @@ from typing import Any
 
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import DirectiveRefused, StopReason
-from agent_orchestrator.core.inputs import Answer, Instruct
+from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.inputs import Answer, Instruct, Resume
 from agent_orchestrator.systems.phases.events import ReviewStarted, TaskRetried
 from agent_orchestrator.systems.phases.state import Status
 from tests.scenarios.phases_world import PhasesWorld
@@ -47,6 +48,10 @@ Two chains that meet.
 - [ ] It is good
 **Dependencies**: 1.1, 1.4
 """
+
+
+GOOD = {"status": "SUCCESS", "criteria": {"it_is_good": True}}
+CONFLICT = {"type": "architecture", "severity": "high", "details": "there is one already", "recommendation": "use it"}
 
 
 def instruct(world: PhasesWorld, what: str, task: str) -> list[Any]:
@@ -160,3 +165,43 @@ def test_what_an_ended_run_is_asked_for_is_refused_with_what_can_be_done() -> No
     world.tell(Answer(id=world.directive(), approved=False))
     refused = instruct(world, "retry", "1.1")
     assert [event.why for event in refused if isinstance(event, DirectiveRefused)] == ["it is failed; a new run starts anew"]
+
+
+def reject(world: PhasesWorld, comments: str) -> list[Any]:
+    return world.tell(Answer(id=world.directive(), approved=False, comments=comments))
+
+
+def test_a_rejected_task_that_is_tried_again_is_told_why() -> None:
+    world = planned((DOCUMENTS / "plain.md").read_text("utf-8"), yes=True)
+    world.agent("1.1", failure=Failure(kind=FailureKind.LAUNCH, message="there is no such program"))
+    reject(world, "the database comes first")
+    world.saved("1.1")
+    world.tell(Instruct(id=world.directive(), what="retry", values={"task": "1.1", "comments": "it is there now"}))
+    world.agent("1.3", GOOD)
+    world.saved("1.3")
+    assert "the database comes first" in world.prompt("1.1")
+    assert "it is there now" in world.prompt("1.1")
+
+
+def test_a_task_goes_on_with_what_was_said_against_another_plan() -> None:
+    world = planned((DOCUMENTS / "small.md").read_text("utf-8"), yes=False)
+    world.tell(_approve(world))
+    change = {"action": "describe", "task": "1.1", "description": "Use the other module."}
+    world.agent("1.1", {"status": "RE_PLAN", "conflicts": [CONFLICT], "recommended_changes": [change]})
+    reject(world, "the other module goes away")
+    assert "the other module goes away" in world.prompt("1.1")
+
+
+def test_rejected_work_that_is_taken_back_to_a_checkpoint_is_done_again_with_the_reason() -> None:
+    whole = "## Success Criteria (Global)\n\n- [ ] In the end `make`\n\n## Phases & Tasks"
+    document = (DOCUMENTS / "plain.md").read_text("utf-8").replace("## Phases & Tasks", whole)
+    world = planned(document, yes=True)
+    for task in ("1.1", "1.2", "1.3"):
+        world.agent(task, GOOD)
+        world.saved(task)
+    world.check_end("review", 1)
+    reject(world, "the parser must not guess")
+    assert world.state.status is Status.FAILED
+    world.tell(Instruct(id=world.directive(), what="rewind", values={"to": "checkpoint-001"}))
+    world.tell(Resume(id=world.directive()))
+    assert "the parser must not guess" in world.prompt("1.2")

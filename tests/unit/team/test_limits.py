@@ -41,6 +41,7 @@ def test_at_the_limit_of_review_rounds_a_person_may_give_up() -> None:
     assert "not worth it" in state["decisions_log"][-1]["reasoning"]
     world.tell(Resume(id=world.directive()))
     assert world.role("A") == "developer"
+    assert "not worth it" in world.prompt("A"), "whoever goes on is told why it was given up"
 
 
 def test_words_are_no_yes_where_a_person_is_to_approve_or_reject() -> None:

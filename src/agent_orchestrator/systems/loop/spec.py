@@ -50,6 +50,8 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     learnings: tuple[str, ...] = ()
     check_output: str = ""
     tests_most: int | None = None
+    steering: tuple[str, ...] = ()
+    """What people said that no agent was told yet."""
 
 
 class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

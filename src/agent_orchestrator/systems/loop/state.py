@@ -20,7 +20,7 @@ from agent_orchestrator.core.lifecycle import Lifecycle, Phase
 from agent_orchestrator.core.shown import Launch, UnitNeeds, UnitView
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import US, iso
-from agent_orchestrator.systems.loop.spec import LoopSpec, Tried
+from agent_orchestrator.systems.loop.spec import Carried, LoopSpec, Tried
 from agent_orchestrator.systems.loop.transitions import Status
 
 UNIT = "loop"
@@ -29,6 +29,8 @@ LEARNINGS_KEPT = 20
 LAUNCHES_KEPT = 100
 WARNINGS_KEPT = 100
 """What is kept in memory, newest last; the journal has all."""
+TRIED_CARRIED = 20
+"""How many attempts a successor is told of."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +140,7 @@ class LoopState:
         """Why there are no diffs, when there are none."""
         self.changed: tuple[Change, ...] = ()
         self.diff = ""
-        self.steering: list[str] = []
+        self.steering: list[str] = list(spec.carried.steering) if spec.carried else []
         self.notices: tuple[str, ...] = ()
         """What is wrong and the next prompt says: stuck, weakened tests, a confirmer's no."""
         self.strikes = 0
@@ -205,6 +207,18 @@ class LoopState:
     def number(self) -> int:
         """The iteration at work, or the last one; 0 before the first."""
         return self.current.number if self.current is not None else self.iteration
+
+    def carry_over(self) -> Carried:
+        """What a successor takes over."""
+        return Carried(
+            loop=self.context.run,
+            iteration=self.iteration,
+            tried=tuple(self.tried[-TRIED_CARRIED:]),
+            learnings=tuple(self.learnings),
+            check_output=self.check_output,
+            tests_most=self.tests_most,
+            steering=tuple(self.steering),
+        )
 
     def elapsed_us(self, now_us: int) -> int:
         """Time since the start, pauses and times in which it was held left out."""

@@ -86,6 +86,7 @@ def compose_scan(state: PhasesState, iteration: int, failing: list[Finding]) -> 
     parts = [
         section("Review", "All phases are complete. Look at the whole work for what is wrong or could be better."),
         *_frame(plan),
+        *_answers(state),
         *([section("Known to be wrong", known)] if known else []),
     ]
     ask = (
@@ -139,10 +140,13 @@ def _frame(plan: Plan) -> list[str]:
 
 
 def _answers(state: PhasesState) -> list[str]:
-    if not state.answers:
-        return []
-    asked = "\n".join(f"- {text}" for text in state.questions)
-    return [section("What a person said", f"{asked}\n\n{state.answers}".strip())]
+    parts = []
+    if state.answers:
+        asked = "\n".join(f"- {text}" for text in state.questions)
+        parts.append(section("What a person said", f"{asked}\n\n{state.answers}".strip()))
+    if state.rejected:
+        parts.append(section("Why a person rejected the work before", state.rejected))
+    return parts
 
 
 def _lessons(state: PhasesState, task: Task) -> list[str]:

@@ -176,6 +176,8 @@ class PhasesState:
         """How often the plan was changed before a task."""
         self.comments: dict[str, str] = {}
         """What people said about tasks that are not at work."""
+        self.rejected = ""
+        """What a person said who rejected the plan or the whole work; told when the run goes on after all."""
         self.warnings: list[str] = []
 
     @property

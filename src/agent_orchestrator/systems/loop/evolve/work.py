@@ -178,8 +178,8 @@ def _human_judged(state: LoopState, event: e.HumanJudged, at_us: int) -> None:
         state.accepted = event.approved
         if event.approved:
             state.strikes, state.accepted = 0, None
-            if event.comments:
-                state.steering.append(event.comments)
+        if event.comments:
+            state.steering.append(event.comments)  # A loop that was given up leaves it to its successor.
 
 
 def _backoff_started(state: LoopState, event: e.BackoffStarted, at_us: int) -> None:

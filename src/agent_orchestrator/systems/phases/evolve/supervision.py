@@ -95,9 +95,13 @@ def _human_judged(state: PhasesState, event: e.HumanJudged, at_us: int) -> None:
         state.answers = event.comments
         work.due = "approve"
     elif event.about == "replan" and not event.approved:
+        if event.comments:
+            work.notes.append(event.comments)
         _go_on(state, work)
     elif event.about == "task" and isinstance(work, TaskWork) and event.comments and not event.approved:
         state.comments[work.task] = event.comments  # Told, should the task be tried again after all.
+    elif event.about in ("plan", "review") and event.comments and not event.approved:
+        state.rejected = event.comments
     elif event.about == "agent":
         work.attempt, work.trouble, work.due = 1, "", "again"
         if event.comments:

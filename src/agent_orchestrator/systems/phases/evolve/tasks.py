@@ -99,7 +99,8 @@ def _task_retried(state: PhasesState, event: e.TaskRetried, at_us: int) -> None:
         if event.comments:
             work.notes.append(event.comments)
     elif event.comments:
-        state.comments[event.task] = event.comments
+        before = state.comments.get(event.task)
+        state.comments[event.task] = f"{before}\n{event.comments}" if before else event.comments
 
 
 def _tasks_skipped(state: PhasesState, event: e.TasksSkipped, at_us: int) -> None:
