@@ -15,6 +15,9 @@ from agent_orchestrator.core.inputs import AgentEnded, CheckEnded
 from agent_orchestrator.core.limits import CHECK_RERUNS_MAX
 from agent_orchestrator.core.retry import backoff_us
 
+_WENT_ON_IN_0_1_0 = frozenset({FailureKind.STOPPED, FailureKind.SESSION_LOST, FailureKind.RATE_LIMITED, FailureKind.BUDGET})
+"""For old journals only: never changed, whatever goes on today."""
+
 
 class Worth(StrEnum):
     """What a check is evidence of."""
@@ -46,6 +49,17 @@ def judge_check(outcome: CheckEnded, reruns: int, *, shared: bool = False) -> Wo
     return Worth.PASSED if passed else Worth.FAILED
 
 
+def known_worth(said: Worth | None, failure: Failure | None, exit_code: int | None, *, moved: bool, again: bool) -> Worth:
+    """Give the worth that a journal says a check has; journals of 0.1.0 do not say it, and this is what it was then."""
+    if said is not None:
+        return said
+    if failure is not None and failure.kind is FailureKind.STOPPED:
+        return Worth.STOPPED
+    if again:
+        return Worth.AGAIN
+    return Worth.PASSED if failure is None and exit_code == 0 and not moved else Worth.FAILED
+
+
 def judge_session(failure: Failure | None, effect: Effect | None) -> Failure | None:
     """Let a lost session go on in a fresh one only where there was one to lose: else its launches would never end."""
     if failure is None or failure.kind is not FailureKind.SESSION_LOST:
@@ -74,6 +88,13 @@ def judge_agent(failure: Failure | None, attempt: int, attempts_max: int | None)
     if failure.goes_on:
         return After.GOES_ON
     return judge_attempt(attempt, attempts_max) if failure.retryable else After.FAILURE
+
+
+def has_gone_on(said: bool | None, failure: Failure | None) -> bool:
+    """Tell whether an attempt went on, as the journal says; journals of 0.1.0 do not say it, and this was the rule then."""
+    if said is not None:
+        return said
+    return failure is not None and failure.kind in _WENT_ON_IN_0_1_0
 
 
 def judge_attempt(attempt: int, attempts_max: int | None) -> After:

@@ -22,6 +22,7 @@ from agent_orchestrator.systems.loop.events import (
 )
 from agent_orchestrator.systems.loop.judging import STEERS_BEFORE_STOP, judged
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
+from agent_orchestrator.systems.loop.steps import after_saving, first_verification
 
 OUTPUT_CHARS = 200
 NO_AGENT = "no agent is known for this loop: resume it with --agent, --agent-command or --rehearse"
@@ -54,7 +55,7 @@ def _may_pause(state: LoopState) -> bool:
 def _save(state: LoopState, now_us: int) -> list[LoopEvent]:
     number = state.current.number if state.current is not None else 0
     if not state.spec.git:
-        return [TreeSaved(iteration=number, unavailable=state.untracked)]
+        return [TreeSaved(iteration=number, unavailable=state.untracked, then=after_saving(state))]
     return [SavingStarted(effect=state.name_effect("save", number), iteration=number)]
 
 
@@ -104,9 +105,9 @@ def _confirm(state: LoopState, now_us: int) -> list[LoopEvent]:
 
 
 def _complete(state: LoopState, now_us: int) -> list[LoopEvent]:
-    if state.early:
-        return [CompletionBegan(why="the check passed before the first iteration")]
-    return [CompletionBegan(why=f"the criterion was met in iteration {state.iteration}")]
+    early = "the check passed before the first iteration"
+    why = early if state.early else f"the criterion was met in iteration {state.iteration}"
+    return [CompletionBegan(why=why, then=first_verification(state))]
 
 
 def _check(purpose: str) -> Callable[[LoopState, int], list[LoopEvent]]:

@@ -13,6 +13,7 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import CommonEvent, Event, StopReason
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Change
+from agent_orchestrator.core.judging import Worth, known_worth
 
 
 class LoopBegan(Event, frozen=True, kw_only=True, tag="loop_began"):
@@ -42,6 +43,8 @@ class TreeSaved(Event, frozen=True, kw_only=True, tag="tree_saved"):
     changed: tuple[Change, ...] = ()
     diff: str = ""
     branch_commit: str | None = None
+    then: str | None = None
+    """What is due next."""
 
 
 class IterationStarted(Event, frozen=True, kw_only=True, tag="iteration_started"):
@@ -69,6 +72,8 @@ class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
     session: str | None = None
     tail: str = ""
     warnings: tuple[str, ...] = ()
+    goes_on: bool | None = None
+    """Whether the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
 
 
 class BudgetNeared(Event, frozen=True, kw_only=True, tag="budget_neared"):
@@ -110,11 +115,20 @@ class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
     """The working tree changed while it ran."""
     again: bool = False
     """The same command is run once more: its evidence is worth nothing, or a verification gets its second chance."""
+    worth: Worth | None = None
+    """What it was judged to be evidence of."""
+    then: str | None = None
+    """What is due next; nothing when the loop ends with it."""
 
     @property
     def passed(self) -> bool:
         """Whether it is evidence of success."""
-        return self.failure is None and self.exit_code == 0 and not self.moved
+        return self.judged is Worth.PASSED
+
+    @property
+    def judged(self) -> Worth:
+        """What it is evidence of, in old journals too."""
+        return known_worth(self.worth, self.failure, self.exit_code, moved=self.moved, again=self.again)
 
 
 class ConfirmationStarted(Event, frozen=True, kw_only=True, tag="confirmation_started"):
@@ -158,6 +172,14 @@ class IterationFinished(Event, frozen=True, kw_only=True, tag="iteration_finishe
     """Why a passed check does not complete the loop."""
     moved_on: bool = False
     """Another error and a tree that was not seen before: whatever held the loop up holds no more."""
+    low_deltas: int | None = None
+    """How many iterations in a row brought little, this one included."""
+    plateau: bool = False
+    """So many that a person is told."""
+    checkpoint: str = ""
+    """Why its tree is kept as a checkpoint, `completion` or `iteration`; '' when it is not."""
+    then: str | None = None
+    """What is due next: `complete` or `next`."""
 
 
 class StuckNoticed(Event, frozen=True, kw_only=True, tag="stuck_noticed"):
@@ -176,6 +198,8 @@ class CompletionBegan(Event, frozen=True, kw_only=True, tag="completion_began"):
     """The criterion is met as far as is known: it is verified once more."""
 
     why: str
+    then: str | None = None
+    """What that begins with: `criterion`, `tests`, or nothing, `done`."""
 
 
 class BackoffStarted(Event, frozen=True, kw_only=True, tag="backoff_started"):

@@ -19,6 +19,10 @@ STEERS_BEFORE_STOP = 2
 """How often the agent is told that it is stuck before the loop stops."""
 TREES_REMEMBERED = 10
 NAMES_SHOWN = 5
+LOW_DELTA = 5.0
+"""An iteration that raises the score by less brings little."""
+PLATEAU_ITERATIONS = 2
+"""So many of them in a row are pointed out."""
 
 _CHANGING = re.compile(
     r"\x1b\[[0-9;]*m"
@@ -81,16 +85,24 @@ def judged(state: LoopState) -> list[LoopEvent]:
     known = _known_trees(state)
     changed = tree is not None and (not known or tree != known[-1])
     result_changed = before is not None and (before.passed, before.signature) != (passed, signature)
+    completes = passed and not blocked
+    score = score_of(state, current, passed=completes)
+    low_deltas = 0 if passed else _low_deltas(state, score)
+    checkpoint = "completion" if completes else "iteration" if current.number % state.spec.checkpoint_interval == 0 else ""
     finished = IterationFinished(
         iteration=current.number,
         passed=passed,
-        score=score_of(state, current, passed=passed and not blocked),
+        score=score,
         progress=changed or result_changed or (before is None and passed),
         failed=bool(current.agent_error),
         error="" if passed else error_of(state, current),
         signature=signature,
         blocked=blocked,
         moved_on=(tree is None or tree not in known) and (before is None or before.signature != signature),
+        low_deltas=low_deltas,
+        plateau=low_deltas >= PLATEAU_ITERATIONS,
+        checkpoint=checkpoint,
+        then="complete" if completes else "next",
     )
     evidence = () if passed else stuck_evidence(state, current, signature)
     return [finished, StuckNoticed(evidence=evidence)] if evidence else [finished]
@@ -105,6 +117,11 @@ def score_of(state: LoopState, current: Iteration, *, passed: bool) -> float:
     ran, good = current.tests, current.tests_passed
     known = max(ran or 0, state.tests_most or 0)
     return round(100.0 * (good or 0) / known, 1) if known else 0.0
+
+
+def _low_deltas(state: LoopState, score: float) -> int:
+    before = state.iterations[-1].score if state.iterations else None
+    return state.low_deltas + 1 if before is not None and round(score - before, 1) < LOW_DELTA else 0
 
 
 def error_of(state: LoopState, current: Iteration) -> str:

@@ -49,6 +49,8 @@ class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
     warnings: tuple[str, ...] = ()
     cost_usd: float | None = None
     tokens: int | None = None
+    goes_on: bool | None = None
+    """Whether the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
 
 
 class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):

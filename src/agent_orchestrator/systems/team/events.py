@@ -12,6 +12,7 @@ import msgspec
 from agent_orchestrator.core.events import CommonEvent, Event, StopReason
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Commit, MergeVerdict
+from agent_orchestrator.core.judging import Worth, known_worth
 from agent_orchestrator.systems.team.shapes import ImportedGroup
 from agent_orchestrator.systems.team.words import Purpose
 
@@ -289,6 +290,13 @@ class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
     """The working tree changed while it ran."""
     again: bool = False
     """It is run once more: it is evidence of nothing."""
+    worth: Worth | None = None
+    """What it was judged to be evidence of."""
+
+    @property
+    def judged(self) -> Worth:
+        """What it is evidence of, in old journals too."""
+        return known_worth(self.worth, self.failure, self.exit_code, moved=self.moved, again=self.again)
 
 
 class RequirementMet(Event, frozen=True, kw_only=True, tag="requirement_met"):

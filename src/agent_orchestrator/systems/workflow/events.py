@@ -47,6 +47,8 @@ class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
     tail: str = ""
     warnings: tuple[str, ...] = ()
     session: str | None = None
+    goes_on: bool | None = None
+    """Whether the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
 
 
 class RetryScheduled(Event, frozen=True, kw_only=True, tag="retry_scheduled"):

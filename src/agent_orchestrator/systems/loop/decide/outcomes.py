@@ -24,6 +24,7 @@ from agent_orchestrator.systems.loop.events import (
 )
 from agent_orchestrator.systems.loop.judging import count_tests
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
+from agent_orchestrator.systems.loop.steps import after_check, after_saving
 
 LOST = "the process that drove the loop is gone, and what it ran is gone with it"
 
@@ -49,6 +50,7 @@ def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
         session=session_after(outcome, failure),
         tail=outcome.tail if failure is not None else "",
         warnings=(*outcome.warnings, *report.warnings),
+        goes_on=failure.goes_on if failure is not None else None,
     )
     return [finished, *_followed(state, finished, report)]
 
@@ -76,7 +78,8 @@ def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
     orphan = failure is not None and failure.kind is FailureKind.LOST and state.orphaned
     if worth is Worth.FAILED and state.completing and state.reruns < CHECK_RERUNS_MAX:
         worth = Worth.AGAIN  # It passed a moment ago: one red verification does not end a loop.
-    again = worth is Worth.AGAIN and not orphan
+    if worth is Worth.AGAIN and orphan:
+        worth = Worth.FAILED  # The loop has crashed: nothing is run again.
     counted = count_tests(outcome.tail)
     spec = state.spec
     finished = CheckFinished(
@@ -92,7 +95,9 @@ def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
         tests_passed=counted[1] if counted is not None else None,
         tree=outcome.tree_after,
         moved=tree_moved(outcome),
-        again=again,
+        again=worth is Worth.AGAIN,
+        worth=worth,
+        then=after_check(state, purpose, worth),
     )
     if worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(what=purpose)]
@@ -117,6 +122,7 @@ def tree_saved(state: LoopState, outcome: CheckpointEnded) -> list[LoopEvent]:
             changed=outcome.changed,
             diff=outcome.diff,
             branch_commit=outcome.branch_commit,
+            then=after_saving(state),
         )
     ]
 

@@ -11,12 +11,10 @@ from agent_orchestrator.core.events import Aborted, Ended, HoldEnded, Paused, Re
 from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.checkpoints import keep_checkpoint
-from agent_orchestrator.systems.loop.evolve.marks import has_tests, most, stop_pausing
+from agent_orchestrator.systems.loop.evolve import old_rules
+from agent_orchestrator.systems.loop.evolve.marks import most, stop_pausing
 from agent_orchestrator.systems.loop.spec import LoopSpec, Tried
 from agent_orchestrator.systems.loop.state import CHECKS_KEPT, UNIT, Check, Iteration, LoopState
-
-LOW_DELTA = 5.0
-"""An iteration that raises the score by less brings little; two in a row are pointed out."""
 
 TRIED_KEPT = 50
 
@@ -45,28 +43,28 @@ def _iteration_finished(state: LoopState, event: e.IterationFinished, at_us: int
         iteration=event.iteration, passed=event.passed, summary=current.summary[:300], error=event.error, files_changed=files
     )
     state.tried = [*state.tried, tried][-TRIED_KEPT:]
-    _rate(state, current)
+    _rate(state, current, event)
     state.tests_most = most(state.tests_most, current.tests)
     if event.blocked:
         said = f"the check passes, but {'; '.join(event.blocked)}: bring back what was there, this does not count as done"
         state.notices = (*state.notices, said)
-    passed = event.passed and not event.blocked
-    state.due = "complete" if passed else "next"
-    if passed or event.iteration % state.spec.checkpoint_interval == 0:
-        keep_checkpoint(state, current, "completion" if passed else "iteration", at_us)
+    state.due = event.then or old_rules.then_after_iteration(event)
+    checkpoint = event.checkpoint if event.then is not None else old_rules.checkpoint_of(state, event)
+    if checkpoint:
+        keep_checkpoint(state, current, checkpoint, at_us)
 
 
-def _rate(state: LoopState, current: Iteration) -> None:
+def _rate(state: LoopState, current: Iteration, event: e.IterationFinished) -> None:
     """The best iteration so far, and whether more of them bring little."""
     best = state.best
     if best is None or _rank(current) > _rank(best):
         state.best = current
-    low = current.delta is not None and current.delta < LOW_DELTA and not current.passed
-    state.low_deltas = state.low_deltas + 1 if low else 0
-    if state.low_deltas >= 2 and state.plateau is None:
-        state.plateau = current.number
-    elif not low:
+    said = event.low_deltas is not None
+    state.low_deltas = event.low_deltas if event.low_deltas is not None else old_rules.low_deltas_of(state, current)
+    if not (event.plateau if said else state.low_deltas >= 2):
         state.plateau = None
+    elif state.plateau is None:
+        state.plateau = current.number
 
 
 def _rank(one: Iteration) -> tuple[bool, float]:
@@ -83,7 +81,7 @@ def _stuck_noticed(state: LoopState, event: e.StuckNoticed, at_us: int) -> None:
 
 def _completion_began(state: LoopState, event: e.CompletionBegan, at_us: int) -> None:
     state.completing, state.pausing, state.reruns = True, None, 0
-    state.due = "criterion" if state.spec.command is not None else "tests" if has_tests(state.spec) else "done"
+    state.due = event.then or old_rules.then_completing(state)
 
 
 def _concluded(state: LoopState, event: e.Concluded, at_us: int) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from agent_orchestrator.core.effects import Wait
-from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.judging import Worth, has_gone_on
 from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.core.shown import Launch
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.effects import ask_human, confirm, run_agent, run_check, save_tree
-from agent_orchestrator.systems.loop.evolve.marks import begin, close_launch, has_tests, most, stop_pausing, warn
+from agent_orchestrator.systems.loop.evolve import old_rules
+from agent_orchestrator.systems.loop.evolve.marks import begin, close_launch, most, stop_pausing, warn
 from agent_orchestrator.systems.loop.state import (
     CHECKS_KEPT,
     LAUNCHES_KEPT,
@@ -49,15 +50,11 @@ def _tree_saved(state: LoopState, event: e.TreeSaved, at_us: int) -> None:
             state.start = state.last
         else:
             state.changed, state.diff = event.changed, event.diff
-    if state.current is None:
-        state.due = "before" if state.spec.command is not None else "next"
-        return
-    state.current.saved = state.last if event.commit is not None else None
-    if state.spec.command is not None:
-        state.due = "check"
-    else:
-        state.verdict = None
-        state.due = "confirm" if state.current.done else "judge"
+    state.due = event.then or old_rules.then_after_saving(state)
+    if state.current is not None:
+        state.current.saved = state.last if event.commit is not None else None
+        if state.spec.command is None:
+            state.verdict = None
 
 
 def _iteration_started(state: LoopState, event: e.IterationStarted, at_us: int) -> None:
@@ -95,7 +92,7 @@ def _agent_finished(state: LoopState, event: e.AgentFinished, at_us: int) -> Non
         return
     state.spent_us += event.ended_us - event.started_us
     state.session = event.session
-    if event.failure is not None and event.failure.goes_on:
+    if has_gone_on(event.goes_on, event.failure):
         return
     current.summary, current.done = event.summary, event.done
     current.reported_score = event.quality_score
@@ -121,9 +118,10 @@ def _check_started(state: LoopState, event: e.CheckStarted, at_us: int) -> None:
 def _check_finished(state: LoopState, event: e.CheckFinished, at_us: int) -> None:
     state.doing.drop(UNIT)
     close_launch(state, event)
-    if event.failure is not None and event.failure.kind is FailureKind.STOPPED:
+    worth = event.judged
+    if worth is Worth.STOPPED:
         return
-    state.reruns = state.reruns + 1 if event.again else 0
+    state.reruns = state.reruns + 1 if worth is Worth.AGAIN else 0
     output = (event.failure.message if event.failure is not None and not event.tail else event.tail)[-TAIL_CHARS:]
     check = Check(iteration=state.number, timestamp=stamp(event.ended_us), passed=event.passed, output=output)
     state.checks.append(check)
@@ -131,18 +129,14 @@ def _check_finished(state: LoopState, event: e.CheckFinished, at_us: int) -> Non
     state.check_output, state.check_exit = output, event.exit_code
     if state.current is not None:
         state.current.tests, state.current.tests_passed = event.tests, event.tests_passed
-    if event.again:
-        state.due = event.purpose
+    state.due = event.then or old_rules.then_after_check(state, event)
+    if worth is Worth.AGAIN:
         return
     if event.purpose == "before":
         state.early = event.passed
         state.tests_most = most(state.tests_most, event.tests)
-        state.due = "complete" if event.passed else "next"
     elif event.purpose == "check":
         state.verdict = event.passed
-        state.due = "judge"
-    elif event.passed:
-        state.due = "tests" if event.purpose == "criterion" and has_tests(state.spec) else "done"
 
 
 def _confirmation_started(state: LoopState, event: e.ConfirmationStarted, at_us: int) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.limits import TAIL_CHARS
+from agent_orchestrator.systems.phases.decide.reviewing import settle_finding
 from agent_orchestrator.systems.phases.decide.settling import interventions, replanned
 from agent_orchestrator.systems.phases.events import (
     CheckAbandoned,
     Concluded,
-    FindingSettled,
     HumanJudged,
     PhasesEvent,
     PlanApproved,
@@ -43,7 +43,7 @@ def _follows(state: PhasesState, work: Work, *, approved: bool, said: str) -> li
         case "review" if not approved:
             return [_failed(f"the work was rejected{because}")]
         case "agent" if not approved and work.purpose == "repair":
-            return [FindingSettled(left=f"a person goes on without it{because}")]
+            return [settle_finding(state, work, f"a person goes on without it{because}")]
         case "agent" if not approved:
             return [CheckAbandoned(step=work.unit, why=f"a person goes on without it{because}")]
         case _:

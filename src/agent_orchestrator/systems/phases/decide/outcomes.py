@@ -10,13 +10,13 @@ from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.judging import After, judge_agent, judge_session, retry_us, session_after
 from agent_orchestrator.core.report import Learning, Report
 from agent_orchestrator.core.text import clip
+from agent_orchestrator.systems.phases.decide.reviewing import settle_finding
 from agent_orchestrator.systems.phases.decide.settling import interventions
 from agent_orchestrator.systems.phases.events import (
     AgentFinished,
     AgentGaveUp,
     BackoffStarted,
     CriteriaReported,
-    FindingSettled,
     FindingsListed,
     LaunchInterrupted,
     LearningsRecorded,
@@ -62,6 +62,7 @@ def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[Ph
         session=session_after(outcome, failure),
         tail=outcome.tail if failure is not None else "",
         warnings=(*outcome.warnings, *report.warnings, *dropped),
+        goes_on=failure.goes_on if failure is not None else None,
     )
     events: list[PhasesEvent] = [finished]
     if learned:
@@ -92,7 +93,7 @@ def _read(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] |
             return [CriteriaReported(task=task_of(work), status=report.status, criteria=said.criteria)]
         if work.purpose == "plan":
             return _planned(report)
-        return _reviewed(work, report)
+        return _reviewed(state, work, report)
     except msgspec.ValidationError as error:
         return f"the report has a wrong field: {error}"
 
@@ -112,12 +113,13 @@ def _planned(report: Report) -> list[PhasesEvent] | str:
     return [QuestionsRaised(questions=tuple(asked[:QUESTIONS_MAX]) if report.status == "QUESTIONS" else ())]
 
 
-def _reviewed(work: Work, report: Report) -> list[PhasesEvent] | str:
+def _reviewed(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] | str:
     found = read_fields(report, Scanned).findings
     if work.purpose == "repair":
         if report.status == "FIXED":
             return []
-        return [FindingSettled(left=(report.summary or "it could not be mended") if report.status == "FOUND" else "")]
+        left = (report.summary or "it could not be mended") if report.status == "FOUND" else ""
+        return [settle_finding(state, work, left)]
     if report.status == "FOUND" and not found:
         return "the scanner's report says FOUND and names no finding"
     wanted = sorted(found, key=lambda one: _urgency(one.priority)) if report.status == "FOUND" else []

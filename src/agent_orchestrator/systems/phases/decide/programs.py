@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
 from agent_orchestrator.core.judging import Worth, judge_check, tree_moved
+from agent_orchestrator.systems.phases.decide.reviewing import after_criterion, after_finding, settle_finding
 from agent_orchestrator.systems.phases.decide.settling import fixed
 from agent_orchestrator.systems.phases.events import (
     CheckFinished,
-    FindingSettled,
     IterationFinished,
     LaunchInterrupted,
     MergeFinished,
@@ -80,6 +80,8 @@ def check_ended(state: PhasesState, outcome: CheckEnded) -> list[PhasesEvent]:
         tail=outcome.tail,
         moved=tree_moved(outcome),
         again=worth is Worth.AGAIN,
+        worth=worth,
+        then=after_criterion(state, work, worth),
     )
     if worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(step=work.unit, why="stopped")]
@@ -118,6 +120,7 @@ def tree_saved(state: PhasesState, outcome: CheckpointEnded) -> list[PhasesEvent
     """A tree is kept or committed, or git would not."""
     work = state.works[outcome.effect.split("/")[1]]
     files = tuple(change.path for change in outcome.changed)
+    mended = work.purpose == "mend" and isinstance(work, ReviewWork) and not work.findings and not outcome.unavailable
     saved = TreeSaved(
         step=work.unit,
         purpose=work.purpose,
@@ -127,6 +130,7 @@ def tree_saved(state: PhasesState, outcome: CheckpointEnded) -> list[PhasesEvent
         head=outcome.head,
         files=files,
         diff=outcome.diff[:DIFF_KEPT] if work.purpose == "work" else "",
+        then=after_finding(state, work, 0) if mended else "",
     )
     events: list[PhasesEvent] = [saved]
     if outcome.unavailable:
@@ -141,5 +145,5 @@ def tree_saved(state: PhasesState, outcome: CheckpointEnded) -> list[PhasesEvent
     elif work.purpose == "fix" and work.verdict is not None:
         events += fixed(work.verdict, outcome.branch_commit)
     elif work.purpose == "mend" and isinstance(work, ReviewWork) and work.findings:
-        events.append(FindingSettled())
+        events.append(settle_finding(state, work))
     return events

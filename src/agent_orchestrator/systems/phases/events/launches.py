@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.judging import Worth, known_worth
 from agent_orchestrator.core.report import Learning
 
 
@@ -28,6 +29,8 @@ class TreeSaved(Event, frozen=True, kw_only=True, tag="tree_saved"):
     files: tuple[str, ...] = ()
     """What differs from the last checkpoint."""
     diff: str = ""
+    then: str = ""
+    """What follows for the review when nothing is left to mend: `scan`, `criteria`."""
 
 
 class AgentStarted(Event, frozen=True, kw_only=True, tag="agent_started"):
@@ -57,6 +60,8 @@ class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
     session: str | None = None
     tail: str = ""
     warnings: tuple[str, ...] = ()
+    goes_on: bool | None = None
+    """Whether the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
 
 
 class LearningsRecorded(Event, frozen=True, kw_only=True, tag="learnings_recorded"):
@@ -152,11 +157,20 @@ class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
     """The working tree changed while it ran."""
     again: bool = False
     """It is run once more: the evidence is worth nothing."""
+    worth: Worth | None = None
+    """What it was judged to be evidence of."""
+    then: str = ""
+    """What follows the last criterion of the whole: `reviewed`, `repair`, `unmet`."""
 
     @property
     def passed(self) -> bool:
         """Whether it is evidence of success."""
-        return self.failure is None and self.exit_code == 0 and not self.moved
+        return self.judged is Worth.PASSED
+
+    @property
+    def judged(self) -> Worth:
+        """What it is evidence of, in old journals too."""
+        return known_worth(self.worth, self.failure, self.exit_code, moved=self.moved, again=self.again)
 
 
 class AgentGaveUp(Event, frozen=True, kw_only=True, tag="agent_gave_up"):

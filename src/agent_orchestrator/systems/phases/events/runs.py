@@ -69,6 +69,8 @@ class FindingSettled(Event, frozen=True, kw_only=True, tag="finding_settled"):
     """The finding at work was mended, or left with a reason."""
 
     left: str = ""
+    then: str = ""
+    """What follows: `repair` the next one, `scan` again, or the `criteria` of the whole."""
 
 
 class ReviewPassed(Event, frozen=True, kw_only=True, tag="review_passed"):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent_orchestrator.core.effects import Wait
-from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.judging import Worth, has_gone_on
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
@@ -52,7 +52,7 @@ def _agent_finished(state: PhasesState, event: e.AgentFinished, at_us: int) -> N
         if event.cost_usd is not None:
             work.cost_usd = (work.cost_usd or 0.0) + event.cost_usd
     work.session = event.session
-    goes_on = event.failure is not None and event.failure.goes_on
+    goes_on = has_gone_on(event.goes_on, event.failure)
     work.tried_us = work.tried_us + event.ended_us - event.started_us if goes_on else 0
     if event.failure is None:
         work.agent_since_us, work.session = None, None
@@ -131,7 +131,7 @@ def _tree_saved(state: PhasesState, event: e.TreeSaved, at_us: int) -> None:
         state.start = event.branch_commit or state.start
         state.works.pop(event.step)
     elif event.purpose == "mend" and isinstance(work, ReviewWork) and not work.findings:
-        go_on_reviewing(state, work)
+        go_on_reviewing(state, work, event.then)
     else:
         work.due = AFTER_SAVING.get(event.purpose)
 
@@ -176,14 +176,15 @@ def _check_started(state: PhasesState, event: e.CheckStarted, at_us: int) -> Non
 def _check_finished(state: PhasesState, event: e.CheckFinished, at_us: int) -> None:
     state.doing.drop(event.step)
     close_launch(state, event)
-    if event.failure is not None and event.failure.kind is FailureKind.STOPPED:
+    worth = event.judged
+    if worth is Worth.STOPPED:
         return
     work = state.works[event.step]
-    work.reruns = work.reruns + 1 if event.again else 0
+    work.reruns = work.reruns + 1 if worth is Worth.AGAIN else 0
     if isinstance(work, MilestoneWork):
         work.due = TOOLS[event.purpose]
         return
-    if event.again:
+    if worth is Worth.AGAIN:
         work.due = "criteria"
         return
     if isinstance(work, TaskWork):
@@ -198,17 +199,16 @@ def _check_finished(state: PhasesState, event: e.CheckFinished, at_us: int) -> N
         if not event.passed:
             work.failing.append(e.Finding(priority="P0", issue=_unmet(event)))
         at = next_command(state.spec.plan.criteria, work.at + 1)
-        work.at, work.due = at or 0, "criteria" if at is not None else _follow_globals(state, work)
+        work.at, work.due = at or 0, "criteria" if at is not None else event.then or _then_in_0_1_0(state, work)
+        if work.due == "repair":
+            work.findings, work.looping = list(work.failing), True
 
 
-def _follow_globals(state: PhasesState, work: ReviewWork) -> str:
-    """A criterion of the whole that fails is mended like any finding, as long as the outer loop may go on."""
+def _then_in_0_1_0(state: PhasesState, work: ReviewWork) -> str:
+    """For journals that do not say what followed the criteria of the whole: never changed."""
     if not work.failing:
         return "reviewed"
-    if state.spec.plan.outer_ralph and work.iteration < state.spec.plan.outer_max:
-        work.findings, work.looping = list(work.failing), True
-        return "repair"
-    return "unmet"
+    return "repair" if state.spec.plan.outer_ralph and work.iteration < state.spec.plan.outer_max else "unmet"
 
 
 def _unmet(event: e.CheckFinished) -> str:

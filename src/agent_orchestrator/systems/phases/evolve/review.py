@@ -68,19 +68,27 @@ def _finding_settled(state: PhasesState, event: e.FindingSettled, at_us: int) ->
     finding = work.findings.pop(0)
     if event.left:
         work.left.append(f"{finding.issue} ({event.left})")
-    go_on_reviewing(state, work)
+    go_on_reviewing(state, work, event.then)
 
 
-def go_on_reviewing(state: PhasesState, work: ReviewWork) -> None:
+def go_on_reviewing(state: PhasesState, work: ReviewWork, then: str) -> None:
     """The next finding, the next scan, or, when the outer loop has made its iterations, the criteria of the whole."""
+    match then or _then_in_0_1_0(state, work):
+        case "repair":
+            work.due = "repair"
+        case "scan":
+            work.iteration += 1
+            work.due = "scan"
+        case _:
+            work.left.append(f"the outer loop ended after {say_count(work.iteration, 'iteration')} without a clean scan")
+            check_globals(state, work)
+
+
+def _then_in_0_1_0(state: PhasesState, work: ReviewWork) -> str:
+    """For journals that do not say what followed: never changed."""
     if work.findings:
-        work.due = "repair"
-    elif work.iteration < state.spec.plan.outer_max:
-        work.iteration += 1
-        work.due = "scan"
-    else:
-        work.left.append(f"the outer loop ended after {say_count(work.iteration, 'iteration')} without a clean scan")
-        check_globals(state, work)
+        return "repair"
+    return "scan" if work.iteration < state.spec.plan.outer_max else "criteria"
 
 
 def _review_passed(state: PhasesState, event: e.ReviewPassed, at_us: int) -> None:

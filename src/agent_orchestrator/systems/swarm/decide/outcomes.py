@@ -159,6 +159,7 @@ def _finished(bead: str, outcome: AgentEnded, failure: Failure | None) -> AgentF
         warnings=(*outcome.warnings, *(report.warnings if report is not None else ())),
         cost_usd=usage.cost_usd if usage is not None else None,
         tokens=_tokens(usage),
+        goes_on=failure.goes_on if failure is not None else None,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.judging import has_gone_on
 from agent_orchestrator.core.shown import Evidence
 from agent_orchestrator.systems.swarm import events as e
 from agent_orchestrator.systems.swarm.effects import close_bead, run_agent, run_verification
@@ -59,7 +60,7 @@ def _agent_finished(state: SwarmState, event: e.AgentFinished, at_us: int) -> No
         held.cost_usd = (held.cost_usd or 0.0) + event.cost_usd
     if event.tokens is not None:
         held.tokens = (held.tokens or 0) + event.tokens
-    goes_on = failure is not None and failure.goes_on
+    goes_on = has_gone_on(event.goes_on, failure)
     lost = failure is not None and failure.kind is FailureKind.SESSION_LOST
     held.session = event.session if goes_on and not lost else None
     if goes_on:

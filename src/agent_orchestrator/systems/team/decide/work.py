@@ -131,6 +131,7 @@ def check_ended(state: TeamState, outcome: CheckEnded) -> list[TeamEvent]:
         tail=outcome.tail,
         moved=moved,
         again=worth is Worth.AGAIN,
+        worth=worth,
     )
     if worth is Worth.AGAIN:
         return [finished]

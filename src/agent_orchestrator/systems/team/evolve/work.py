@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent_orchestrator.core.effects import Wait
-from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.effects import ask_human, check_requirement, merge_work, run_agent, save_work
 from agent_orchestrator.systems.team.evolve.marks import begin, rest, touch, touch_group, touch_plan, warn
@@ -168,8 +168,8 @@ def _check_started(state: TeamState, event: e.CheckStarted, at_us: int) -> None:
 def _check_finished(state: TeamState, event: e.CheckFinished, at_us: int) -> None:
     _close(state, event)
     rest(state, state.pm)
-    if event.failure is None or event.failure.kind is not FailureKind.STOPPED:
-        state.reruns = state.reruns + 1 if event.again else 0
+    if event.judged is not Worth.STOPPED:
+        state.reruns = state.reruns + 1 if event.judged is Worth.AGAIN else 0
 
 
 WORK_FACTS: dict[type, Callable[[TeamState, Any, int], None]] = {

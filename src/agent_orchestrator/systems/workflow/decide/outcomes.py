@@ -140,6 +140,7 @@ def _finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Fai
         tail=outcome.tail if failure is not None else "",
         warnings=(*outcome.warnings, *report.warnings, *refused),
         session=outcome.session,
+        goes_on=failure.goes_on if failure is not None else None,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.events import HoldEnded, UnitHeld
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.judging import has_gone_on
 from agent_orchestrator.core.shown import Evidence, Launch
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.workflow import events as e
@@ -70,7 +71,7 @@ def _agent_finished(state: WorkflowState, event: e.AgentFinished, at_us: int) ->
         step.metrics = step.metrics | event.metrics
     if event.warnings:
         work.warnings = tuple(dict.fromkeys((*work.warnings, *event.warnings)))[-WARNINGS_MAX:]
-    goes_on = event.failure is not None and event.failure.goes_on
+    goes_on = has_gone_on(event.goes_on, event.failure)
     work.session = None
     if goes_on:
         work.spent_us += event.ended_us - event.started_us
