@@ -61,7 +61,7 @@ def test_a_run_that_goes_wrong_says_how(client: str, name: str, rig: Rig) -> Non
     parked = case.kind == "rate_limited"
     assert (launch["failure"], summary.status) == (case.kind, "waiting" if parked else "failed"), rig.state(run)
     assert rig.state(run)["steps"]["work"]["last_error"]
-    assert (FailureKind(case.kind) in DETERMINISTIC) == (case.kind in {"auth", "spec", "launch", "prompt_too_long", "denied"})
+    assert (FailureKind(case.kind) in DETERMINISTIC) == (case.kind in {"auth", "spec", "launch", "prompt_too_long"})
     known = [usage for usage in rig.usage(run) if usage.input_tokens is not None]
     if not any(isinstance(behaviour, Broken) for behaviour in case.script):  # what a broken answer costs is anybody's guess
         assert counts(known) == charged(lane)
@@ -111,6 +111,17 @@ def test_a_client_that_would_sleep_out_its_rate_limit_is_parked_until_then(rig: 
     assert (step["status"], step["attempts"]) == ("PENDING", 1)
     (usage,) = rig.usage(run)
     assert usage.input_tokens, "what it did before is counted"
+
+
+def test_an_attempt_that_failed_for_a_refusal_is_tried_again_and_told_to_do_without(rig: Rig) -> None:
+    script = [Write("/etc/orc-test", "no"), Answer(report()), Write("hello.txt", "hi"), Answer(report())]
+    lane = rig.lane("claude", script, 'denials = "fail"')
+    summary, run = rig.run(agent="claude", max_attempts=2)
+    assert summary.status == "completed", rig.state(run)
+    assert [failure.kind for failure in rig.failures(run)] == [FailureKind.DENIED]
+    first, second = (json.dumps(lane.requests[number]) for number in (0, 2))
+    assert "- Write: /etc/orc-test" not in first
+    assert "- Write: /etc/orc-test" in second
 
 
 def test_a_refused_tool_is_only_a_warning(rig: Rig) -> None:

@@ -26,7 +26,7 @@ class FailureKind(StrEnum):
     RATE_LIMITED = "rate_limited"
     """The account may not ask the model for a while; `retry_at_us` says until when, where the agent knows."""
     DENIED = "denied"
-    """The agent was refused a tool that it wanted; with the same settings it would be refused again."""
+    """The agent was refused a tool and gave up, or was to fail for it; the next one is told to do without the tool."""
     UNWRITTEN = "unwritten"
     """The agent says that it is done, and every change of a file that it tried failed."""
     AGENT_LIMIT = "agent_limit"
@@ -39,9 +39,7 @@ class FailureKind(StrEnum):
     """Ended because the engine was asked to stop it; the attempt goes on with a new launch when the run does."""
 
 
-DETERMINISTIC = frozenset(
-    {FailureKind.LAUNCH, FailureKind.SPEC, FailureKind.AUTH, FailureKind.PROMPT_TOO_LONG, FailureKind.DENIED}
-)
+DETERMINISTIC = frozenset({FailureKind.LAUNCH, FailureKind.SPEC, FailureKind.AUTH, FailureKind.PROMPT_TOO_LONG})
 """Failures that would only happen again: never retried."""
 
 GOES_ON = frozenset({FailureKind.STOPPED, FailureKind.SESSION_LOST, FailureKind.RATE_LIMITED, FailureKind.BUDGET})

@@ -89,6 +89,7 @@ def test_exactly_what_would_happen_again_is_not_retried() -> None:
     assert kinds >= {FailureKind.LAUNCH, FailureKind.SPEC, FailureKind.AUTH, FailureKind.PROMPT_TOO_LONG}
     mended = {FailureKind.EXIT, FailureKind.REPORTED, FailureKind.REPORT_MISSING, FailureKind.REPORT_INVALID}
     mended |= {FailureKind.OVERLOADED, FailureKind.TIMEOUT, FailureKind.IDLE, FailureKind.OUTPUT_LIMIT, FailureKind.LOST}
+    mended |= {FailureKind.DENIED, FailureKind.UNWRITTEN}
     assert not kinds & mended
 
 

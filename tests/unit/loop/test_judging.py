@@ -125,6 +125,17 @@ def test_agents_and_checks_get_what_is_left_of_the_loops_time() -> None:
     assert agent.timeout_s == 58.0
 
 
+@pytest.mark.parametrize("kind", [FailureKind.DENIED, FailureKind.UNWRITTEN, FailureKind.EXIT, FailureKind.IDLE])
+def test_the_check_decides_after_an_agent_that_gave_up(kind: FailureKind) -> None:
+    world = LoopWorld()
+    world.begin()
+    world.agent(UNIT, failure=failing(kind, "refused"))
+    world.saved()
+    assert isinstance(world.doing(UNIT), RunCheck)
+    world.check_end(UNIT, 0)
+    assert (world.state.completing, len(world.state.iterations)) == (True, 1)
+
+
 def session_of(world: LoopWorld) -> str | None:
     effect = world.doing(UNIT)
     assert isinstance(effect, RunAgent)
