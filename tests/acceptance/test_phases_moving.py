@@ -243,6 +243,23 @@ def test_the_plan_shows_phases_criteria_bounds_and_what_runs_side_by_side(rig: P
     assert "Tidy `test ! -f untidy` (run: test ! -f untidy)" in shown
 
 
+@pytest.mark.parametrize(
+    ("given", "said", "facts"),
+    [
+        ([], "an agent that says nothing for 30m 00s is stopped (2h 00m if it is no known client)", [1800, 7200]),
+        (["--idle-timeout", "5m"], "an agent that says nothing for 5m 00s is stopped\n", [300, 300]),
+        (["--idle-timeout", "none"], "an agent may say nothing for ever", [None, None]),
+    ],
+)
+def test_the_plan_shows_how_long_agents_may_be_silent(
+    given: list[str], said: str, facts: list[int | None], rig: PhasesRig
+) -> None:
+    rig.write(FOUR_PHASES)
+    assert f"silence: {said}" in rig.ask("phases", "plan", "task.md", *given).out
+    told = rig.ask("phases", "plan", "task.md", *given, "--json").json["idle_timeout_s"]
+    assert [told["clients"], told["programs"]] == facts
+
+
 def test_new_writes_a_template_that_is_refused_until_it_is_filled_in(rig: PhasesRig) -> None:
     assert rig.ask("phases", "new", "fresh.md").code == 0
     refused = rig.ask("phases", "plan", "fresh.md")

@@ -114,7 +114,7 @@ def test_a_client_that_would_sleep_out_its_rate_limit_is_parked_until_then(rig: 
 
 
 def test_an_attempt_that_failed_for_a_refusal_is_tried_again_and_told_to_do_without(rig: Rig) -> None:
-    script = [Write("/etc/orc-test", "no"), Answer(report()), Write("hello.txt", "hi"), Answer(report())]
+    script: list[Behaviour] = [Write("/etc/orc-test", "no"), Answer(report()), Write("hello.txt", "hi"), Answer(report())]
     lane = rig.lane("claude", script, 'denials = "fail"')
     summary, run = rig.run(agent="claude", max_attempts=2)
     assert summary.status == "completed", rig.state(run)

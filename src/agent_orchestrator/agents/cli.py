@@ -195,8 +195,9 @@ class CliAgent:
         verdict = self._reported(task, end)
         if seen.unwritten and verdict.failure is None:
             tried = say_count(len(seen.unwritten), "change")
-            why = f"The agent says that it is done, and every change of a file that it tried failed ({tried}){self.unwritable(task)}"
-            return Verdict(failure=Failure(kind=FailureKind.UNWRITTEN, message=why), report=verdict.report)
+            why = f"The agent says that it is done, and every change of a file that it tried failed ({tried})"
+            failure = Failure(kind=FailureKind.UNWRITTEN, message=why + self.unwritable(task))
+            return Verdict(failure=failure, report=verdict.report)
         return verdict
 
     def unwritable(self, task: Task) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_orchestrator.agents.cli import CliAgent
+from agent_orchestrator.agents.command import CommandAgent
+from agent_orchestrator.agents.options import silence_s
 from agent_orchestrator.api.publication import choose_publication
 from agent_orchestrator.config import Settings
-from agent_orchestrator.core.units import say_count
+from agent_orchestrator.core.units import say_count, say_duration
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
 from agent_orchestrator.systems.phases.publishing import say_published
 from agent_orchestrator.systems.phases.spec import Criterion, Plan, Task, branch_of, overlaps
@@ -78,6 +81,11 @@ def publish_facts(plan: Plan, settings: Settings, flag: bool | None) -> tuple[di
     return {"wanted": False}, (doubt,) if doubt else ()
 
 
+def silence_facts(given_s: float | None) -> dict[str, float | None]:
+    """How long agents may be silent, whichever are chosen for the run; None for ever."""
+    return {"clients": silence_s(given_s, CliAgent), "programs": silence_s(given_s, CommandAgent)}
+
+
 def _criterion(one: Criterion) -> dict[str, Any]:
     return {"key": one.key, "text": one.text, "command": one.command}
 
@@ -106,6 +114,7 @@ def print_plan(facts: dict[str, Any], screen: Screen) -> None:
         f"time {plain(bounds['max_time'])}"
     )
     screen.line(f"supervisor: {_when(facts['supervisor'])}; outer loop: {_outer(facts['outer_ralph'])}")
+    screen.line(f"silence: {_silence(facts['idle_timeout_s'])}")
     for phase in facts["phases"]:
         screen.line()
         head = screen.paint(f"Phase {phase['phase'] + 1}", "bold")
@@ -150,6 +159,14 @@ def _when(supervisor: dict[str, Any]) -> str:
         return "off"
     times = [word for word, on in (("before", supervisor["before"]), ("after", supervisor["after"])) if on]
     return f"{' and '.join(times)} each task" if times else "on demand"
+
+
+def _silence(limits: dict[str, float | None]) -> str:
+    client, program = (say_duration(limit_s) if limit_s else None for limit_s in (limits["clients"], limits["programs"]))
+    if client is None:
+        return "an agent may say nothing for ever"
+    other = f" ({program} if it is no known client)" if program not in (client, None) else ""
+    return f"an agent that says nothing for {client} is stopped{other}"
 
 
 def _outer(outer: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import idle_option
 from agent_orchestrator.surfaces.cli.phasing import publish_option
 
 EXAMPLE = """
@@ -18,24 +19,29 @@ orc phases plan task.md --max-parallel 3 --json
 @make_command("plan", EXAMPLE)
 @click.argument("document", metavar="DOC")
 @click.option("--max-parallel", metavar="N", help="Tasks at work at once (1).")
+@idle_option
 @publish_option
-def command(document: str, max_parallel: str | None, publish: bool | None, repo: str | None, as_json: bool) -> int:
+def command(
+    document: str, max_parallel: str | None, idle_timeout: str | None, publish: bool | None, repo: str | None, as_json: bool
+) -> int:
     """Show what a task document asks for.
 
     Also what would leave this machine, and where it would go. Every fault of the document is told with its line. Nothing is
     created.
     """
     from agent_orchestrator.config import load_settings
+    from agent_orchestrator.control.choosing import read_idle_s
     from agent_orchestrator.control.phases import read_document
     from agent_orchestrator.core.units import read_count
-    from agent_orchestrator.surfaces.cli.phases_plan import plan_facts, print_plan, publish_facts
+    from agent_orchestrator.surfaces.cli.phases_plan import plan_facts, print_plan, publish_facts, silence_facts
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 
     parallel = read_count(max_parallel, "--max-parallel") if max_parallel is not None else 1
     parsed = read_document(Path(document).expanduser())
     settings = load_settings(repo)
     published, doubts = publish_facts(parsed.plan, settings, publish)
-    facts = {**plan_facts(parsed.plan, parallel), "publish": published}
+    silence = silence_facts(read_idle_s(idle_timeout))
+    facts = {**plan_facts(parsed.plan, parallel), "idle_timeout_s": silence, "publish": published}
     for text in (*parsed.warnings, *doubts):
         warn(text)
     if as_json:
