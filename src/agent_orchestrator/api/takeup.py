@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.api.adopting import Source, read_source
 from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.api.phases import change_publishing
 from agent_orchestrator.api.places import claim
@@ -21,6 +22,7 @@ from agent_orchestrator.config import load_agents
 from agent_orchestrator.control.budgets import refuse_unmetered
 from agent_orchestrator.control.choosing import Permissions
 from agent_orchestrator.control.loop import refuse_unable
+from agent_orchestrator.control.workflow import effective
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
@@ -55,15 +57,17 @@ def take_up(
     publish: bool | None = None,
     permissions: Permissions = NOTHING_MORE,
     shared: bool = False,
+    adopt: bool = False,
 ) -> TakeUp:
     """Adopts edits and asks the run to go on, under other limits if there are; raises Refused when it cannot.
 
     `publish` says whether a run of phases publishes from now on, `permissions` what its agents may do besides, `shared`
-    whether it may work in a tree that another run is at work in. Settings of agents are read again; a configuration with
-    faults is told before anything is touched. The caller owns the run.
+    whether it may work in a tree that another run is at work in, `adopt` whether a workflow takes what changed in its file.
+    Settings of agents are read again; a configuration with faults is told before anything is touched. The caller owns the run.
     """
     load_agents(orchestrator.settings)
     orchestrator.refuse_kept(run)
+    source = read_source(orchestrator, run, adopt=adopt) if "spec" not in (changes or {}) else Source()
     beside = enter_again(orchestrator, run, shared=shared)
     claim(orchestrator, run.system, run.id, again=True)
     folded = orchestrator.fold(run)
@@ -78,6 +82,8 @@ def take_up(
             folded.apply(folded.decide(edited, now_us), now_us)
     if inputs:
         orchestrator.sign(run, Resume(id=uuid.uuid4().hex))  # An agent that edits the state and resumes decides for a person.
+    adopted, told = source.compared(run.id, folded.state)
+    changes |= adopted
     if limits is not None and limits.any:
         inputs.append(orchestrator.sign(run, SetLimits(id=uuid.uuid4().hex, limits=limits)))
     life = folded.state.lifecycle
@@ -92,9 +98,11 @@ def take_up(
     read = reread(orchestrator, folded.state.spec, permissions)
     if read.agents:
         inputs.append(orchestrator.sign(run, SetAgents(id=uuid.uuid4().hex, agents=read.agents, changes=read.changes)))
-    notes += [*read.notes, *read.changes]
+    notes += [*told, *read.notes, *read.changes]
     if limits is not None:
         refuse_unkept(folded, limits)
+    if adopted:
+        refuse_unmetered(effective(folded.state.doing.limits, folded.state.spec), folded.state.spec.choices)
     if isinstance(folded.state.spec, LoopSpec):
         refuse_unable(folded.state.spec)  # Its mode may have been changed by hand.
     return TakeUp(inputs=tuple(inputs), notes=tuple(notes))

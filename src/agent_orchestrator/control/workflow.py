@@ -98,6 +98,7 @@ def prepare(
         gate_state_file=str(Path(options.gate_state_file).absolute()) if options.gate_state_file else None,
         timeout_s=read_duration_s(options.timeout, "--timeout") if options.timeout else None,
         idle_timeout_s=read_idle_s(options.idle_timeout),
+        file=str(file.absolute()),
         **options.limits(),
     )
     spec = with_prompts(_permitted(spec, options.permissions), find_prompts(spec, file, home))

@@ -50,7 +50,7 @@ def resumed(world: World, **changes: Any) -> list[Any]:
         ({"speed": 9}, "does not know the change 'speed'"),
         ({"start_at": "zz"}, "there is no step 'zz'"),
         ({"start_at": "c"}, "step 'a' above it is RUNNING"),
-        ({"spec": {"name": "x", "steps": []}}, "needs a step to start at"),
+        ({"spec": {"name": "x", "steps": []}}, "the changed workflow has no steps"),
         ({"start_at": "a", "spec": {"steps": []}}, "the changed workflow is not valid"),
         ({}, "the run is running already"),
     ],

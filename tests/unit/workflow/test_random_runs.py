@@ -81,6 +81,7 @@ def meddle(world: World, luck: random.Random) -> None:
         lambda: world.tell(Resume(id=world.directive(), changes={"max_iterations": luck.randint(0, 5)})),
         lambda: world.tell(Resume(id=world.directive(), changes={"start_at": step})),
         lambda: world.tell(Resume(id=world.directive(), changes={"start_at": "s0", "spec": changed})),
+        lambda: world.tell(Resume(id=world.directive(), changes={"spec": changed})),
         lambda: world.tell(Answer(id=world.directive(), approved=luck.random() < 0.5, unit=luck.choice([None, step]))),
         lambda: world.tell(Edited(path="run_state.json", document=edit)),
     ]

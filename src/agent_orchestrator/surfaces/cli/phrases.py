@@ -146,7 +146,8 @@ def _options(event: workflow.OptionsChanged) -> Phrase:
 
 
 def _spec(event: workflow.SpecReplaced) -> Phrase:
-    told = [f"new: {names(event.added)}"] if event.added else []
+    told = [f"changed: {names(event.changed)}"] if event.changed else []
+    told += [f"new: {names(event.added)}"] if event.added else []
     told += [f"dropped: {names(event.removed)}"] if event.removed else []
     return Phrase("", "the workflow file was read again" + _because("; ".join(told)))
 

@@ -211,6 +211,8 @@ class SpecReplaced(Event, frozen=True, kw_only=True, tag="spec_replaced"):
     spec: WorkflowSpec
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    """Steps that are defined otherwise from now on; only said where changes were adopted."""
 
 
 class StateEdited(Event, frozen=True, kw_only=True, tag="state_edited"):

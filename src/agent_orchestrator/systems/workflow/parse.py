@@ -8,7 +8,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import yaml
@@ -37,6 +38,15 @@ class Parsed(msgspec.Struct, frozen=True):
 
     spec: WorkflowSpec
     warnings: tuple[str, ...] = ()
+
+
+class GraphFault(NamedTuple):
+    """Something wrong between steps: whose it is, the key and the step that it names, and the sentence."""
+
+    step: str
+    key: str
+    other: str
+    message: str
 
 
 class _Draft(msgspec.Struct):
@@ -169,42 +179,62 @@ def _read_loop(reader: Reader, node: yaml.Node, place: str) -> LoopSpec | None:
 
 def _check_graph(reader: Reader, drafts: dict[str, _Draft], file: str) -> list[str]:
     """What can only be seen with all steps at hand; answers with the warnings."""
-    needs = {unit: [need for need in draft.spec.needs if need in drafts and need != unit] for unit, draft in drafts.items()}
     for unit, draft in drafts.items():
-        for need, node in draft.needs:
-            if need == unit:
-                reader.complain(f"step {unit!r} needs itself", node)
-            elif need not in drafts:
-                reader.complain(f"step {unit!r} needs {need!r}, and there is no such step", node)
-    if cycle := find_cycle(needs):
-        reader.complain(f"these steps need each other in a circle: {' → '.join(cycle)}", drafts[cycle[0]].nodes["needs"])
-    for unit, draft in drafts.items():
-        target, source = draft.spec.loop_back_to, draft.spec.loop.items_from_step if draft.spec.loop else None
-        if target is not None:
-            _check_above(reader, needs, unit, target, "loop_back_to", draft.nodes["loop_back_to"])
-        if source is not None:
-            _check_above(reader, needs, unit, source, "items_from_step", draft.nodes["loop"])
         if draft.spec.when is not None:
-            _check_when(reader, needs, unit, draft.spec.when, draft.nodes["when"])
+            _check_when(reader, unit, draft.spec.when, draft.nodes["when"])
+    for fault in graph_faults([draft.spec for draft in drafts.values()]):
+        draft = drafts[fault.step]
+        named = next((node for need, node in draft.needs if need == fault.other), None) if fault.key == "needs" else None
+        reader.complain(fault.message, named or draft.nodes[fault.key])
     return _check_next(drafts, file)
 
 
-def _check_above(reader: Reader, needs: Mapping[str, list[str]], unit: str, other: str, key: str, node: yaml.Node) -> None:
-    if other not in needs:
-        reader.complain(f"step {unit!r}: {key} names {other!r}, and there is no such step", node)
-    elif not is_above(needs, unit, other):
-        reader.complain(f"step {unit!r}: {key} names {other!r}, which is not above it (reached through `needs`)", node)
-
-
-def _check_when(reader: Reader, needs: Mapping[str, list[str]], unit: str, text: str, node: yaml.Node) -> None:
+def _check_when(reader: Reader, unit: str, text: str, node: yaml.Node) -> None:
     try:
-        condition = parse_when(text)
+        parse_when(text)
     except WhenError as error:
         reader.complain(f"step {unit!r}: when, character {error.column}: {error}", node)
-        return
-    steps = dict.fromkeys(side.name or "" for side in operands(condition) if side.kind in {"status", "metric"})
-    for other in steps:
-        _check_above(reader, needs, unit, other, "when", node)
+
+
+def graph_faults(steps: Sequence[StepSpec]) -> Iterator[GraphFault]:
+    """What is wrong between steps: needs that are missing or go in a circle, references to steps that are not above."""
+    known = {step.id for step in steps}
+    needs = {step.id: [need for need in step.needs if need in known and need != step.id] for step in steps}
+    for step in steps:
+        for need in step.needs:
+            if need == step.id:
+                yield GraphFault(step.id, "needs", need, f"step {step.id!r} needs itself")
+            elif need not in known:
+                yield GraphFault(step.id, "needs", need, f"step {step.id!r} needs {need!r}, and there is no such step")
+    if cycle := find_cycle(needs):
+        yield GraphFault(cycle[0], "needs", "", f"these steps need each other in a circle: {' → '.join(cycle)}")
+    for step in steps:
+        for key, other in _references(step):
+            place = "loop" if key == "items_from_step" else key
+            if other not in needs:
+                yield GraphFault(step.id, place, other, f"step {step.id!r}: {key} names {other!r}, and there is no such step")
+            elif not is_above(needs, step.id, other):
+                said = f"step {step.id!r}: {key} names {other!r}, which is not above it (reached through `needs`)"
+                yield GraphFault(step.id, place, other, said)
+
+
+def _references(step: StepSpec) -> Iterator[tuple[str, str]]:
+    """The steps that a step names besides those that it needs, and where it does so."""
+    if step.loop_back_to is not None:
+        yield "loop_back_to", step.loop_back_to
+    if step.loop is not None and step.loop.items_from_step is not None:
+        yield "items_from_step", step.loop.items_from_step
+    for other in _asked(step.when) if step.when is not None else ():
+        yield "when", other
+
+
+def _asked(text: str) -> list[str]:
+    """The steps that a condition asks about; none when it is none."""
+    try:
+        condition = parse_when(text)
+    except WhenError:
+        return []  # Complained about where it is read.
+    return list(dict.fromkeys(side.name or "" for side in operands(condition) if side.kind in {"status", "metric"}))
 
 
 def _check_next(drafts: Mapping[str, _Draft], file: str) -> list[str]:

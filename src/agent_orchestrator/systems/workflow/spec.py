@@ -76,6 +76,8 @@ class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """What `env.NAME` in a `when` means: captured when the run was made, so that a resumed run decides alike."""
     timeout_s: float | None = None
     idle_timeout_s: float | None = None
+    file: str | None = None
+    """Where the workflow file is; absolute. Runs of 0.1.0 do not say."""
 
     def attempts_of(self, step: StepSpec) -> int:
         """How often one iteration of the step may be tried."""

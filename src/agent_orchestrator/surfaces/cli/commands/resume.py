@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -25,6 +25,7 @@ orc resume f8c1
 orc resume f8c1 --max-attempts 4
 orc resume f8c1 --budget-usd 20
 orc resume f8c1 --allow-tool 'Bash(make:*)'
+orc resume f8c1 --adopt-changes
 """
 
 
@@ -37,6 +38,7 @@ orc resume f8c1 --allow-tool 'Bash(make:*)'
 @publish_option
 @permission_options
 @shared_tree_option
+@click.option("--adopt-changes", is_flag=True, help="Take what changed in the workflow file since the run began.")
 @click.option("--no-wait", is_flag=True, help="Exit with 4 when only a person, or a closed gate, can move the run.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 @click.option("--on-wait", metavar="CMD", help="A shell command started when a step begins to wait for a person.")
@@ -46,43 +48,50 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
     """Go on with a run.
 
     After a pause, a crash or a kill: agents that lived on are adopted, those that ended meanwhile are collected. After
-    a failure the failed steps are tried again, counted from 0. A state file edited by hand is adopted now.
+    a failure the failed steps are tried again, counted from 0. A state file edited by hand is adopted now; what changed in the
+    workflow file is said, and taken with --adopt-changes: steps that are done stay as they are.
     """
     from agent_orchestrator.control.budgets import given_limits
     from agent_orchestrator.control.choosing import Permissions
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.surfaces.cli.driving import Manner
 
-    budget = given_limits(given)
-    permissions = Permissions(allow_tools=given["allow_tools"], mode=given["permission_mode"])
-    limits = {
-        name: read_count(given[name], "--" + name.replace("_", "-"))
-        for name in ("max_parallel", "max_attempts", "max_iterations")
-        if given[name] is not None
-    }
+    asked = Asked(
+        limits={
+            name: read_count(given[name], "--" + name.replace("_", "-"))
+            for name in ("max_parallel", "max_attempts", "max_iterations")
+            if given[name] is not None
+        },
+        budget=given_limits(given),
+        publish=given["publish"],
+        permissions=Permissions(allow_tools=given["allow_tools"], mode=given["permission_mode"]),
+        adopt=given["adopt_changes"],
+        shared=given["shared_tree"],
+    )
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)
-
         manner = Manner(as_json=as_json, **{name: given[name] for name in ("quiet", "no_wait", "on_wait", "on_end")})
         owner = orchestrator.owner(found)
         if owner is not None:
-            refuse_permissions(found, owner, permissions)
-            return _tell_driver(orchestrator, found, owner, limits, budget, given["publish"], as_json=as_json)
+            return _tell_driver(orchestrator, found, owner, asked, as_json=as_json)
         if found.system == "phases":
             from agent_orchestrator.api.phases import refuse_other_branch
 
             refuse_other_branch(orchestrator, found)
         if detach:
-            from agent_orchestrator.api.phases import change_publishing
-            from agent_orchestrator.surfaces.cli.detach import detach as start_behind
-            from agent_orchestrator.surfaces.cli.detach import resume_arguments
+            return _resume_behind(orchestrator, found, asked, manner, given)
+        return _resume_here(orchestrator, found, asked, manner)
 
-            change_publishing(orchestrator, found, given["publish"])
-            arguments = [*resume_arguments(found, manner, limits), *budget_arguments(given), *publish_arguments(given)]
-            arguments += permission_arguments(given)
-            arguments += ["--shared-tree"] if given["shared_tree"] else []
-            return start_behind(orchestrator, found, arguments, manner)
-        return _resume_here(orchestrator, found, limits, budget, given, permissions, manner)
+
+class Asked(NamedTuple):
+    """What a run is to go on with."""
+
+    limits: dict[str, int]
+    budget: Limits
+    publish: bool | None
+    permissions: Permissions
+    adopt: bool
+    shared: bool
 
 
 def permission_arguments(given: dict[str, Any]) -> list[str]:
@@ -98,15 +107,22 @@ def refuse_permissions(run: StoredRun, owner: str, permissions: Permissions) -> 
         raise Refused(why=why)
 
 
-def _resume_here(
-    orchestrator: Orchestrator,
-    run: StoredRun,
-    limits: dict[str, int],
-    budget: Limits,
-    given: dict[str, Any],
-    permissions: Permissions,
-    manner: Manner,
-) -> int:
+def _resume_behind(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, given: dict[str, Any]) -> int:
+    from agent_orchestrator.api.adopting import read_source
+    from agent_orchestrator.api.phases import change_publishing
+    from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
+    from agent_orchestrator.surfaces.cli.screen import warn
+
+    change_publishing(orchestrator, run, asked.publish)
+    for note in read_source(orchestrator, run, adopt=asked.adopt).compared(run.id, orchestrator.fold(run).state)[1]:
+        warn(note)
+    arguments = [*resume_arguments(run, manner, asked.limits), *budget_arguments(given), *publish_arguments(given)]
+    arguments += [*permission_arguments(given), *(["--adopt-changes"] if asked.adopt else [])]
+    arguments += ["--shared-tree"] if asked.shared else []
+    return detach(orchestrator, run, arguments, manner)
+
+
+def _resume_here(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner) -> int:
     from agent_orchestrator.api.takeup import take_up
     from agent_orchestrator.surfaces.cli.driving import drive
     from agent_orchestrator.surfaces.cli.progress import Writer
@@ -114,8 +130,16 @@ def _resume_here(
 
     owner = orchestrator.own(run.id)
     run = orchestrator.find(run.id)
-    publish, shared = given["publish"], given["shared_tree"]
-    taken = take_up(orchestrator, run, limits or None, budget, publish=publish, permissions=permissions, shared=shared)
+    taken = take_up(
+        orchestrator,
+        run,
+        asked.limits or None,
+        asked.budget,
+        publish=asked.publish,
+        permissions=asked.permissions,
+        shared=asked.shared,
+        adopt=asked.adopt,
+    )
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)
@@ -127,30 +151,25 @@ def _resume_here(
     return drive(orchestrator, run, owner, manner, taken.inputs)
 
 
-def _tell_driver(
-    orchestrator: Orchestrator,
-    run: StoredRun,
-    owner: str,
-    limits: dict[str, int],
-    budget: Limits,
-    publish: bool | None,
-    *,
-    as_json: bool,
-) -> int:
+def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, asked: Asked, *, as_json: bool) -> int:
     """A paused run that still drains is told to go on; one that runs is busy."""
     from agent_orchestrator.api.phases import change_publishing
     from agent_orchestrator.core.inputs import Resume
     from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait, tell_limits
     from agent_orchestrator.surfaces.cli.screen import warn
 
+    refuse_permissions(run, owner, asked.permissions)
+    if asked.adopt:
+        why = f"Run {run.id} is driven by {owner}; stop it with `orc pause {run.id} --now`, then resume it with --adopt-changes."
+        raise Refused(why=why)
     running = orchestrator.fold(run).state.lifecycle.running
-    published, notes = change_publishing(orchestrator, run, publish)
-    changes: dict[str, Any] = {**limits, **published}
-    if running and not changes and not budget.any:
+    published, notes = change_publishing(orchestrator, run, asked.publish)
+    changes: dict[str, Any] = {**asked.limits, **published}
+    if running and not changes and not asked.budget.any:
         raise RunBusy(run=run.id, owner=owner)
     for note in notes:
         warn(note)
-    sent = tell_limits(orchestrator, run, budget)
+    sent = tell_limits(orchestrator, run, asked.budget)
     if sent is None or changes or not running:
         sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=changes))
     return report_sent(orchestrator, run, sent, f"Run {run.id} goes on; {owner} drives it.", as_json=as_json)

@@ -12,6 +12,7 @@ from agent_orchestrator.core.inputs import Answer, Resume
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import Refused, UsageError
+from agent_orchestrator.systems.workflow.adopting import adopt
 from agent_orchestrator.systems.workflow.decide.outcomes import human_answered
 from agent_orchestrator.systems.workflow.events import OptionsChanged, SpecReplaced, StepsReset, WorkflowEvent
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_options_kept
@@ -60,8 +61,6 @@ class _Changes(msgspec.Struct):
             raise Refused(why=f"resume does not know the change {unknown[0]!r}")
         start_at, spec = changes.get("start_at"), None
         if changes.get("spec") is not None:
-            if start_at is None:
-                raise Refused(why="a changed workflow needs a step to start at")
             try:
                 spec = msgspec.convert(changes["spec"], WorkflowSpec)
             except msgspec.ValidationError as error:
@@ -77,6 +76,8 @@ class _Changes(msgspec.Struct):
         events: list[WorkflowEvent] = []
         if self.start_at is not None:
             events += self._restarted(state, self.start_at)
+        elif self.spec is not None:
+            events += _adopted(state, self.spec)
         elif life.ended:
             events += _retried(state)
         elif life.running and not self.limits:
@@ -109,6 +110,22 @@ class _Changes(msgspec.Struct):
         return [*events, StepsReset(steps=reset, feedback=_said(state, reset))]
 
 
+def _adopted(state: WorkflowState, spec: WorkflowSpec) -> list[WorkflowEvent]:
+    """Goes on with what can be taken of a changed file; an ended run also with its failed steps."""
+    taken = adopt(state, spec)
+    again, ended = set(taken.again), state.lifecycle.ended
+    if ended:
+        _refuse_aborted(state)
+        again |= {unit for unit in state.failed if unit not in taken.removed}
+    if ended and not again and not taken.added and all(step.status in FINISHED for step in state.steps.values()):
+        raise Refused(why="the run is completed, and the changed workflow has no new steps; repeat a part with --start-at-step")
+    events: list[WorkflowEvent] = [SpecReplaced(spec=taken.spec, added=taken.added, removed=taken.removed, changed=taken.changed)]
+    if again:
+        reset = tuple(step.id for step in taken.spec.steps if step.id in again)
+        events.append(StepsReset(steps=reset, feedback=_said(state, reset)))
+    return events
+
+
 def _changed_at_work(state: WorkflowState, spec: WorkflowSpec) -> set[str]:
     """Steps in the middle of something that the new file describes differently: half of each would make no sense."""
     at_work = {effect.unit for effect in state.doing} | set(state.due)
@@ -117,13 +134,11 @@ def _changed_at_work(state: WorkflowState, spec: WorkflowSpec) -> set[str]:
 
 def _retried(state: WorkflowState) -> list[WorkflowEvent]:
     """An ended run goes on with its failed steps, counted from 0 again."""
-    stop = state.lifecycle.stop
-    if stop is StopReason.ABORTED:
-        raise Refused(why="the run was aborted; start again at a step with --start-at-step, or start a new run")
+    _refuse_aborted(state)
     if state.failed:
         steps = tuple(unit for unit in state.steps if unit in state.failed)
         return [StepsReset(steps=steps, feedback=_said(state, steps))]
-    if stop is StopReason.COMPLETED and state.dag.finished == len(state.steps):
+    if state.lifecycle.stop is StopReason.COMPLETED and state.dag.finished == len(state.steps):
         raise Refused(why="the run is completed; repeat a part of it with --start-at-step")
     return []
 
@@ -137,3 +152,8 @@ def _said(state: WorkflowState, steps: tuple[str, ...]) -> dict[str, dict[str, A
             said = {"error": step.last_error, "comments": answer["comments"]}
             told[unit] = {"iteration": step.iteration_count, "step": unit, **said}
     return told
+
+
+def _refuse_aborted(state: WorkflowState) -> None:
+    if state.lifecycle.stop is StopReason.ABORTED:
+        raise Refused(why="the run was aborted; start again at a step with --start-at-step, or start a new run")
