@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec import inspect
 
+from agent_orchestrator.agents import find_agent
+from agent_orchestrator.agents.adapter import InProcessAgent
 from agent_orchestrator.agents.structured import ask_for_report, report_schema, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.forms import Form, example_of, mapped, read_fields, shape_of
@@ -146,7 +149,7 @@ def test_what_decodes_the_schema_accepts_and_it_decodes_to_the_same(role: str) -
 
 
 @each_role
-def test_the_example_of_the_prompt_decodes_and_has_every_field(role: str, tmp_path: Any) -> None:
+def test_the_example_of_the_prompt_decodes_and_has_every_field(role: str, tmp_path: Path) -> None:
     form = ROLES[role]
     example = example_of(form, "GOOD")
     report, fields = decoded(example, form)
@@ -155,6 +158,25 @@ def test_the_example_of_the_prompt_decodes_and_has_every_field(role: str, tmp_pa
     for name in report.fields:
         assert f'"{name}"' in asked
     assert fields is None or isinstance(fields, form or object)
+
+
+@each_role
+def test_every_field_is_said_in_words(role: str) -> None:
+    fields = {name: one for name, one in shape_of(ROLES[role])["properties"].items() if name != "status"}
+    assert [name for name, one in fields.items() if not one.get("description")] == []
+
+
+@each_role
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_an_agent_held_to_the_schema_is_told_of_no_file_and_no_other_shape(client: str, role: str, tmp_path: Path) -> None:
+    task = make_task(tmp_path, AgentChoice(name=client), form=ROLES[role])
+    agent = find_agent(client)
+    assert not isinstance(agent, InProcessAgent)
+    asked = agent.ask_for_report(task)
+    for name in shape_of(ROLES[role])["properties"]:
+        assert f"- `{name}`: " in asked
+    assert str(tmp_path) not in asked
+    assert not set("{}[]") & set(asked)
 
 
 def test_every_system_has_its_roles_in_the_list() -> None:

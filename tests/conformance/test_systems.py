@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ import agent_orchestrator.systems as systems
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
 from agent_orchestrator.core.events import Ended, Event, StopReason
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.forms import shape_of
 from agent_orchestrator.core.inputs import CheckEnded, Outcome
 from agent_orchestrator.core.judging import Worth, judge_check
 from agent_orchestrator.systems import SYSTEMS, find_system
@@ -28,7 +30,7 @@ from agent_orchestrator.systems.team import TeamSpec
 from agent_orchestrator.systems.team.spec import QaMode, split_requirements
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.testing.bounds import check_bounds
-from agent_orchestrator.testing.systems import check_system
+from agent_orchestrator.testing.systems import check_system, play_system
 from tests.scenarios.team_world import played_report
 from tests.unit.engine.rig import agent
 from tests.unit.engine.toy import Did, ToySpec, ToyState, ToySystem
@@ -282,6 +284,31 @@ def test_the_registry_lists_exactly_the_systems_in_the_folder() -> None:
 @pytest.mark.parametrize("name", FOUND)
 def test_a_system_keeps_the_contract(name: str) -> None:
     check_system(find_system(name), SPECS[name](), seeds=SEEDS, ticks=40, reports=REPORTS[name], check_document=DOCUMENTS[name])
+
+
+@pytest.mark.parametrize("name", sorted({*FOUND} - {"workflow"}))
+def test_a_prompt_names_only_what_its_report_may_say_and_leaves_the_asking_to_the_adapter(name: str) -> None:
+    system, asked = find_system(name), dict[str, RunAgent]()
+
+    def note(state: Any) -> None:
+        for effect in state.doing:
+            if isinstance(effect, RunAgent):
+                asked.setdefault(f"{effect.role} {effect.report.form} {', '.join(effect.report.words)}", effect)
+
+    for spec in SPECS[name]():
+        for seed in SEEDS:
+            play_system(system, spec, seed, ticks=40, reports=REPORTS[name], check_state=note)
+    words = {word for effect in asked.values() for word in effect.report.words}
+    fields = {field for form in system.forms.values() for field in shape_of(form)["properties"]}
+    assert {effect.report.form for effect in asked.values()} >= set(system.forms) - {"on_demand"}
+    for who, effect in asked.items():
+        prompt = re.sub(r"```.*?```", "", effect.prompt_text or "", flags=re.DOTALL)  # what others said is theirs
+        assert prompt, who
+        assert "REPORT_PATH" not in prompt
+        assert '{"' not in prompt, f"{who}: the shape of a report is for the adapter to tell"
+        assert words & set(re.findall(r"\b[A-Z][A-Z_]+\b", prompt)) <= set(effect.report.words), who
+        known = shape_of(system.forms.get(effect.report.form))["properties"]
+        assert fields & set(re.findall(r"`([a-z_]+)`", prompt)) <= set(known), who
 
 
 def toy_specs() -> list[ToySpec]:

@@ -40,6 +40,9 @@ class _Absent:
     def preflight(self, choice: AgentChoice) -> None:
         find_agent(self.name)
 
+    def ask_for_report(self, task: Task) -> str:
+        return ""
+
     def plan(self, task: Task) -> Plan:
         find_agent(self.name)
         raise AssertionError(f"{self.name} is there")

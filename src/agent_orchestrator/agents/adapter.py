@@ -37,7 +37,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def prompt(self) -> Path:
-        """The prompt as this launch gets it: variables filled in, feedback appended."""
+        """The prompt as this launch gets it: variables filled in, feedback appended, the report asked for."""
         return self.launch_dir / "prompt.md"
 
     @property
@@ -120,6 +120,9 @@ class Agent(Protocol):
 
     def preflight(self, choice: AgentChoice) -> None:
         """Raises AgentMissing or a UsageError when this choice could never start; called before a run is created."""
+
+    def ask_for_report(self, task: Task) -> str:
+        """What stands about the report at the end of its prompt; nothing where the prompt is a program, or a person's own."""
 
     def plan(self, task: Task) -> Plan:
         """How to start this task."""

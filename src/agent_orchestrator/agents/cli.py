@@ -25,7 +25,7 @@ from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import BASICS, AgentSettings, settings_of
 from agent_orchestrator.agents.output import plain, read_ends, read_last_line
 from agent_orchestrator.agents.stream import Denied, Ended, ResultWatch, StreamEvent, Transcript, json_lines, read_transcript
-from agent_orchestrator.agents.structured import ask_for_report, unfold
+from agent_orchestrator.agents.structured import ask_for_report, tell_of_report, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Denial, Usage
@@ -119,6 +119,10 @@ class CliAgent:
                 raise AgentMissing(agent=choice.name, why=f"{program} was not found on the PATH; install it or set `binary`")
         elif Path(program).is_absolute() and (not Path(program).is_file() or not os.access(program, os.X_OK)):
             raise AgentMissing(agent=choice.name, why=f"{program} is not an executable file")
+
+    def ask_for_report(self, task: Task) -> str:
+        """In the words of the form; where there is no schema, by file and with an example."""
+        return tell_of_report(task) if self.structured else ask_for_report(task, self.report_file(task))
 
     def plan(self, task: Task) -> Plan:
         """The CLI with its flags, the prompt on its standard input."""
@@ -264,13 +268,11 @@ class CliAgent:
         return Failure(kind=FailureKind.SESSION_LOST, message=message)
 
     def _input(self, task: Task) -> Path:
-        """The prompt, with what this launch has to be told around it."""
-        before = GO_ON if task.effect.session is not None else ""
-        after = "" if self.structured else ask_for_report(task, self.report_file(task))
-        if not before and not after:
+        """The prompt; one that goes on with a session is told so first."""
+        if task.effect.session is None:
             return task.prompt
         file = task.launch_dir / "input.md"
-        file.write_text(before + task.prompt.read_text("utf-8").rstrip() + after, "utf-8")
+        file.write_text(GO_ON + task.prompt.read_text("utf-8"), "utf-8")
         return file
 
 

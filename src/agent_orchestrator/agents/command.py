@@ -57,11 +57,16 @@ class CommandAgent:
             if not os.access(program, os.X_OK):
                 raise AgentMissing(agent=program, why="it is not executable; `chmod +x` makes it so")
 
+    def ask_for_report(self, task: Task) -> str:
+        """By file, where the settings say so or the prompt is not a person's, which a program may take as it likes."""
+        asked = task.effect.prompt_text is not None or settings_of(task.effect.agent, PROGRAM).output != "text"
+        return ask_for_report(task, task.report) if asked else ""
+
     def plan(self, task: Task) -> Plan:
         """The command with its prompt: as its input, as a word, or as a file."""
         choice = task.effect.agent
         settings = settings_of(choice, PROGRAM)
-        prompt = _prompt(task, settings)
+        prompt = task.prompt
         env = {**build_environment(task), **settings.env, **task.effect.env}
         argv = _argv(choice, settings)
         if choice.adapter:  # an agent of the configuration; `--agent-command` is run as it stands
@@ -93,14 +98,6 @@ def _argv(choice: AgentChoice, settings: AgentSettings) -> tuple[str, ...]:
         given = choice.options.get("argv")
         raise InvalidValue(what="The agent's command", value=given, expected="a list of strings, the program first")
     return settings.argv
-
-
-def _prompt(task: Task, settings: AgentSettings) -> Path:
-    if settings.output == "text":
-        return task.prompt
-    file = task.launch_dir / "input.md"
-    file.write_text(task.prompt.read_text("utf-8").rstrip() + ask_for_report(task, task.report), "utf-8")
-    return file
 
 
 def _filled(argv: tuple[str, ...], prompt: Path, model: str | None, mode: str) -> tuple[str, ...]:

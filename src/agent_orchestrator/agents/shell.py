@@ -19,6 +19,10 @@ class ShellAgent:
     def preflight(self, choice: AgentChoice) -> None:
         """There is a shell wherever the engine itself can run."""
 
+    def ask_for_report(self, task: Task) -> str:
+        """A script is not asked."""
+        return ""
+
     def plan(self, task: Task) -> Plan:
         """The script by path, so that its own input stays empty."""
         return Plan(argv=("/bin/sh", str(task.prompt)), env=build_environment(task), stdin=None)

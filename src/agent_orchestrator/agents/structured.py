@@ -15,7 +15,10 @@ from typing import Any
 from agent_orchestrator.agents.adapter import Task
 from agent_orchestrator.core.forms import NAME, VALUE, Form, Shape, example_of, mapped, shape_of
 from agent_orchestrator.core.forms import unfold as unfold_shape
+from agent_orchestrator.core.markdown import fenced
 from agent_orchestrator.core.report import ReportRule
+
+REPORT_TITLE = "## Report"
 
 _ANYTHING: Shape = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean")]}
 _KEPT = ("type", "enum", "description", "minimum", "maximum")
@@ -48,17 +51,28 @@ def unfold(answer: dict[str, Any], form: Form | None) -> dict[str, Any]:
 def ask_for_report(task: Task, file: Path) -> str:
     """The closing section of a prompt whose agent answers by file."""
     rule, form = task.effect.report, task.form
-    words = " or ".join(json.dumps(word) for word in status_words(rule))
     example = example_of(form, status_words(rule)[0] if rule.words else "DONE")
-    about = {name: field.get("description") for name, field in shape_of(form)["properties"].items()}
-    more = "".join(f"\n- `{name}`: {said}" for name, said in about.items() if said)
     return (
-        "\n\n## Report\n\n"
+        f"{REPORT_TITLE}\n\n"
         "When you are done, and as the last thing you do, write one JSON object to this file:\n\n"
         f"    {file}\n\n"
-        f"like this, leaving out what does not apply:\n\n```json\n{json.dumps(example, ensure_ascii=False, indent=2)}\n```\n\n"
-        f"`status` must be {words or 'one word'}. It may also have:\n{more}\n"
+        f"like this, leaving out what does not apply:\n\n{fenced(json.dumps(example, ensure_ascii=False, indent=2), 'json')}\n\n"
+        f"What stands in it:\n\n{_meanings(rule, form)}\n"
     )
+
+
+def tell_of_report(task: Task) -> str:
+    """The closing section of a prompt whose agent is held to the schema: what the fields mean, and nothing of their shape."""
+    meanings = _meanings(task.effect.report, task.form)
+    return f"{REPORT_TITLE}\n\nWhen you are done, report, in the form that you are held to. What its fields mean:\n\n{meanings}\n"
+
+
+def _meanings(rule: ReportRule, form: Form | None) -> str:
+    words = " or ".join(json.dumps(word) for word in status_words(rule))
+    status = f"{words}, or a word of your own" if rule.any_status else words
+    about = {name: field.get("description") for name, field in shape_of(form)["properties"].items()}
+    told = {"status": status or "one word", **{name: said for name, said in about.items() if said}}
+    return "\n".join(f"- `{name}`: {said}" for name, said in told.items())
 
 
 @cache

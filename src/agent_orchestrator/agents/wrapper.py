@@ -14,6 +14,7 @@ from pathlib import Path
 from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
 from agent_orchestrator.agents.environment import build_environment
 from agent_orchestrator.agents.judging import judge
+from agent_orchestrator.agents.structured import ask_for_report
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import PROGRAM_IDLE_S
 from agent_orchestrator.errors import AgentMissing, InvalidValue, MissingPath
@@ -38,6 +39,10 @@ class WrapperAgent:
                 raise AgentMissing(agent=path, why="it cannot be read; check its permissions")
         elif not os.access(path, os.X_OK):
             raise AgentMissing(agent=path, why="it is not executable; `chmod +x` makes it so")
+
+    def ask_for_report(self, task: Task) -> str:
+        """By file, where the prompt is not a person's: what a wrapper does with that is its own business."""
+        return ask_for_report(task, task.report) if task.effect.prompt_text is not None else ""
 
     def plan(self, task: Task) -> Plan:
         """The flags of the contract, then the wrapper's own."""

@@ -72,6 +72,14 @@ def test_a_wrapper_that_is_not_there_or_cannot_run_is_refused_before_a_run_exist
         agent.preflight(choose("wrapper", path=str(plain), args="--fast"))
 
 
+def test_a_program_is_asked_for_its_report_below_our_prompts_and_never_below_a_persons(tmp_path: Path) -> None:
+    for agent in (CommandAgent(), WrapperAgent(), ShellAgent()):
+        task = make_task(tmp_path / agent.name, choose(agent.name, argv=["sh"]))
+        own = msgspec.structs.replace(task.effect, prompt_text=None, prompt_file="prompt.md")
+        assert agent.ask_for_report(msgspec.structs.replace(task, effect=own)) == ""
+        assert (str(task.report) in agent.ask_for_report(task)) == (agent.name != "shell")
+
+
 def test_a_command_is_run_as_it_stands_with_the_prompt_as_its_input(tmp_path: Path) -> None:
     task = make_task(tmp_path, choose("command", argv=["claude", "-p", "$HOME"]))
     plan = CommandAgent().plan(task)

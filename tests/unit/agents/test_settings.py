@@ -39,6 +39,10 @@ def plan(task: Task) -> Plan:
     return adapter(task.effect.agent.performer).plan(task)
 
 
+def asked_of(task: Task) -> str:
+    return adapter(task.effect.agent.performer).ask_for_report(task)
+
+
 def test_the_repository_wins_over_the_user_key_by_key(tmp_path: Path) -> None:
     user = '[agents.claude]\nmodel = "opus"\nmax_turns = 5\n'
     settings = settings_in(tmp_path, "[agents.claude]\nmax_turns = 9\n", user)
@@ -165,10 +169,9 @@ def test_clients_without_a_schema_are_asked_in_the_prompt(tmp_path: Path) -> Non
     for name in ("gemini", "opencode"):
         task = make_task(tmp_path / name, AgentChoice(name=name))
         made = plan(task)
-        assert made.stdin is not None
-        assert made.stdin.read_text().startswith("Do it.\n\n## Report")
+        assert made.stdin == task.prompt
         asked = task.artifacts_dir / "report-build-launch.json"
-        assert str(asked) in made.stdin.read_text()
+        assert f"write one JSON object to this file:\n\n    {asked}\n" in asked_of(task)
         assert not any(".git" in word for word in made.argv)
 
 
@@ -187,9 +190,8 @@ def test_a_new_agent_needs_no_code(tmp_path: Path) -> None:
 def test_its_prompt_may_be_a_file_and_its_report_asked_for(tmp_path: Path) -> None:
     text = '[agents.mine]\ncommand = ["sh", "--file", "{prompt_file}", "-v"]\nprompt_mode = "file"\noutput = "report-file"\n'
     task = make_task(tmp_path, configured(tmp_path, text))
-    made = plan(task)
-    assert made.argv == ("sh", "--file", str(task.launch_dir / "input.md"), "-v")
-    assert "## Report" in Path(made.argv[2]).read_text()
+    assert plan(task).argv == ("sh", "--file", str(task.prompt), "-v")
+    assert str(task.report) in asked_of(task)
 
 
 @pytest.mark.parametrize(("counts", "tokens"), [("last", 7), ("sum", 12)])

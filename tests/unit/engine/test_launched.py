@@ -42,7 +42,9 @@ def test_the_prompt_is_filled_in_and_feedback_written_when_the_launch_starts(tmp
     run = rig.toys(agent("a", prompt_text="Do {what}.\n", variables={"what": "it"}, feedback=said))
     rig.drive(run)
     folder = rig.machine.directory(named("a"))
-    assert (folder / "prompt.md").read_text().startswith("Do it.\n")
+    prompt = (folder / "prompt.md").read_text()
+    assert prompt.startswith("Do it.\n")
+    assert f"write one JSON object to this file:\n\n    {folder / 'report.json'}\n" in prompt
     assert json.loads((folder / "feedback.json").read_text())["entries"] == list(said)
 
 

@@ -58,7 +58,7 @@ class AgentWork(Launched):
         """Writes prompt and feedback and asks the adapter how to start."""
         if self._task.answer is not None:
             refuse_early_answer(self.driver, self.effect, self._task.answer)
-        write_task(self._task, appends_feedback=self._agent.appends_feedback)
+        write_task(self._task, self._agent)
         plan = self._agent.plan(self._task)
         return Order(
             effect=self.effect.id,

@@ -59,15 +59,17 @@ def _refused(driver: Driver, effect: RunAgent) -> tuple[str, ...]:
     )
 
 
-def write_task(task: Task, *, appends_feedback: bool) -> None:
+def write_task(task: Task, agent: Agent) -> None:
     """Writes what the agent will read. Raises CannotStart when its prompt cannot be had."""
     effect = task.effect
     task.launch_dir.mkdir(parents=True, exist_ok=True)
     task.artifacts_dir.mkdir(parents=True, exist_ok=True)
     text = effect.prompt_text if effect.prompt_text is not None else _read_prompt(effect.prompt_file)
-    prompt = render_prompt(text, effect.variables, effect.feedback if appends_feedback else ())
-    if task.refused and appends_feedback:
+    prompt = render_prompt(text, effect.variables, effect.feedback if agent.appends_feedback else ())
+    if task.refused and agent.appends_feedback:
         prompt = f"{prompt.rstrip()}\n\n{tell_refused(task.refused)}"
+    if asked := agent.ask_for_report(task):
+        prompt = f"{prompt.rstrip()}\n\n{asked}"
     write_plainly(task.prompt, prompt.encode())
     if task.feedback is not None:
         entries = (*effect.told, *effect.feedback)

@@ -30,8 +30,8 @@ def compose_confirmation(state: LoopState) -> str:
     spec, current = state.spec, state.current
     said = current.summary if current is not None else ""
     ask = (
-        "Look at the working tree and judge whether the criterion is met. Change nothing. Answer with a JSON object at "
-        '$REPORT_PATH: {"status": "PASS" or "FAIL", "summary": "why"}.\n'
+        "Look at the working tree and judge whether the criterion is met. Change nothing. Report PASS when it is met, else FAIL, "
+        "and say in `summary` why.\n"
     )
     parts = [
         section("Task", spec.task),
@@ -47,8 +47,8 @@ def _criterion(state: LoopState) -> str:
     spec = state.spec
     if spec.command is None:
         return (
-            f"{spec.completion}\n\nWhen you are sure that this is so, say it in your report: "
-            '{"status": "OK", "done": true, "summary": "why you are sure"}. It will be confirmed by somebody else.'
+            f"{spec.completion}\n\nWhen you are sure that this is so, say it in your report: `done` is true, and `summary` says "
+            "why you are sure. It will be confirmed by somebody else."
         )
     return (
         f"The command `{spec.command}` exits with 0 in this directory. It is run for you after you end; "
@@ -90,8 +90,4 @@ def _diff(state: LoopState, room: int) -> list[str]:
 
 
 def _frame(state: LoopState) -> str:
-    return (
-        f"This is iteration {state.number} of at most {state.spec.max_iterations}. Work in the current directory. You may write "
-        'a report as a JSON object to $REPORT_PATH: {"status": "OK", "summary": "what you did", "quality_score": 0 to 100, '
-        '"learnings": [{"type": "…", "lesson": "what the next iteration should know"}]}.\n'
-    )
+    return f"This is iteration {state.number} of at most {state.spec.max_iterations}. Work in the current directory.\n"

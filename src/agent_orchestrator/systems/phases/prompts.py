@@ -16,8 +16,6 @@ STUCK_AFTER = 2
 """Failed iterations after which the agent is asked for another approach."""
 _WORD = re.compile(r"[a-z]{4,}")
 
-_LEARN = '"learnings": [{"type": "pattern, antipattern or insight", "lesson": "…", "pattern": "…", "context": "…"}]'
-
 
 def compose_task(state: PhasesState, work: TaskWork) -> str:
     """The prompt for an iteration of a task."""
@@ -27,13 +25,12 @@ def compose_task(state: PhasesState, work: TaskWork) -> str:
     if task.files:
         parts.append(section("Files that are yours", "\n".join(f"- {path}" for path in task.files)))
     parts += _lessons(state, task)
-    keys = ", ".join(f'"{one.key}": true or false' for one in task.criteria if one.command is None)
-    criteria = f', "criteria": {{{keys}}}' if keys else ""
+    keys = ", ".join(f"`{one.key}`" for one in task.criteria if one.command is None)
+    criteria = f" Say in `criteria` of each of these whether it is met: {keys}." if keys else ""
     parts.append(
         f"This is iteration {work.iteration} of at most {state.bounds.max_iterations}. Work in the current directory; do not "
-        "commit, it is done for you. When you end, write a JSON object to $REPORT_PATH: "
-        f'{{"status": "SUCCESS", "PARTIAL" or "FAILED", "summary": "what you did"{criteria}, {_LEARN}}}. '
-        "A criterion with a command is run for you, whatever you say.\n"
+        "commit, it is done for you. Report SUCCESS when it is done, PARTIAL when something is left, FAILED when you could not "
+        f"do it.{criteria} A criterion with a command is run for you, whatever you say.\n"
     )
     return "\n".join(parts)
 
@@ -44,7 +41,7 @@ def compose_check(state: PhasesState, task: str, check_type: str, diff: str) -> 
     when = {"pre_task": "is about to start", "post_task": "has just been done", "on_demand": "is to be looked at"}[check_type]
     asked = [f"Task {task} {when}. Look at the working tree and at the plan for conflicts with what is there already."]
     if check_type == "post_task":
-        asked.append('Confirm each criterion that nobody can run; one that is not met: {"criteria": {"its_key": false}}.')
+        asked.append("Confirm each criterion that nobody can run; one that is not met is false in your `criteria`, by its key.")
     mend = "mend it in the tree, it is committed for you" if plan.supervision.auto_fix else "name it, but change nothing"
     asked.append(f"A conflict of type pattern: {mend}. Of type architecture, dependency, api or security: change no file.")
     parts = [section("You supervise", "\n".join(asked))]
@@ -57,12 +54,8 @@ def compose_check(state: PhasesState, task: str, check_type: str, diff: str) -> 
     if one is not None:
         parts += _lessons(state, one)
     parts.append(
-        'Write a JSON object to $REPORT_PATH: {"status": "PASS", "AUTO_FIX" or "RE_PLAN", "summary": "…", "conflicts": [{"type": '
-        '"architecture, dependency, api, security or pattern", "severity": "…", "details": "…", "recommendation": "…"}], '
-        '"auto_fixes": [{"file": "…", "issue": "…", "fix": "…"}], "affected_tasks": ["2.1"], "recommended_changes": [{"action": '
-        '"add, remove, describe or move", "task": "2.3", "name": "…", "description": "…", "criteria": ["…"], "needs": ["2.1"], '
-        '"before": "2.2"}], '
-        f"{_LEARN}}}.\n"
+        "Report PASS when nothing has to be done, AUTO_FIX when you mended something, each in `auto_fixes`, and RE_PLAN when the "
+        "plan has to change: `conflicts` says why and `recommended_changes` how.\n"
     )
     return "\n".join(parts)
 
@@ -73,8 +66,7 @@ def compose_planning(state: PhasesState) -> str:
     tasks = "\n".join(f"- {task.id} {task.name}: {task.description or task.name}" for task in plan.tasks)
     ask = (
         "Read the plan and the code before anything starts. Change nothing. If something must be known that neither says, "
-        'ask it now, all at once. Write a JSON object to $REPORT_PATH: {"status": "READY" or "QUESTIONS", '
-        '"questions": ["…"]}.\n'
+        "ask it now, all at once: report QUESTIONS with `questions`, else READY.\n"
     )
     return "\n".join([section(f"Plan: {plan.name}", tasks), *_frame(plan), ask])
 
@@ -90,9 +82,8 @@ def compose_scan(state: PhasesState, iteration: int, failing: list[Finding]) -> 
         *([section("Known to be wrong", known)] if known else []),
     ]
     ask = (
-        f"This is iteration {iteration} of at most {plan.outer_max}. Report what you find, do not mend it. Write a JSON object "
-        'to $REPORT_PATH: {"status": "CLEAN" or "FOUND", "summary": "…", "findings": [{"priority": "P0 to P3", "file": "…", '
-        f'"issue": "…"}}], {_LEARN}}}.\n'
+        f"This is iteration {iteration} of at most {plan.outer_max}. Report what you find, do not mend it: FOUND with "
+        "`findings`, their `priority` from P0, the most urgent, to P3; CLEAN when there is nothing.\n"
     )
     return "\n".join([*parts, ask])
 
@@ -101,8 +92,8 @@ def compose_repair(state: PhasesState, finding: Finding) -> str:
     """The prompt for mending one finding."""
     where = f" in {finding.file}" if finding.file else ""
     ask = (
-        "Mend this one thing and nothing else; it is committed for you. Write a JSON object to $REPORT_PATH: "
-        f'{{"status": "FIXED", "CLEAN" (nothing to mend) or "FOUND" (it is left), "summary": "what you did", {_LEARN}}}.\n'
+        "Mend this one thing and nothing else; it is committed for you. Report FIXED when it is mended, CLEAN when there was "
+        "nothing to mend, FOUND when it is left.\n"
     )
     about = section(f"Mend ({finding.priority})", f"{finding.issue}{where}")
     return "\n".join([about, *_frame(state.spec.plan), *_answers(state), ask])

@@ -63,9 +63,11 @@ class ReportedChange(msgspec.Struct, frozen=True):
 class Supervised(msgspec.Struct, frozen=True):
     """The supervisor's fields."""
 
-    conflicts: list[ReportedConflict] = []
-    auto_fixes: list[ReportedFix] = []
-    affected_tasks: Annotated[list[str], Meta(examples=[["2.1"]])] = []
+    conflicts: Annotated[list[ReportedConflict], Meta(description="What contradicts the plan or what is there already.")] = []
+    auto_fixes: Annotated[list[ReportedFix], Meta(description="With AUTO_FIX: what you mended.")] = []
+    affected_tasks: Annotated[
+        list[str], Meta(description="Ids of the tasks of the plan that this touches.", examples=[["2.1"]])
+    ] = []
     recommended_changes: Annotated[
         list[ReportedChange] | str | None, Meta(description="With RE_PLAN: changes of the plan, or advice in words.")
     ] = None

@@ -28,7 +28,7 @@ def compose(state: TeamState, unit: Unit, turn: Turn) -> str:
         *_BODIES[turn.purpose](state, unit),
         *_messages(state, turn),
         *_open_points(unit),
-        section("Your report", _report(turn.purpose, state)),
+        section("What to report", _RULES[turn.purpose]),
     ]
     return "\n".join(parts)
 
@@ -202,49 +202,31 @@ def _diff(group: Group) -> list[str]:
     return [section("What the branch changes", fenced(text, "diff"))]
 
 
-def _report(purpose: Purpose, state: TeamState) -> str:
-    return f"Write one JSON object to $REPORT_PATH:\n\n{fenced(_EXAMPLES[purpose], 'json')}\n\n{_RULES[purpose]}"
-
-
-_EXAMPLES = {
-    Purpose.PLAN: (
-        '{"status": "PLANNING_COMPLETE", "mode": "parallel", "mode_reasoning": "…",\n'
-        ' "tasks": [{"id": "T1", "description": "…", "group_id": "A"}],\n'
-        ' "groups": [{"id": "A", "name": "…", "tasks": ["T1"], "files_affected": ["a.py"],\n'
-        '             "branch_name": "feature/group-A-…", "can_parallel": true, "depends_on": [],\n'
-        '             "complexity": "low", "estimated_effort_minutes": 10}]}'
-    ),
-    Purpose.FINAL: '{"status": "DONE", "requirements": [{"text": "…", "met": true, "evidence": "what shows it"}]}',
-    Purpose.CONFIRM: '{"status": "APPROVED", "requirements": [{"text": "…", "met": true, "evidence": "what you saw"}]}',
-    Purpose.DEVELOP: (
-        '{"status": "READY_FOR_QA", "summary": "what you did", "notes": "what QA should know",\n'
-        ' "unit_tests": {"total": 12, "passed": 12, "failed": 0}, "files_modified": ["a.py"]}'
-    ),
-    Purpose.QA: (
-        '{"status": "PASS", "summary": "…", "failures": [],\n'
-        ' "test_results": {"integration_tests": {"total": 8, "passed": 8, "failed": 0},\n'
-        '                  "contract_tests": {"total": 5, "passed": 5, "failed": 0},\n'
-        '                  "e2e_tests": {"total": 3, "passed": 3, "failed": 0}}}'
-    ),
-    Purpose.REVIEW: (
-        '{"status": "CHANGES_REQUESTED", "feedback": "…",\n'
-        ' "issues": [{"priority": "high", "title": "…", "location": "a.py:45", "description": "…", "fix_suggestion": "…"}],\n'
-        ' "actionable_items": ["…"], "quality": {"code_quality_score": 8.5, "security_issues_count": 0}}'
-    ),
-    Purpose.CONSULT: '{"status": "UNBLOCKED", "feedback": "how to go on", "actionable_items": ["…"]}',
-}
 _RULES = {
-    Purpose.PLAN: "NEEDS_CLARIFICATION with `questions` asks a person first. `mode` is simple or parallel.",
-    Purpose.FINAL: "CONTINUE with `groups` (new ids, as in a plan) has more done. DONE is checked requirement by requirement.",
-    Purpose.CONFIRM: "CHANGES_REQUESTED, or `met: false`, sends the project manager back to plan what is missing.",
-    Purpose.DEVELOP: (
-        "READY_FOR_REVIEW when there is nothing for integration tests; BLOCKED with `blocker` when you need the tech lead; "
-        "PARTIAL when there is more to do than you could."
+    Purpose.PLAN: (
+        "PLANNING_COMPLETE with `tasks` and `groups`: each task belongs to a group. NEEDS_CLARIFICATION with `questions` asks a "
+        "person first. `mode` is simple or parallel."
     ),
-    Purpose.QA: "FAIL with `failures`, each a sentence that says what is wrong and how to see it.",
-    Purpose.REVIEW: "APPROVED merges the branch. `priority` is critical, high, medium or low.",
-    Purpose.CONSULT: "Your guidance goes to the developer.",
+    Purpose.FINAL: (
+        "DONE when every requirement is met: it is checked requirement by requirement. CONTINUE with `groups` (new ids, as in a "
+        "plan) has more done."
+    ),
+    Purpose.CONFIRM: (
+        "APPROVED when every requirement is met. CHANGES_REQUESTED, or a requirement that is not met, sends the project manager "
+        "back to plan what is missing."
+    ),
+    Purpose.DEVELOP: (
+        "READY_FOR_QA when your tasks are done; READY_FOR_REVIEW when there is nothing for integration tests; BLOCKED with "
+        "`blocker` when you need the tech lead; PARTIAL when there is more to do than you could."
+    ),
+    Purpose.QA: "PASS when it works. FAIL with `failures`, each a sentence that says what is wrong and how to see it.",
+    Purpose.REVIEW: (
+        "APPROVED merges the branch. CHANGES_REQUESTED with `issues` sends it back; their `priority` is critical, high, medium "
+        "or low."
+    ),
+    Purpose.CONSULT: "UNBLOCKED: your `feedback` and `actionable_items` go to the developer.",
 }
+"""What the words of a report mean; how it is written is told to each client in its own way."""
 
 
 def _json(value: Any) -> str:

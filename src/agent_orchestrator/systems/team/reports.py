@@ -68,7 +68,9 @@ class Claim(msgspec.Struct, frozen=True):
 class Developed(msgspec.Struct, frozen=True):
     """A developer's fields."""
 
-    unit_tests: Annotated[Counts | None, Meta(examples=[{"total": 12, "passed": 12, "failed": 0}])] = None
+    unit_tests: Annotated[
+        Counts | None, Meta(description="How many you ran.", examples=[{"total": 12, "passed": 12, "failed": 0}])
+    ] = None
     notes: Annotated[str, Meta(description="What QA and the tech lead should know.")] = ""
     blocker: Annotated[str, Meta(description="With BLOCKED: what you need the tech lead for.")] = ""
 
@@ -84,7 +86,7 @@ class Results(msgspec.Struct, frozen=True):
 class Tested(msgspec.Struct, frozen=True):
     """QA's fields."""
 
-    test_results: Results = Results()
+    test_results: Annotated[Results, Meta(description="How many tests of each kind you ran.")] = Results()
     failures: Annotated[list[str], Meta(description="With FAIL: each a sentence that says what is wrong and how to see it.")] = []
 
 
@@ -92,17 +94,17 @@ class Judged(msgspec.Struct, frozen=True):
     """The tech lead's fields."""
 
     feedback: Annotated[str, Meta(description="What the developer should know, or how to go on.")] = ""
-    issues: list[Issue] = []
+    issues: Annotated[list[Issue], Meta(description="What is to be changed.")] = []
     actionable_items: Annotated[list[str], Meta(description="What is to be done, one thing each.")] = []
-    quality: Quality = Quality()
+    quality: Annotated[Quality, Meta(description="What you make of the code: a score from 0 to 10.")] = Quality()
 
 
 class Confirmed(msgspec.Struct, frozen=True):
     """The tech lead's fields when requirements are to be confirmed."""
 
     requirements: Annotated[list[Claim], Meta(description="Each requirement that you were asked about.")] = []
-    feedback: str = ""
-    issues: list[Issue] = []
+    feedback: Annotated[str, Meta(description="What the project manager should know.")] = ""
+    issues: Annotated[list[Issue], Meta(description="What is missing or wrong.")] = []
 
 
 class ReportedGroup(msgspec.Struct, frozen=True):
@@ -130,9 +132,12 @@ class ReportedTask(msgspec.Struct, frozen=True):
 class Proposal(msgspec.Struct, frozen=True):
     """What a project manager wants done."""
 
-    mode: Annotated[Literal["simple", "parallel"] | None, Meta(examples=["parallel"])] = None
-    mode_reasoning: str = ""
-    tasks: list[ReportedTask] = []
+    mode: Annotated[
+        Literal["simple", "parallel"] | None,
+        Meta(description="Whether one developer does it all or several work side by side.", examples=["parallel"]),
+    ] = None
+    mode_reasoning: Annotated[str, Meta(description="Why that mode.")] = ""
+    tasks: Annotated[list[ReportedTask], Meta(description="What is to be done, each in one of the groups.")] = []
     groups: Annotated[list[ReportedGroup], Meta(description="At least one, unless you ask or are done; new ids.")] = []
 
 
