@@ -47,7 +47,7 @@ def _check_finished(event: loop.CheckFinished) -> Phrase:
 def _finished(event: loop.IterationFinished) -> Phrase:
     if event.blocked:
         return Phrase("loop", f"iteration {event.iteration} passes, but {'; '.join(event.blocked)}: this does not count")
-    said = "met the criterion" if event.passed else f"did not do it{_said(event.error)}"
+    said = "met the criterion" if event.passed else f"did not meet the criterion{_said(event.error)}"
     return Phrase("loop", f"iteration {event.iteration} {said}")
 
 

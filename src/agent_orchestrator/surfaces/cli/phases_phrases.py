@@ -101,7 +101,7 @@ PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     e.CheckFinished: _check_finished,
     e.CriteriaReported: lambda event: Phrase(event.task, f"reported {event.status}", quiet=True),
     e.IterationFinished: lambda event: Phrase(
-        event.task, f"iteration {event.iteration} " + (f"did not do it: {event.error}" if event.error else "met all criteria")
+        event.task, f"iteration {event.iteration} " + (f"was not enough: {event.error}" if event.error else "met all criteria")
     ),
     e.SupervisorChecked: _checked,
     e.Intervened: lambda event: Phrase(event.task, f"{event.conflict_type} conflict, {event.action}: {event.resolution}"),

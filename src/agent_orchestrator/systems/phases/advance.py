@@ -192,7 +192,7 @@ def _replan(state: PhasesState, work: Work) -> list[PhasesEvent]:
     verdict = work.verdict
     assert verdict is not None, "a verdict asks for another plan"
     if state.spec.yes:
-        return replanned(work, "approved beforehand")
+        return replanned(work, "approved with --yes")
     changes = "; ".join(say_change(change) for change in verdict.changes)
     found = "; ".join(f"{one.type}: {one.details or one.recommendation}" for one in verdict.conflicts)
     return _asked(state, work, "replan", f"The supervisor wants another plan ({found}). Change it so: {changes}?")

@@ -45,5 +45,6 @@ def replanned(work: Work, by: str) -> list[PhasesEvent]:
     verdict = work.verdict
     assert verdict is not None, "a verdict asks for another plan"
     said = "; ".join(say_change(change) for change in verdict.changes)
-    changed = PlanChanged(changes=verdict.changes, why=f"{by}: {verdict.summary or said}")
+    found = "; ".join(one.recommendation or one.details or one.type for one in verdict.conflicts)
+    changed = PlanChanged(changes=verdict.changes, why=f"{(verdict.summary or found or said).rstrip('. ')}; {by}")
     return [*interventions(verdict, f"the plan was changed ({said})"), changed]

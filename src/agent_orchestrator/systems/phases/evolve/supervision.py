@@ -74,7 +74,7 @@ def _plan_changed(state: PhasesState, event: e.PlanChanged, at_us: int) -> None:
         else:
             again = work.task in verdict.affected or any(change.task == work.task for change in event.changes)
             if again:
-                work.errors.append(f"the plan was changed: {event.why}")
+                work.errors.append(f"the plan was changed ({event.why})")
             work.due = "judge"
 
 
