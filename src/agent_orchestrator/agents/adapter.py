@@ -95,8 +95,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     cumulative: bool = False
     """The usage counts everything since the session began, not this launch alone."""
     session: str | None = None
-    said: str = ""
-    """Its last words, where its output is a stream of events."""
+    said: str | None = None
+    """Its last words, where its output is a stream of events that is not for people; None where the output is."""
     warnings: tuple[str, ...] = ()
     denials: tuple[Denial, ...] = ()
 

@@ -24,7 +24,16 @@ from agent_orchestrator.agents.judging import failed_exit, read_report_file, ver
 from agent_orchestrator.agents.meter import StreamMeter
 from agent_orchestrator.agents.options import BASICS, AgentSettings, settings_of
 from agent_orchestrator.agents.output import plain, read_ends, read_last_line
-from agent_orchestrator.agents.stream import Denied, Ended, ResultWatch, StreamEvent, Transcript, json_lines, read_transcript
+from agent_orchestrator.agents.stream import (
+    Denied,
+    Ended,
+    ResultWatch,
+    StreamEvent,
+    Transcript,
+    decode_line,
+    json_lines,
+    read_transcript,
+)
 from agent_orchestrator.agents.structured import ask_for_report, tell_of_report, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
@@ -160,6 +169,7 @@ class CliAgent:
         if ending.after_result:
             warnings.append("The agent did not exit after its result and was stopped.")
         usage = _usage(seen, task) if seen.session is not None or seen.usage is not None else None
+        verdict = msgspec.structs.replace(verdict, said=_last_words(seen, verdict))
         if verdict.failure is not None and verdict.failure.kind is FailureKind.SESSION_LOST:
             return verdict
         return msgspec.structs.replace(
@@ -167,7 +177,6 @@ class CliAgent:
             session=seen.session,
             usage=usage,
             cumulative=self.cumulative and seen.total is not None,
-            said=seen.text,
             warnings=tuple(warnings),
             denials=denials,
         )
@@ -238,7 +247,7 @@ class CliAgent:
         kind, wrong = self.unstarted(code, err), BAD_START.search(err)
         if kind is None and seen.session is None and wrong is not None:
             kind, last = FailureKind.LAUNCH, _line_at(err, wrong.start())
-        failure = failed_exit(code, last or _short(seen.text))
+        failure = failed_exit(code, last or _short(_last_words(seen, Verdict())))
         return failure if kind is None else msgspec.structs.replace(failure, kind=kind)
 
     def _refused(self, task: Task, end: Ended, seen: Transcript, settings: AgentSettings) -> Failure:
@@ -310,6 +319,13 @@ def _usage(seen: Transcript, task: Task) -> Usage:
     usage = seen.usage or Usage()
     model = usage.model or seen.model or task.effect.agent.model
     return msgspec.structs.replace(usage, model=model, session=seen.session)
+
+
+def _last_words(seen: Transcript, verdict: Verdict) -> str:
+    """What it said last; where that was nothing but its report, or nothing at all, the report's summary."""
+    if seen.text.strip() and decode_line(seen.text.encode()) is None:
+        return seen.text
+    return verdict.report.summary if verdict.report is not None else ""
 
 
 def _distinct(seen: Transcript) -> list[Denied]:

@@ -87,10 +87,11 @@ class CommandAgent:
         settings = settings_of(task.effect.agent, PROGRAM)
         if settings.output != "json-lines":
             return verdict
+        said = verdict.report.summary if verdict.report is not None else None
         seen = read_transcript(ending.out, lambda document: _consumed(document, settings))
         used = seen.usage or Usage()
         usage = msgspec.structs.replace(used, session=seen.session, model=used.model or task.effect.agent.model)
-        return msgspec.structs.replace(verdict, usage=usage, session=seen.session)
+        return msgspec.structs.replace(verdict, usage=usage, session=seen.session, said=said)
 
 
 def _argv(choice: AgentChoice, settings: AgentSettings) -> tuple[str, ...]:

@@ -93,14 +93,14 @@ def read_report_file(path: Path) -> bytes | Failure | None:
         os.close(opened)
 
 
-def tail_of(ending: Ending, said: str = "", chatter: re.Pattern[str] | None = None) -> str:
+def tail_of(ending: Ending, said: str | None = None, chatter: re.Pattern[str] | None = None) -> str:
     """The end of what it wrote, both streams, as text, at most TAIL_CHARS: the error output, without its chatter, comes last.
 
-    `said` stands for the output where that is a stream of events.
+    `said` stands for the output where that is a stream of events, also when nothing was said.
     """
     err = readable(read_tail(ending.err, TAIL_CHARS // 2, chatter))
     room = TAIL_CHARS - len(err) - 1 if err else TAIL_CHARS
-    out = readable(said)[-room:] if said else readable(read_tail(ending.out, room))
+    out = readable(said)[-room:] if said is not None else readable(read_tail(ending.out, room))
     if not out or not err:
         return out or err
     return out + err if out.endswith("\n") else f"{out}\n{err}"

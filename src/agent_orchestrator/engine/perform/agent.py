@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered, Reading, Sleeping
+from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered, Reading, Sleeping, Verdict
 from agent_orchestrator.agents.judging import tail_of
 from agent_orchestrator.agents.options import silence_s
+from agent_orchestrator.agents.output import readable
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import AgentEnded, Outcome
-from agent_orchestrator.core.limits import METER_LOOK_S
+from agent_orchestrator.core.limits import METER_LOOK_S, TAIL_CHARS
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.perform.human import refuse_early_answer
 from agent_orchestrator.engine.perform.launched import Launched
@@ -137,10 +138,16 @@ class AgentWork(Launched):
             report=verdict.report,
             usage=verdict.usage,
             session=verdict.session,
-            tail=redactor.redact_text(tail_of(ending, verdict.said, getattr(self._agent, "chatter", None))),
+            tail=redactor.redact_text(self._tail(ending, verdict)),
             warnings=(*ending.warnings, *verdict.warnings),
             denials=tuple(msgspec.structs.replace(one, asked=redactor.redact_text(one.asked)) for one in verdict.denials),
         )
+
+    def _tail(self, ending: Ending, verdict: Verdict) -> str:
+        """The end of what it wrote; of one whose work is good and who says so, its words alone."""
+        if verdict.said and verdict.failure is None:
+            return readable(verdict.said)[-TAIL_CHARS:]
+        return tail_of(ending, verdict.said, getattr(self._agent, "chatter", None))
 
     def unjudged(self, ending: Ending, failure: Failure) -> AgentEnded:
         """Never started, or its end cannot be understood."""
