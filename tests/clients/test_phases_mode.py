@@ -107,7 +107,8 @@ def parts() -> list[Part]:
 @pytest.mark.parametrize("client", CLIENTS)
 def test_phases_from_start_to_completed(client: str, mode: ModeRig) -> None:
     cast = mode.begin(client, *parts(), files={"task.md": DOCUMENT})
-    mode.kill_in(cast, ["1.2"], "phases", "run", "task.md", "--agent", client, "--yes", "--run-id", "one")
+    said = mode.kill_in(cast, ["1.2"], "phases", "run", "task.md", "--agent", client, "--yes", "--run-id", "one")
+    assert "iteration 1 was not enough: the plan was changed (It is half; approved with --yes)" in said
     assert "run one completed: 2/2 tasks" in mode.orc("resume", "one")
     assert cast.played == [part.name for part in parts()]
     mode.check_books(cast, "one")
