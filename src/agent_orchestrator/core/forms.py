@@ -73,9 +73,9 @@ def read_fields(report: Report, form: type[T]) -> T:
 
 
 def example_of(form: Form | None, status: str) -> dict[str, Any]:
-    """A report with every field of the role, for a prompt; of what all reports may carry only the summary."""
+    """A report with every field of the role, for a prompt; of what all reports may carry the summary and what was learned."""
     own = _example(_plain(form)) if form is not None else {}
-    return {"status": status, "summary": "…", **own}
+    return {"status": status, "summary": "…", **own, "learnings": _example(_plain(Common)["properties"]["learnings"])}
 
 
 @cache

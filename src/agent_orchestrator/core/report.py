@@ -71,7 +71,9 @@ class Common(msgspec.Struct, kw_only=True):
     ] = {}
     logs: Annotated[list[str], Meta(description="Lines worth keeping for people.")] = []
     files_modified: Annotated[list[str], Meta(description="Files that were changed.")] = []
-    learnings: Annotated[list[Learning], Meta(description="What later agents should know.")] = []
+    learnings: Annotated[
+        list[Learning], Meta(description="What later agents should know, each a pattern, antipattern or insight.")
+    ] = []
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
