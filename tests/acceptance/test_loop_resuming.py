@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,17 @@ def test_what_to_do_about_a_loop_that_is_over_is_said_by_every_command(rig: Loop
     assert again.code == 2
     said = f"Loop {failed} exists already (it is limit_reached); go on with `orc loop resume {failed}`, or give another id."
     assert said in again.err
+
+
+def test_files_that_were_put_back_from_a_backup_are_no_edits(rig: LoopRig, paused: str) -> None:
+    backup = rig.side / "backup"
+    shutil.copytree(rig.repo / ".aiwg", backup)
+    shutil.rmtree(rig.repo / ".aiwg")
+    shutil.copytree(backup, rig.repo / ".aiwg")
+    rig.do("touch done")
+    done = rig.orc("loop", "resume")
+    assert done.code == 0, done
+    assert "edited" not in done.err
+    assert "changed while" not in done.out + done.err
+    assert list(rig.ralph.glob("**/*.edited-*")) == []
+    assert rig.checkpoint(paused, 1)["loop_id"] == paused

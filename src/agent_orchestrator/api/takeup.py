@@ -28,6 +28,7 @@ from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import Edited, Given, Resume, SetAgents, SetLimits
 from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.printed import Printed
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.engine import Silent
@@ -36,7 +37,7 @@ from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.errors import InvalidDocument, Refused
 from agent_orchestrator.projections.intake import Finding, inspect
-from agent_orchestrator.projections.writer import encode_document, put_in_place, sync_folders, write_draft
+from agent_orchestrator.projections.writer import encode_document, identify, put_in_place, sync_folders, write_draft
 from agent_orchestrator.store.port import Append, StoredRun
 from agent_orchestrator.systems.loop.spec import LoopSpec
 
@@ -132,12 +133,16 @@ def _anything_alive(orchestrator: Orchestrator, folded: Folded) -> bool:
 def _edits(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: int) -> list[tuple[Edited, str]]:
     known = orchestrator.store.printed(run.id)
     sound: list[tuple[Path, Edited]] = []
+    again: list[Printed] = []
     for document in folded.system.documents(folded.state, now_us):
         if document.append:
             continue  # Others may add to it as they like.
         path = Path(run.context.home, document.path)
         found = inspect(path, known.get(document.path, []))
         if found.finding in (Finding.OURS, Finding.MISSING, Finding.TORN):
+            continue
+        if (copy := identify(path, encode_document(document))) is not None:
+            again.append(Printed(path=document.path, identity=copy))  # put back from a backup, and nothing else
             continue
         faults = [found.problem]
         if found.document is not None:
@@ -149,6 +154,8 @@ def _edits(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: i
             raise InvalidDocument(path=path, what="state file", detail=detail)
         assert found.document is not None
         sound.append((path, Edited(path=document.path, document=found.document)))
+    if again:
+        orchestrator.store.append([Append(run=run.id, expected_seq=0, at_us=now_us, printed=tuple(again))])
     kept = [(edited, path, move_aside(path, f"edited-{iso(now_us)}")) for path, edited in sound]
     return [(edited, f"{path} was edited by hand; kept as {aside.name}.") for edited, path, aside in kept]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import stat
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -56,14 +57,27 @@ def write_draft(home: Path, document: Document, content: bytes, *, first: bool) 
         if durable:
             os.fsync(descriptor)
         status = os.fstat(descriptor)
-    identity = Identity(
+    printed = Printed(path=document.path, identity=_identity(status, content))
+    return Draft(target=target, temporary=temporary, printed=printed, durable=durable)
+
+
+def _identity(status: os.stat_result, content: bytes) -> Identity:
+    return Identity(
         inode=status.st_ino,
         mtime_ns=status.st_mtime_ns,
         size=status.st_size,
         sha256=hashlib.sha256(content).hexdigest(),
     )
-    printed = Printed(path=document.path, identity=identity)
-    return Draft(target=target, temporary=temporary, printed=printed, durable=durable)
+
+
+def identify(path: Path, content: bytes) -> Identity | None:
+    """The identity of a file that holds just this, whoever put it there; None if it does not."""
+    try:
+        status = os.lstat(path)
+        same = stat.S_ISREG(status.st_mode) and status.st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return None
+    return _identity(status, content) if same else None
 
 
 def append_lines(home: Path, document: Document) -> None:
