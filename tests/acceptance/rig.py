@@ -195,9 +195,9 @@ class Running:
         return Result(self.arguments, code, self.said(), self._err.read_text())
 
 
-def wait_until(condition: Callable[[], object]) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = WAIT_S) -> None:
     """Polls until the condition holds."""
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)

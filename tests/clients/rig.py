@@ -45,6 +45,17 @@ MODELS = {
     "gemini": "gemini-2.5-flash",
     "opencode": "anthropic/claude-sonnet-4-5",
 }
+ALONE = {
+    # Whatever a client would like to talk to beside its model is refused: nothing leaves the machine.
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "HTTP_PROXY": "http://127.0.0.1:9",
+    "NO_PROXY": "127.0.0.1",
+    "ANTHROPIC_API_KEY": "sk-ant-dummy-key-of-a-test",
+    "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy-token-of-a-test",
+    "CODEX_API_KEY": "dummy-key-of-a-test",
+    "GEMINI_API_KEY": "dummy-key-of-a-test",
+}
+"""What keeps a client on this machine: dummy keys, and a proxy that nobody listens on."""
 GEMINI_SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "general": {"enableAutoUpdate": False, "maxAttempts": 1},
@@ -103,14 +114,7 @@ class Rig:
             "LANG": "C.UTF-8",
             # Not above HOME: there codex makes no helper for its sandbox, which then fails with a bubblewrap before 0.9.
             "TMPDIR": str(folder / "tmp"),
-            # Whatever a client would like to talk to beside its model is refused: nothing leaves the machine.
-            "HTTPS_PROXY": "http://127.0.0.1:9",
-            "HTTP_PROXY": "http://127.0.0.1:9",
-            "NO_PROXY": "127.0.0.1",
-            "ANTHROPIC_API_KEY": "sk-ant-dummy-key-of-a-test",
-            "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy-token-of-a-test",
-            "CODEX_API_KEY": "dummy-key-of-a-test",
-            "GEMINI_API_KEY": "dummy-key-of-a-test",
+            **ALONE,
         }
         subprocess.run(["git", "init", "-q", str(self.repo)], check=True, env=self.environ)
         (self.repo / "prompt.md").write_text("Write the file.\n")

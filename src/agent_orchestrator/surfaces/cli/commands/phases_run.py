@@ -10,9 +10,9 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator
 from agent_orchestrator.surfaces.cli.phasing import read_manner, read_options, run_options
 
 EXAMPLE = """
-orc phases run task.md --agent claude
-orc phases run task.md --agent-command ./agent.sh --yes --max-cost '$10' --max-time 2h
-orc phases run task.md --agent claude --role supervisor=codex --plan-with claude:opus
+orc phases run task.md --agent claude --max-cost '$10'
+orc phases run task.md --agent-command ./agent.sh --yes --allow-unmetered --max-time 2h
+orc phases run task.md --agent claude --role supervisor=codex --plan-with claude:opus --allow-unmetered
 """
 
 

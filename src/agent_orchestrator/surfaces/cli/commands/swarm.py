@@ -25,7 +25,7 @@ SWARM_COMMANDS = {
 EXAMPLE = """\b
 Example:
   orc swarm dispatch bd-101 ~/project claude:sonnet "fix the login bug" bug-fix
-  orc swarm run beads.jsonl --agent claude --max-agents 8 --branch swarm
+  orc swarm run beads.jsonl --agent claude:sonnet --max-agents 8 --branch swarm
   orc swarm analyze --since 2026-02-11"""
 
 
