@@ -32,8 +32,9 @@ class Example(NamedTuple):
 
     @property
     def clients(self) -> list[str]:
-        """The coding agents that it names."""
-        return sorted(set(_CLIENT.findall(self.line)))
+        """The coding agents that it names, by their own names or by that of a tool."""
+        named = {*_CLIENT.findall(self.line), *(["claude"] if "Bash(" in self.line else [])}
+        return sorted(named)
 
 
 def help_examples(command: click.Command, context: click.Context) -> Iterator[Example]:

@@ -25,6 +25,8 @@ class Play(NamedTuple):
     stage: str
     code: int = 0
     """The exit code that is documented for it."""
+    before: str = ""
+    """What is typed first, where a stage is not enough."""
     beside: str = ""
     """What goes on meanwhile, with agents that are held until the example has ended."""
     follows: bool = False
@@ -83,6 +85,8 @@ def check_example(home: Home, example: Example, play: Play) -> str:
     line = example.line
     for name, meant in play.names:
         line = line.replace(name, meant)
+    if play.before:
+        home.do(play.before)
     beside = None
     if play.beside:
         home.hold()

@@ -263,6 +263,7 @@ def small(home: Home) -> None:
     home.commit(
         {
             "workflow.yaml": WORKFLOW[: WORKFLOW.index("  - {id: coding")],
+            "asking.yaml": "name: asking\nsteps:\n  - {id: ask, agent: asker, prompt: prompt.md, human_in_the_loop: true}\n",
             "task.md": f"{first}## Supervisor Checks{second}",
             "beads.jsonl": json.dumps(BEADS[0]),
         }

@@ -16,7 +16,9 @@ from tests.acceptance.stages import PLAN, Home, Stages
 from tests.clients.conftest import missing
 from tests.clients.rig import ALONE, MODELS, binary
 
+ASKED = "orc run --workflow asking.yaml --agent claude --run-id f8c1a491 --no-wait; orc approve f8c1"
 PLAYS = [
+    ("orc resume f8c1 --allow-tool *", Play("small", before=ASKED)),
     ("orc run *", Play("small")),
     ("orc loop run *", Play("small")),
     ("orc swarm dispatch *", Play("small")),
