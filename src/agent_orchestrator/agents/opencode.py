@@ -35,6 +35,8 @@ from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
 
 SHELL = "bash"
+EDIT, OUTSIDE = "edit", "external_directory"
+"""What it calls every change of a file, and whatever lies outside the tree."""
 _DOES = {"write": WRITE, "edit": WRITE, "patch": WRITE, "apply_patch": WRITE, SHELL: RUN}
 READ_ONLY = ("git status", "git diff", "git log", "git show HEAD", "git ls-files")
 _REJECTED = "rejected permission"
@@ -91,9 +93,13 @@ class OpencodeAgent(CliAgent):
         return {"OPENCODE_PERMISSION": json.dumps(rules)}
 
     def allowing(self, denied: Denied, settings: AgentSettings) -> str:
-        """A rule for its permissions: a command as it was, anything else as a whole."""
+        """Rules for its permissions: a command as it was; else the tool, and the folder, which is asked about by itself."""
         plain = denied.tool == SHELL and denied.asked and "*" not in denied.asked and "\n" not in denied.asked
-        return allow_tool(f"{SHELL}({denied.asked})" if plain else denied.tool)
+        if plain or denied.tool == SHELL:
+            return allow_tool(f"{SHELL}({denied.asked})" if plain else SHELL)
+        told = allow_tool(EDIT if _DOES.get(denied.tool) == WRITE else denied.tool)
+        folder = denied.asked.rpartition("/")[0] if denied.asked.startswith("/") else None
+        return told if folder is None else f"{told} {allow_tool(f'{OUTSIDE}({folder}/*)')}"
 
     def read(self, document: dict[str, Any]) -> Iterator[StreamEvent]:
         """What a line means."""

@@ -83,7 +83,10 @@ def test_opencode_is_told_by_its_permissions_where_it_would_ask(tmp_path: Path) 
         ("gemini", Denied(tool="run_shell_command", asked="a && b"), None, "--permission-mode yolo"),
         ("gemini", Denied(tool="write_file", asked="/etc/x"), None, ""),
         ("opencode", Denied(tool="bash", asked="make a"), "ask", "--allow-tool 'bash(make a)'"),
-        ("opencode", Denied(tool="edit", asked="x"), "ask", "--allow-tool edit"),
+        ("opencode", Denied(tool="bash", asked="rm *"), "ask", "--allow-tool bash"),
+        ("opencode", Denied(tool="write", asked="x"), "ask", "--allow-tool edit"),
+        ("opencode", Denied(tool="write", asked="/a b/x"), "ask", "--allow-tool edit --allow-tool 'external_directory(/a b/*)'"),
+        ("opencode", Denied(tool="webfetch", asked=""), "ask", "--allow-tool webfetch"),
     ],
 )
 def test_each_refusal_has_the_option_that_would_allow_it(agent: str, denied: Denied, mode: str | None, allow: str) -> None:
