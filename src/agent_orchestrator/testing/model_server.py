@@ -129,11 +129,12 @@ class Lane:
         """Lets go of what is held."""
         self.let_go.set()
 
-    def charge(self, usage: Usage) -> None:
-        """Counts an answer that was given."""
+    def charge(self, usage: Usage, *, back: bool = False) -> None:
+        """Counts an answer: before it is sent, so that whoever has it finds it counted. `back` takes one back that nobody got."""
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         with self._lock:
-            sums = {name: (getattr(self.charged, name) or 0) + (getattr(usage, name) or 0) for name in names}
+            sign = -1 if back else 1
+            sums = {name: (getattr(self.charged, name) or 0) + sign * (getattr(usage, name) or 0) for name in names}
             self.charged = msgspec.convert(sums, Usage)
 
 
@@ -236,19 +237,18 @@ class _Call(BaseHTTPRequestHandler):
         block = _block(behaviour, offered(request))
         broken = behaviour.how if isinstance(behaviour, Broken) else ""
         if path.endswith(GEMINI):
-            self._send_gemini(gemini_whole(request, block, usage), stream=path.endswith(GEMINI[0]))
             lane.charge(usage)
+            self._send_gemini(gemini_whole(request, block, usage), stream=path.endswith(GEMINI[0]))
             return
         if broken and not request.get("stream"):
             self._hang_up()  # some clients ask again without a stream when one broke
             return
         if not request.get("stream"):
+            lane.charge(usage)
             self._send(200, message_whole(request, block, usage))
-        elif not self._stream(
-            message_events(request, block, usage) if messages else response_events(request, block, usage), broken
-        ):
             return
-        lane.charge(usage)
+        events = message_events if messages else response_events
+        self._stream(events(request, block, usage), broken, lane, usage)
 
     def _send_gemini(self, answer: dict[str, Any], *, stream: bool) -> None:
         if not stream:
@@ -261,25 +261,27 @@ class _Call(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _stream(self, events: Events, broken: str) -> bool:
-        """Whether what it took was said."""
+    def _stream(self, events: Events, broken: str, lane: Lane, usage: Usage) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        charged = False
+        event = ""
         try:
             for event, said in events:
+                if event in CHARGED:
+                    lane.charge(usage)
                 self._chunk(f"event: {event}\ndata: {json.dumps(said)}\n\n")
-                charged |= event in CHARGED
                 if broken and event in ("content_block_delta", "response.output_text.delta"):
                     self._break(event, broken)
-                    return False
+                    return
+            event = ""
             self._chunk("")
         except OSError:
             # One that has spent its budget hangs up as soon as it knows what the call took.
             self.close_connection = True
-        return charged
+            if event in CHARGED:
+                lane.charge(usage, back=True)
 
     def _break(self, event: str, how: str) -> None:
         if how == "malformed":
