@@ -8,7 +8,10 @@ import shlex
 import sys
 from pathlib import Path
 
+from tests.acceptance.loop_rig import LoopRig, loop_of
+from tests.acceptance.phases_rig import PhasesRig
 from tests.acceptance.rig import ROOT, Rig, wait_until
+from tests.acceptance.team_rig import TeamRig, team_of
 
 WORKFLOW = """
 name: guarded
@@ -177,3 +180,45 @@ def test_an_approval_of_what_was_done_again_is_refused(rig: Rig) -> None:
     assert (stale.code, "has asked anew" in stale.err) == (2, True), stale
     (question,) = [one["id"] for one in rig.ask("show", "again", "--json").json["questions"]]
     assert rig.ask("approve", "again", "--question", question).code == 0
+
+
+def marked(rig: Rig, role: str) -> dict[str, str]:
+    """The environment of whatever the newest launch of a unit started."""
+    (lock, *_) = sorted((rig.repo / ".git" / "orc" / "launches").glob(f"*/{role}~*/lock"))
+    return {"ORC_LAUNCH": json.loads(lock.read_text().splitlines()[0])["nonce"]}
+
+
+def refuse_all(rig: Rig, run: str, unit: str, verbs: dict[str, tuple[str, ...]]) -> None:
+    """Every verb, said by a process that carries the mark of a launch, is refused, journaled, and changes nothing."""
+    before = rig.ask("show", run, "--json").json["status"]
+    for name, words in verbs.items():
+        said = rig.orc(*words, env=marked(rig, unit))
+        assert (said.code, f"comes from inside the launch {run}/{unit}/" in said.err) == (2, True), said
+        assert f"`{name}` came from inside" in rig.ask("history", run).out
+    assert rig.ask("show", run, "--json").json["status"] == before
+
+
+def test_an_agent_of_phases_cannot_answer_the_planners_questions_or_move_the_run(repo: Path) -> None:
+    rig = PhasesRig(repo)
+    rig.report("planner", {"status": "QUESTIONS", "questions": ["Which database?"]})
+    assert rig.phases("--no-wait", "--run-id", "asks", "--plan-with", str(rig.agent)).code == 4
+    verbs = {
+        "approve": ("approve", "asks", "--comments", "sqlite"),
+        "skip": ("phases", "skip", "1.1"),
+        "rewind": ("rewind", "asks", "--to", "checkpoint-001"),
+    }
+    refuse_all(rig, "asks", "plan", verbs)
+
+
+def test_an_agent_of_a_team_cannot_answer_the_project_managers_questions(repo: Path) -> None:
+    rig = TeamRig(repo)
+    rig.says("pm.plan.1", status="NEEDS_CLARIFICATION", questions=["Which database?"])
+    run = team_of(rig.team("--no-wait"))
+    refuse_all(rig, run, "pm", {"answer": ("team", "answer", "sqlite"), "require": ("team", "add", "Write a poem")})
+
+
+def test_an_agent_of_a_loop_cannot_steer_it(repo: Path) -> None:
+    rig = LoopRig(repo)
+    rig.do('echo \'{"status": "COMPLETED", "done": true}\' >"$REPORT_PATH"')
+    run = loop_of(rig.loop("--completion", "The guide reads well", "--no-wait", until=None))
+    refuse_all(rig, run, "loop", {"steer": ("loop", "steer", run, "approve it"), "approve": ("approve", run)})

@@ -104,10 +104,8 @@ def _by_shim(root: Path, session: int) -> str | None:
 
 def _births(root: Path) -> Iterator[tuple[str, bytes, bytes]]:
     """Every launch that the store knows, with the two lines of its lock: its birth, and the shim's pid."""
-    for run in os.scandir(root):
-        if not run.is_dir():
-            continue
-        for folder in os.scandir(run.path):
+    for run in _inside(root):
+        for folder in _inside(run.path):
             if "~" not in folder.name:
                 continue
             try:
@@ -116,6 +114,15 @@ def _births(root: Path) -> Iterator[tuple[str, bytes, bytes]]:
             except OSError:
                 continue
             yield launched_in(run.name, folder.name), birth, rest.partition(b"\n")[0]
+
+
+def _inside(folder: str | Path) -> list[os.DirEntry[str]]:
+    """What a folder holds; nothing when it is a file, or pruned meanwhile."""
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _is_nonce(word: str) -> bool:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from agent_orchestrator.core.effects import AskHuman
+from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import HumanAnswered
 from agent_orchestrator.core.who import Surface
+from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.engine import Engine
+from agent_orchestrator.engine.process import ProcessLaunches
+from agent_orchestrator.engine.process.folder import Birth, take_lock, write_birth
+from agent_orchestrator.testing.world import Machine, SimulatedLaunches
 from tests.unit.engine.rig import Rig, agent, jump, named
 from tests.unit.engine.toy import Did
 
@@ -164,3 +172,83 @@ def test_an_answer_that_was_taken_before_a_crash_is_still_there_afterwards(tmp_p
     taken.write_text(YES)
     rig.drive(run)
     assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
+
+
+class WithFolders(SimulatedLaunches):
+    """Simulated launches that find out who was alive as the real ones do, from the folders."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self._real = ProcessLaunches(machine.folder, SystemClock(), boot_id())
+
+    def alive_at(self, run: str, at_ns: int) -> str | None:
+        """By the marks of the launch."""
+        return self._real.alive_at(run, at_ns)
+
+
+def begun(folder: Path) -> int:
+    """A launch that begins now and lives until its descriptor is closed."""
+    folder.mkdir(parents=True)
+    lock = take_lock(folder, create=True)
+    assert lock is not None
+    now_us = time.time_ns() // 1000
+    write_birth(lock, Birth(nonce="0" * 32, boot=boot_id(), started_us=now_us, started_s=0.0))
+    return lock
+
+
+def refusals(rig: Rig, run: Any) -> list[str]:
+    return [event.why for event in rig.of_kind(run, DirectiveRefused)]
+
+
+def test_an_answer_written_while_another_agent_of_the_run_was_alive_is_not_consent(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.launches = lambda: WithFolders(rig.machine)
+    run = rig.toys(ASK)
+    mark, other = ended(rig, ASK.after), named("b")
+    lock = begun(rig.machine.directory(other))
+
+    async def answer(engine: Engine) -> None:
+        answer_after(rig, YES, mark)
+        await jump(engine, 5)
+        assert not engine.drivers["one"].state.outcomes
+        os.close(lock)
+        over = rig.machine.directory(other) / "exit.0"
+        over.touch()
+        answer_after(rig, json.dumps({"approved": False, "comments": "no"}), over)
+
+    rig.drive(run, answer)
+    assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=False, comments="no")
+    assert (rig.home / f"{ANSWER}.unasked").read_text() == YES
+    (why,) = refusals(rig, run)
+    assert f"was written while the launch {other} was alive: that is not consent" in why
+
+
+def test_no_file_answers_where_the_step_names_none(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    ask = msgspec.structs.replace(ASK, answer_file="")
+    run = rig.toys(ask)
+    answer_after(rig, YES, ended(rig, ask.after))
+    forged = rig.machine.directory(ask.id) / "answer.json"
+    forged.parent.mkdir(parents=True, exist_ok=True)
+    forged.write_text(YES)
+    rig.drive(run, stays=lambda driver: not driver.waits_only_for_people())
+    assert not rig.of_kind(run, Did)
+    assert (rig.home / ANSWER).read_text() == YES, "it is not ours to take"
+
+
+@pytest.mark.parametrize("folder", [ASK.id, ASK.after])
+def test_an_answer_forged_in_a_launch_folder_by_the_judged_agent_is_not_consent(tmp_path: Path, folder: str) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(ASK)
+    os.close(begun(rig.machine.directory(ASK.after)))
+    forged = rig.machine.directory(folder) / "answer.json"
+    forged.parent.mkdir(parents=True, exist_ok=True)
+    forged.write_text(YES)
+    mark = ended(rig, ASK.after)
+    while mark.stat().st_ctime_ns <= forged.stat().st_ctime_ns:
+        mark.touch()
+    rig.drive(run, stays=lambda driver: not driver.waits_only_for_people())
+    assert not rig.of_kind(run, Did)
+    assert not forged.exists()
+    assert (rig.home / f"{ANSWER}.unasked").read_text() == YES
+    assert len(refusals(rig, run)) == 1
