@@ -95,7 +95,10 @@ VERBS = {
     "abort": ("abort", "guarded"),
     "pause": ("pause", "guarded"),
 }
-LISTED = ("a forged sender in the inbox", "tmux or at", "every mark taken off", "signals to the driver", "the gate file")
+LISTED = (
+    *("a forged sender in the inbox", "a forged answer in the store", "an edited state file", "tmux or at"),
+    *("every mark taken off", "signals to the driver", "the gate file"),
+)
 """What only a sandbox stops."""
 
 
@@ -166,7 +169,7 @@ def test_an_agent_cannot_open_the_gate_that_guards_it(rig: Rig) -> None:
 def test_the_pages_name_every_way_and_what_only_a_sandbox_stops() -> None:
     rows = [line for line in Path(ROOT, "docs", "trust.md").read_text("utf-8").splitlines() if line.startswith("| ")]
     told = {cells[1].strip(): cells[2].strip() for row in rows if len(cells := row.split("|")) > 3}
-    for name in (*WAYS, *UNSEEN):
+    for name in (*WAYS, *UNSEEN, "left behind after the agent's end"):
         assert "refused" in told[name], name
     for name in LISTED:
         assert "sandbox" in told[name], name
@@ -188,7 +191,7 @@ def marked(rig: Rig, role: str) -> dict[str, str]:
     return {"ORC_LAUNCH": json.loads(lock.read_text().splitlines()[0])["nonce"]}
 
 
-def refuse_all(rig: Rig, run: str, unit: str, verbs: dict[str, tuple[str, ...]]) -> None:
+def check_refused(rig: Rig, run: str, unit: str, verbs: dict[str, tuple[str, ...]]) -> None:
     """Every verb, said by a process that carries the mark of a launch, is refused, journaled, and changes nothing."""
     before = rig.ask("show", run, "--json").json["status"]
     for name, words in verbs.items():
@@ -207,18 +210,18 @@ def test_an_agent_of_phases_cannot_answer_the_planners_questions_or_move_the_run
         "skip": ("phases", "skip", "1.1"),
         "rewind": ("rewind", "asks", "--to", "checkpoint-001"),
     }
-    refuse_all(rig, "asks", "plan", verbs)
+    check_refused(rig, "asks", "plan", verbs)
 
 
 def test_an_agent_of_a_team_cannot_answer_the_project_managers_questions(repo: Path) -> None:
     rig = TeamRig(repo)
     rig.says("pm.plan.1", status="NEEDS_CLARIFICATION", questions=["Which database?"])
     run = team_of(rig.team("--no-wait"))
-    refuse_all(rig, run, "pm", {"answer": ("team", "answer", "sqlite"), "require": ("team", "add", "Write a poem")})
+    check_refused(rig, run, "pm", {"answer": ("team", "answer", "sqlite"), "require": ("team", "add", "Write a poem")})
 
 
 def test_an_agent_of_a_loop_cannot_steer_it(repo: Path) -> None:
     rig = LoopRig(repo)
     rig.do('echo \'{"status": "COMPLETED", "done": true}\' >"$REPORT_PATH"')
     run = loop_of(rig.loop("--completion", "The guide reads well", "--no-wait", until=None))
-    refuse_all(rig, run, "loop", {"steer": ("loop", "steer", run, "approve it"), "approve": ("approve", run)})
+    check_refused(rig, run, "loop", {"steer": ("loop", "steer", run, "approve it"), "approve": ("approve", run)})
