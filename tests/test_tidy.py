@@ -51,6 +51,9 @@ CALLED_FROM_OUTSIDE = {
 }
 """Where something may be defined that nothing in the package uses."""
 
+JUDGES = re.compile(r"\.systems\.\w+\.(?:decide|advance|steps|judging)\b|\.core\.retry\b|\.core\.judging\.(?:judge_|retry_us)")
+"""What `evolve` may not import: rules that may change, while the journals that they made stay."""
+
 FORBIDDEN_WORDS = {"utils", "util", "helpers", "helper", "common", "manager", "service", "handler", "base", "misc"}
 LEFT_UNDONE = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 MACHINE_PATH = re.compile(
@@ -213,6 +216,21 @@ def test_only_the_git_package_starts_git() -> None:
 def test_only_surfaces_print() -> None:
     calls = ((m, call, name) for m in package() if not _is_listed(m, PRINTS) for call, name in m.calls())
     check_none((m.at(call) for m, call, name in calls if name == "print"), "return it; only surfaces speak to a terminal")
+
+
+def test_evolve_judges_nothing() -> None:
+    faults = []
+    for module in package():
+        if not re.search(r"/systems/\w+/evolve(?:/|\.py)", module.path):
+            continue
+        for node, name in module.imports():
+            if JUDGES.search(name):
+                faults.append(f"{module.at(node)}: {name}")
+        for node in module.nodes(ast.Attribute):
+            assert isinstance(node, ast.Attribute)
+            if node.attr == "retryable" or (node.attr == "goes_on" and dotted(node).split(".")[-2] == "failure"):
+                faults.append(f"{module.at(node)}: {dotted(node)}")
+    check_none(faults, "decide in `decide` or `advance`, and let the decision travel in the event: journals fold for ever")
 
 
 def test_imports_stand_at_the_top() -> None:

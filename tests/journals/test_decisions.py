@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import pytest
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.systems.loop import events as loop
-from agent_orchestrator.systems.loop import judging
 from agent_orchestrator.systems.phases import events as phases
 from agent_orchestrator.systems.phases.works import REVIEW, ReviewWork
 from agent_orchestrator.systems.team.events import CheckFinished, CompletionClaimed
@@ -23,6 +23,7 @@ from tests.scenarios.team_world import PM, TeamWorld
 from tests.scenarios.world import World
 
 SMALL = Path(__file__).parents[1] / "scenarios" / "documents" / "small.md"
+WRONG = Failure(kind=FailureKind.EXIT, message="no")
 LATER = Failure(kind=FailureKind.RATE_LIMITED, message="later")
 
 
@@ -53,24 +54,26 @@ def interrupted_phases() -> Played:
 
 
 @pytest.mark.parametrize("played", [interrupted_workflow, interrupted_swarm, interrupted_loop, interrupted_phases])
-def test_an_attempt_that_went_on_went_on_whatever_goes_on_today(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_goes_on_where_the_journal_says_so_whatever_its_failure(played: Callable[[], Played]) -> None:
     world = played()
     before = world.folded()
-    monkeypatch.setattr("agent_orchestrator.core.failure.GOES_ON", frozenset())
-    assert not LATER.goes_on
+    for at, (event, when) in enumerate(world.journal):
+        if getattr(event, "failure", None) == LATER:
+            world.journal[at] = (msgspec.structs.replace(event, failure=WRONG), when)
     after = world.folded()
-    assert world.picture(after) == world.picture(before)
+    assert world.picture(after)["doing"] == world.picture(before)["doing"]
     assert getattr(after, "current", None) == getattr(before, "current", None), "the iteration of a loop"
 
 
-def test_an_iteration_that_brought_little_did_so_whatever_little_is_today(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_iteration_brought_little_where_the_journal_says_so_whatever_its_score() -> None:
     world = LoopWorld()
     world.begin()
     for number in range(3):
         world.iterate(tail=f"error {number}")
     assert world.state.plateau == 3
-    monkeypatch.setattr(judging, "LOW_DELTA", -1.0)
-    monkeypatch.setattr(judging, "PLATEAU_ITERATIONS", 9)
+    for at, (event, when) in enumerate(world.journal):
+        if isinstance(event, loop.IterationFinished):
+            world.journal[at] = (msgspec.structs.replace(event, score=30.0 * event.iteration), when)
     assert (world.folded().plateau, world.folded().low_deltas) == (3, 2)
 
 
@@ -117,6 +120,13 @@ def reviewed(outer_max: int, *events: phases.PhasesEvent) -> ReviewWork:
     work = world.folded().works[REVIEW]
     assert isinstance(work, ReviewWork)
     return work
+
+
+@pytest.mark.parametrize("then", ["pre", "execute"])
+def test_a_task_begins_with_what_the_journal_says(then: str) -> None:
+    world = PhasesWorld(SMALL.read_text("utf-8"), yes=True)
+    world.journal[:] = [(phases.TaskStarted(task="1.1", then=then), world.now_us)]
+    assert world.folded().works["1.1"].due == then
 
 
 @pytest.mark.parametrize("outer_max", [1, 5])

@@ -39,6 +39,9 @@ from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, Review
 
 Starter = Callable[[PhasesState, Work], list[PhasesEvent]]
 
+REPLANS_MAX = 3
+"""How often the plan is changed before one task: a supervisor that is never content must not hold it up."""
+
 
 def advance(state: PhasesState, now_us: int) -> Sequence[PhasesEvent]:
     """The next facts, or none."""
@@ -109,11 +112,19 @@ def _next_task(state: PhasesState) -> list[PhasesEvent]:
 
 def _started(state: PhasesState, task: str) -> TaskStarted:
     """In the run's own tree, or, where tasks may run side by side, on a branch of its own."""
+    then = _first_step(state, task)
     if state.max_parallel == 1:
-        return TaskStarted(task=task)
+        return TaskStarted(task=task, then=then)
     times = state.starts.get(task, 0)
     again = f"-{times + 1}" if times else ""
-    return TaskStarted(task=task, branch=f"{state.spec.branch}--{task}{again}", start=state.start or "")
+    return TaskStarted(task=task, branch=f"{state.spec.branch}--{task}{again}", start=state.start or "", then=then)
+
+
+def _first_step(state: PhasesState, task: str) -> str:
+    """The supervisor looks first, unless it does not, or has changed the plan often enough for this task."""
+    supervision = state.spec.plan.supervision
+    looks = supervision.enabled and supervision.before and state.replans.get(task, 0) < REPLANS_MAX
+    return "pre" if looks else "execute"
 
 
 def _holder(state: PhasesState, task: Task, busy: list[TaskWork]) -> str | None:

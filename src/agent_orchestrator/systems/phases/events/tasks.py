@@ -38,6 +38,8 @@ class TaskStarted(Event, frozen=True, kw_only=True, tag="task_started"):
     branch: str = ""
     """The branch that it works on in a worktree of its own; empty in the run's own tree."""
     start: str = ""
+    then: str = ""
+    """What it begins with: `pre`, the supervisor looks first, or `execute`."""
 
 
 class TaskBlocked(Event, frozen=True, kw_only=True, tag="task_blocked"):

@@ -21,9 +21,6 @@ from agent_orchestrator.systems.phases.state import (
 )
 from agent_orchestrator.systems.phases.works import TaskWork, Work
 
-REPLANS_MAX = 3
-"""How often the plan is changed before one task: a supervisor that is never content must not hold it up."""
-
 
 def _task_started(state: PhasesState, event: e.TaskStarted, at_us: int) -> None:
     state.starts[event.task] = state.starts.get(event.task, 0) + 1
@@ -31,7 +28,7 @@ def _task_started(state: PhasesState, event: e.TaskStarted, at_us: int) -> None:
         unit=event.task,
         task=event.task,
         locked_us=at_us,
-        due=first_step(state, event.task),
+        due=event.then or _then_in_0_1_0(state, event.task),
         notes=[state.comments.pop(event.task)] if event.task in state.comments else [],
         branch=event.branch,
         start=event.start or None,
@@ -42,10 +39,10 @@ def _task_blocked(state: PhasesState, event: e.TaskBlocked, at_us: int) -> None:
     state.works[event.task] = TaskWork(unit=event.task, task=event.task, locked_us=at_us, blocked=True)
 
 
-def first_step(state: PhasesState, task: str) -> str:
-    """The supervisor looks first, unless it does not, or has changed the plan often enough for this task."""
+def _then_in_0_1_0(state: PhasesState, task: str) -> str:
+    """For journals that do not say what a task began with: never changed."""
     supervision = state.spec.plan.supervision
-    looks = supervision.enabled and supervision.before and state.replans.get(task, 0) < REPLANS_MAX
+    looks = supervision.enabled and supervision.before and state.replans.get(task, 0) < 3
     return "pre" if looks else "execute"
 
 
