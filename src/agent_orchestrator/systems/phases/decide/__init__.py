@@ -4,21 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_orchestrator.core.inputs import (
-    Abort,
-    AgentEnded,
-    Answer,
-    CheckEnded,
-    CheckpointEnded,
-    Edited,
-    HumanAnswered,
-    Input,
-    Instruct,
-    MergeEnded,
-    Pause,
-    Resume,
-    TimerFired,
-)
+from agent_orchestrator.core import inputs as i
 from agent_orchestrator.systems.phases.decide.answers import human_answered
 from agent_orchestrator.systems.phases.decide.directives import answered, instructed, resumed
 from agent_orchestrator.systems.phases.decide.edits import edited
@@ -28,30 +14,30 @@ from agent_orchestrator.systems.phases.events import BackoffEnded, PhasesEvent
 from agent_orchestrator.systems.phases.state import PhasesState
 
 
-def decide(state: PhasesState, what: Input, now_us: int) -> Sequence[PhasesEvent]:
+def decide(state: PhasesState, what: i.Input, now_us: int) -> Sequence[PhasesEvent]:
     """The events that follow from the input; outcomes that come here are wanted ones."""
     match what:
-        case AgentEnded():
+        case i.AgentEnded():
             return agent_ended(state, what, now_us)
-        case CheckEnded():
+        case i.CheckEnded():
             return check_ended(state, what)
-        case CheckpointEnded():
+        case i.CheckpointEnded():
             return tree_saved(state, what)
-        case MergeEnded():
+        case i.MergeEnded():
             return merge_ended(state, what)
-        case TimerFired():
+        case i.TimerFired():
             return [BackoffEnded(step=what.effect.split("/")[1])]
-        case HumanAnswered():
+        case i.HumanAnswered():
             return human_answered(state, what.effect.split("/")[1], approved=what.approved, comments=what.comments)
-        case Answer():
+        case i.Answer():
             return answered(state, what)
-        case Pause() | Abort():
+        case i.Pause() | i.Abort():
             return list(state.lifecycle.decide(what))
-        case Resume():
+        case i.Resume():
             return resumed(state, what)
-        case Instruct():
+        case i.Instruct():
             return instructed(state, what)
-        case Edited():
+        case i.Edited():
             return edited(state, what)
         case _:
             raise AssertionError(f"a phased run asks for nothing that ends so: {what}")

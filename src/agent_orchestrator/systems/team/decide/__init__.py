@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_orchestrator.core.inputs import (
-    Abort,
-    AgentEnded,
-    Answer,
-    CheckEnded,
-    CheckpointEnded,
-    Edited,
-    FileRead,
-    GatesOpened,
-    HumanAnswered,
-    Input,
-    Instruct,
-    MergeEnded,
-    Pause,
-    Resume,
-    TimerFired,
-)
+from agent_orchestrator.core import inputs as i
 from agent_orchestrator.systems.team.decide.agents import agent_ended
 from agent_orchestrator.systems.team.decide.directives import answered, instructed, resumed
 from agent_orchestrator.systems.team.decide.edits import edited
@@ -30,30 +14,30 @@ from agent_orchestrator.systems.team.events import BackoffEnded, TeamEvent
 from agent_orchestrator.systems.team.state import TeamState
 
 
-def decide(state: TeamState, what: Input, now_us: int) -> Sequence[TeamEvent]:
+def decide(state: TeamState, what: i.Input, now_us: int) -> Sequence[TeamEvent]:
     """The events that follow from the input; outcomes that come here are wanted ones."""
     match what:
-        case AgentEnded():
+        case i.AgentEnded():
             return agent_ended(state, what, now_us)
-        case CheckpointEnded():
+        case i.CheckpointEnded():
             return work_saved(state, what, now_us)
-        case MergeEnded():
+        case i.MergeEnded():
             return merge_ended(state, what, now_us)
-        case CheckEnded():
+        case i.CheckEnded():
             return check_ended(state, what)
-        case TimerFired():
+        case i.TimerFired():
             return [BackoffEnded(step=what.effect.split("/")[1])]
-        case HumanAnswered():
+        case i.HumanAnswered():
             return judged(state, what.effect.split("/")[1], what.approved, what.comments)
-        case Answer():
+        case i.Answer():
             return answered(state, what)
-        case Resume():
+        case i.Resume():
             return resumed(state, what)
-        case Pause() | Abort():
+        case i.Pause() | i.Abort():
             return state.lifecycle.decide(what)
-        case Instruct():
+        case i.Instruct():
             return instructed(state, what)
-        case Edited():
+        case i.Edited():
             return edited(state, what)
-        case GatesOpened() | FileRead():
+        case i.GatesOpened() | i.FileRead():
             raise AssertionError("a team waits for no gates and reads no files")

@@ -4,24 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent_orchestrator.core import inputs as i
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import (
-    Abort,
-    AgentEnded,
-    Answer,
-    CheckEnded,
-    CheckpointEnded,
-    Edited,
-    FileRead,
-    GatesOpened,
-    HumanAnswered,
-    Input,
-    Instruct,
-    MergeEnded,
-    Pause,
-    Resume,
-    TimerFired,
-)
 from agent_orchestrator.systems.workflow.decide.directives import answered, resumed
 from agent_orchestrator.systems.workflow.decide.edits import edited
 from agent_orchestrator.systems.workflow.decide.outcomes import agent_ended, check_ended, file_read, human_answered, unit_of
@@ -29,30 +13,30 @@ from agent_orchestrator.systems.workflow.events import BackoffEnded, GatesPassed
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
 
-def decide(state: WorkflowState, what: Input, now_us: int) -> Sequence[WorkflowEvent]:
+def decide(state: WorkflowState, what: i.Input, now_us: int) -> Sequence[WorkflowEvent]:
     """The events that follow from the input; outcomes that come here are wanted ones."""
     match what:
-        case AgentEnded():
+        case i.AgentEnded():
             return agent_ended(state, what, now_us)
-        case CheckEnded():
+        case i.CheckEnded():
             return check_ended(state, what)
-        case TimerFired():
+        case i.TimerFired():
             return [BackoffEnded(step=unit_of(what.effect))]
-        case GatesOpened():
+        case i.GatesOpened():
             return [GatesPassed(step=unit_of(what.effect))]
-        case HumanAnswered():
+        case i.HumanAnswered():
             return human_answered(state, unit_of(what.effect), what.approved, what.comments)
-        case FileRead():
+        case i.FileRead():
             return file_read(state, what)
-        case Answer():
+        case i.Answer():
             return answered(state, what)
-        case Resume():
+        case i.Resume():
             return resumed(state, what)
-        case Pause() | Abort():
+        case i.Pause() | i.Abort():
             return state.lifecycle.decide(what)
-        case Edited():
+        case i.Edited():
             return edited(state, what)
-        case Instruct():
+        case i.Instruct():
             return [DirectiveRefused(directive=what.id, why=f"a workflow knows no {what.what!r}")]
-        case CheckpointEnded() | MergeEnded():
+        case i.CheckpointEnded() | i.MergeEnded():
             raise AssertionError("a workflow saves no trees and merges nothing")
