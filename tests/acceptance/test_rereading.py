@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from agent_orchestrator.core.events import ToolRefused
+from agent_orchestrator.surfaces.cli.phrases import phrase
 from tests.acceptance.loop_rig import LoopRig
 from tests.acceptance.phases_rig import PhasesRig
 from tests.acceptance.rig import Rig, wait_until
@@ -17,6 +21,7 @@ from tests.acceptance.swarm_rig import SwarmRig
 from tests.acceptance.team_rig import TeamRig
 
 FLOW = "name: flow\nsteps:\n  - {id: one, agent: worker, prompt: prompt.md}\n"
+ALLOW = "--allow-tool 'Bash(pytest:*)'"
 HANGS = '#!/bin/sh\necho $$ >"${0%/*}/hangs"\nexec sleep 100\n'
 
 
@@ -185,3 +190,80 @@ def test_a_tool_is_allowed_when_a_run_goes_on(repo: Path) -> None:
     assert ("Bash(pytest:*)" in first, "Bash(pytest:*)" in second) == (False, True)
     refused = rig.orc("resume", "tools", "--permission-mode", "sideways")
     assert (refused.code, refused.err.count("\n")) == (2, 1), refused
+
+
+REFUSED = """\
+#!/bin/sh
+echo "$*" >>"${0%/*}/words"
+if [ -e "${0%/*}/hangs" ]; then exec sleep 100; fi
+exit 1
+"""
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.__name__.strip("_"))
+def test_the_command_that_a_refused_tool_is_told_with_works_in_every_mode(
+    repo: Path, mode: Callable[[Path], tuple[Rig, tuple[str, ...]]]
+) -> None:
+    rig, arguments = mode(repo)
+    fake, words = rig.side / "claude", rig.side / "words"
+    fake.write_text(REFUSED)
+    fake.chmod(0o755)
+    config = repo / ".git" / "info" / "exclude"
+    config.write_text(config.read_text() + "/.orc.toml\n" if config.exists() else "/.orc.toml\n")
+    (repo / ".orc.toml").write_text(f'[agents.claude]\nbinary = "{fake}"\n')
+    (rig.side / "hangs").touch()
+    started = rig.start(*arguments, "--agent", "claude")
+    wait_until(lambda: words.exists() and words.read_text())
+    run = only_run(rig)
+    event = ToolRefused(effect=f"{run}/one/i0.a1.l1.agent", unit="one", agent="claude", tool="Bash", allow=ALLOW)
+    advice = shlex.split(phrase(event).words.partition("to allow it: orc ")[2])
+    assert advice[:2] == ["resume", run]
+    told = rig.orc(*advice)
+    assert told.code == 0, told
+    assert "agent claude: allowed_tools [] → [Bash(pytest:*)]" in told.err
+    rig.orc("pause", run, "--now")
+    started.end()
+    words.unlink()
+    again = rig.start(*advice[:2], "--allow-tool", "Bash(make:*)", "--permission-mode", "plan")
+    wait_until(lambda: words.exists() and words.read_text())
+    rig.orc("abort", run)
+    assert "allowed_tools [Bash(pytest:*)] → [Bash(pytest:*), Bash(make:*)]" in again.end().err
+    launched = words.read_text().splitlines()
+    assert all("Bash(pytest:*)" in line and "Bash(make:*)" in line and "plan" in line for line in launched)
+
+
+def test_agents_of_a_successor_may_do_more(repo: Path) -> None:
+    fake = LoopRig(repo).side / "claude"
+    fake.write_text(REFUSED)
+    fake.chmod(0o755)
+    rig, arguments = _loop(repo)
+    (repo / ".orc.toml").write_text(f'[agents.claude]\nbinary = "{fake}"\n')
+    assert rig.orc(*arguments, "--agent", "claude", "--max-iterations", "1").code != 0
+    run = only_run(rig)
+    for command in (("loop", "resume"), ("resume",)):
+        again = rig.orc(*command, run, "--max-iterations", "9", "--allow-tool", "Bash(make:*)")
+        assert "goes on with its work" in again.err, again
+        assert "Bash(make:*)" in (rig.side / "words").read_text().splitlines()[-1]
+        (run,) = [one["run_id"] for one in rig.orc("list", "--json").json["runs"] if one["run_id"] in again.out]
+        (rig.side / "words").unlink()
+
+
+def _says(file: Path, text: str) -> bool:
+    return text in file.read_text()
+
+
+def test_beads_that_are_tried_again_may_do_more_also_behind(repo: Path) -> None:
+    rig = SwarmRig(repo)
+    fake, words = rig.side / "claude", rig.side / "words"
+    fake.write_text(REFUSED)
+    fake.chmod(0o755)
+    (repo / ".orc.toml").write_text(f'[agents.claude]\nbinary = "{fake}"\n')
+    assert rig.orc("swarm", "dispatch", "bd-1", ".", "claude", "do it", "--max-retries", "1").code != 0
+    commands = (("swarm", "retry", "bd-1"), ("resume", "bd-1"), ("swarm", "retry", "bd-1", "--detach"))
+    for number, command in enumerate(commands, 2):
+        told = rig.orc(*command, "--allow-tool", f"Bash(make {number}:*)")
+        assert f"Bash(make {number}:*)]" in told.err, told
+        rule = f"Bash(make {number}:*)"
+        wait_until(partial(_says, words, rule))
+        assert rule in words.read_text().splitlines()[-1]
+        wait_until(lambda: rig.orc("list", "--json").json["runs"][0]["status"] == "failed")

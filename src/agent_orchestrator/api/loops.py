@@ -15,9 +15,10 @@ import msgspec
 from agent_orchestrator.api.alone import alone
 from agent_orchestrator.api.hiding import hide_files
 from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.rereading import reread
+from agent_orchestrator.api.rereading import NOTHING_MORE, reread
 from agent_orchestrator.api.trees import entering, place_of
 from agent_orchestrator.control.budgets import refuse_unmetered
+from agent_orchestrator.control.choosing import Permissions
 from agent_orchestrator.control.loop import as_command, refuse_unable
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
@@ -191,6 +192,7 @@ def succeed(
     agent: AgentChoice | None,
     limits: Limits,
     *,
+    permissions: Permissions = NOTHING_MORE,
     force: bool = False,
     shared: bool = False,
 ) -> Started:
@@ -200,7 +202,7 @@ def succeed(
     try:
         kept: Limits = orchestrator.fold(old).state.doing.limits
         spec = _successor(orchestrator, old, changes, agent)
-        read = reread(orchestrator, spec)
+        read = reread(orchestrator, spec, permissions)
         started = _start_in(
             orchestrator, spec.with_assigned(read.agents), old, kept.laid_under(limits), force=force, shared=shared
         )

@@ -30,6 +30,11 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     allow_tools: tuple[str, ...] = ()
     mode: str | None = None
 
+    @property
+    def any(self) -> bool:
+        """Whether anything is given."""
+        return bool(self.allow_tools) or self.mode is not None
+
     def given_to(self, choice: AgentChoice) -> AgentChoice:
         """The choice with what its adapter can follow of this; its configuration's list of tools stays."""
         options = dict(choice.options)

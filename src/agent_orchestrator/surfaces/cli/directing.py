@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.api.rereading import reread
 from agent_orchestrator.api.takeup import refuse_unkept
+from agent_orchestrator.control.choosing import Permissions
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted, SetLimits
+from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted, SetAgents, SetLimits
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.errors import Refused
@@ -19,7 +21,7 @@ from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.facts import run_facts
 from agent_orchestrator.surfaces.cli.follow import pause
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick
-from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 from agent_orchestrator.systems import find_system
 
 TAKEN_POLL_S = 0.02
@@ -58,6 +60,19 @@ def tell_limits(orchestrator: Orchestrator, run: StoredRun, limits: Limits) -> S
         return None
     directive = orchestrator.sign(run, SetLimits(id=new_id(), limits=limits))
     refuse_unkept(orchestrator.fold(run), limits)
+    return send_and_wait(orchestrator, run, directive)
+
+
+def tell_permissions(orchestrator: Orchestrator, run: StoredRun, permissions: Permissions) -> Sent | None:
+    """Tells the run what its agents may do from their next launch on, whoever drives it; None when that changes nothing."""
+    if not permissions.any:
+        return None
+    read = reread(orchestrator, orchestrator.fold(run).state.spec, permissions)
+    for note in (*read.notes, *read.changes):
+        warn(note)
+    if not read.agents:
+        return None
+    directive = orchestrator.sign(run, SetAgents(id=new_id(), agents=read.agents, changes=read.changes))
     return send_and_wait(orchestrator, run, directive)
 
 

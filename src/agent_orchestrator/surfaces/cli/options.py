@@ -12,6 +12,7 @@ from agent_orchestrator.errors import OrcError, Refused
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.control.choosing import Permissions
     from agent_orchestrator.store.port import StoredRun
 
 Function = Callable[..., Any]
@@ -49,6 +50,19 @@ def permission_options(function: Function) -> Function:
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def read_permissions(given: dict[str, Any]) -> Permissions:
+    """What agents may do besides."""
+    from agent_orchestrator.control.choosing import Permissions
+
+    return Permissions(allow_tools=given["allow_tools"], mode=given["permission_mode"])
+
+
+def permission_arguments(given: dict[str, Any]) -> list[str]:
+    """What agents may do besides, as it was given, for another process."""
+    tools = [word for tool in given["allow_tools"] for word in ("--allow-tool", tool)]
+    return [*tools, *(("--permission-mode", given["permission_mode"]) if given["permission_mode"] is not None else ())]
 
 
 def command(name: str, example: str) -> Callable[[Function], click.Command]:

@@ -10,7 +10,15 @@ import click
 from agent_orchestrator.errors import Refused, RunBusy
 from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator, permission_options, pick, run_argument, shared_tree_option
+from agent_orchestrator.surfaces.cli.options import (
+    open_orchestrator,
+    permission_arguments,
+    permission_options,
+    pick,
+    read_permissions,
+    run_argument,
+    shared_tree_option,
+)
 from agent_orchestrator.surfaces.cli.phasing import publish_arguments, publish_option
 
 if TYPE_CHECKING:
@@ -52,7 +60,6 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
     workflow file is said, and taken with --adopt-changes: steps that are done stay as they are.
     """
     from agent_orchestrator.control.budgets import given_limits
-    from agent_orchestrator.control.choosing import Permissions
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.surfaces.cli.driving import Manner
 
@@ -64,7 +71,7 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
         },
         budget=given_limits(given),
         publish=given["publish"],
-        permissions=Permissions(allow_tools=given["allow_tools"], mode=given["permission_mode"]),
+        permissions=read_permissions(given),
         adopt=given["adopt_changes"],
         shared=given["shared_tree"],
     )
@@ -74,6 +81,8 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
         owner = orchestrator.owner(found)
         if owner is not None:
             return _tell_driver(orchestrator, found, owner, asked, as_json=as_json)
+        if found.summary.ended and asked.permissions.any and found.system in ("loop", "swarm"):
+            return _try_again(orchestrator, found, asked, manner, detach=detach)
         if found.system == "phases":
             from agent_orchestrator.api.phases import refuse_other_branch
 
@@ -94,17 +103,16 @@ class Asked(NamedTuple):
     shared: bool
 
 
-def permission_arguments(given: dict[str, Any]) -> list[str]:
-    """What agents may do besides, as it was given, for another process."""
-    tools = [word for tool in given["allow_tools"] for word in ("--allow-tool", tool)]
-    return [*tools, *(("--permission-mode", given["permission_mode"]) if given["permission_mode"] is not None else ())]
+def _try_again(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, *, detach: bool) -> int:
+    """A loop or a swarm that ended and whose agents may do more now: the advice after a refused tool names this command."""
+    from agent_orchestrator.surfaces.cli.commands.loop_resume import Successor, start_successor
+    from agent_orchestrator.surfaces.cli.commands.swarm_retry import retry
 
-
-def refuse_permissions(run: StoredRun, owner: str, permissions: Permissions) -> None:
-    """Raises while another process drives the run: permissions are taken when it is taken up."""
-    if permissions.allow_tools or permissions.mode is not None:
-        why = f"Run {run.id} is driven by {owner}; stop it with `orc pause {run.id}`, then resume it with what agents may do."
-        raise Refused(why=why)
+    if run.system == "loop":
+        changes: dict[str, Any] = dict(asked.limits)
+        started = Successor(changes, None, asked.budget, asked.permissions, force=False, shared=asked.shared)
+        return start_successor(orchestrator, run, started, manner, detach=detach)
+    return retry(orchestrator, run, None, asked.budget, asked.permissions, manner, detach=detach, shared=asked.shared)
 
 
 def _resume_behind(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, given: dict[str, Any]) -> int:
@@ -155,21 +163,22 @@ def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, asked: 
     """A paused run that still drains is told to go on; one that runs is busy."""
     from agent_orchestrator.api.phases import change_publishing
     from agent_orchestrator.core.inputs import Resume
-    from agent_orchestrator.surfaces.cli.directing import new_id, report_sent, send_and_wait, tell_limits
+    from agent_orchestrator.surfaces.cli.directing import Sent, new_id, report_sent, send_and_wait, tell_limits, tell_permissions
     from agent_orchestrator.surfaces.cli.screen import warn
 
-    refuse_permissions(run, owner, asked.permissions)
     if asked.adopt:
         why = f"Run {run.id} is driven by {owner}; stop it with `orc pause {run.id} --now`, then resume it with --adopt-changes."
         raise Refused(why=why)
     running = orchestrator.fold(run).state.lifecycle.running
     published, notes = change_publishing(orchestrator, run, asked.publish)
     changes: dict[str, Any] = {**asked.limits, **published}
-    if running and not changes and not asked.budget.any:
+    if running and not changes and not asked.budget.any and not asked.permissions.any:
         raise RunBusy(run=run.id, owner=owner)
     for note in notes:
         warn(note)
-    sent = tell_limits(orchestrator, run, asked.budget)
-    if sent is None or changes or not running:
+    sent = tell_permissions(orchestrator, run, asked.permissions)
+    sent = tell_limits(orchestrator, run, asked.budget) or sent
+    if changes or not running:
         sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=changes))
+    sent = sent or Sent(directive="", taken=True, owner=owner)  # Its agents may do all of it already.
     return report_sent(orchestrator, run, sent, f"Run {run.id} goes on; {owner} drives it.", as_json=as_json)

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.surfaces.cli.budgets import budget_options
-from agent_orchestrator.surfaces.cli.options import shared_tree_option
+from agent_orchestrator.surfaces.cli.options import permission_options, read_permissions, shared_tree_option
 from agent_orchestrator.surfaces.cli.swarming import (
     drive_behind,
     driving_options,
@@ -19,6 +19,7 @@ from agent_orchestrator.surfaces.cli.swarming import (
 
 if TYPE_CHECKING:
     from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.control.choosing import Permissions
     from agent_orchestrator.core.budget import Limits
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.driving import Manner
@@ -32,6 +33,7 @@ orc swarm retry 8c1f0a2b --detach
 @swarm_command("retry", EXAMPLE)
 @target_argument(required=True)
 @budget_options
+@permission_options
 @shared_tree_option
 @driving_options
 def command(target: str, workspace: str | None, **given: Any) -> int:
@@ -41,19 +43,40 @@ def command(target: str, workspace: str | None, **given: Any) -> int:
     has ended, beads that waited for them follow.
     """
     from agent_orchestrator.control.budgets import given_limits
-    from agent_orchestrator.errors import Refused
 
     manner, limits = read_manner(given), given_limits(given)
     with open_workspace(workspace) as orchestrator:
         run, bead = pick_swarm_run(orchestrator, target)
-        orchestrator.refuse_kept(run)
-        state = orchestrator.fold(run).state
-        beads = [bead] if bead is not None else [one for one in state.failed if not state.beads[one].released]
-        if not beads:
-            raise Refused(why=f"No bead of run {run.id} failed; there is nothing to try again.")
-        if not run.summary.ended and orchestrator.owner(run) is not None:
-            return _tell_driver(orchestrator, run, beads, limits, as_json=manner.as_json)
-        return _retry_here(orchestrator, run, beads, limits, manner, detach=given["detach"], shared=given["shared_tree"])
+        permissions, detach = read_permissions(given), given["detach"]
+        return retry(orchestrator, run, bead, limits, permissions, manner, detach=detach, shared=given["shared_tree"])
+
+
+def retry(
+    orchestrator: Orchestrator,
+    run: StoredRun,
+    bead: str | None,
+    limits: Limits,
+    permissions: Permissions,
+    manner: Manner,
+    *,
+    detach: bool,
+    shared: bool,
+) -> int:
+    """Tries a bead again, or all that failed in a run."""
+    from agent_orchestrator.errors import Refused
+    from agent_orchestrator.surfaces.cli.directing import tell_permissions
+
+    orchestrator.refuse_kept(run)
+    state = orchestrator.fold(run).state
+    beads = [bead] if bead is not None else [one for one in state.failed if not state.beads[one].released]
+    if not beads:
+        raise Refused(why=f"No bead of run {run.id} failed; there is nothing to try again.")
+    driven = not run.summary.ended and orchestrator.owner(run) is not None
+    if driven or detach:
+        tell_permissions(orchestrator, run, permissions)
+    if driven:
+        return _tell_driver(orchestrator, run, beads, limits, as_json=manner.as_json)
+    return _retry_here(orchestrator, run, beads, limits, permissions, manner, detach=detach, shared=shared)
 
 
 def _tell_driver(orchestrator: Orchestrator, run: StoredRun, beads: list[str], limits: Limits, *, as_json: bool) -> int:
@@ -71,6 +94,7 @@ def _retry_here(
     run: StoredRun,
     beads: list[str],
     limits: Limits,
+    permissions: Permissions,
     manner: Manner,
     *,
     detach: bool,
@@ -91,9 +115,7 @@ def _retry_here(
         orchestrator.send(run, Resume(id=new_id(), changes=changes))
         return drive_behind(orchestrator, run, manner)
     owner = orchestrator.own(run.id)
-    taken = take_up(orchestrator, orchestrator.find(run.id), changes, limits, shared=shared)
-    for note in taken.notes:
-        warn(note)
+    taken = take_up(orchestrator, orchestrator.find(run.id), changes, limits, permissions=permissions, shared=shared)
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)
