@@ -42,6 +42,7 @@ PRINTS = {
 SKIPS = {
     "tests/crash/test_full_disk.py": "mounting a file system that can be filled needs root",
     "tests/clients/conftest.py": "real clients need npm, and 800 MB that not everybody wants",
+    "tests/clients/test_examples.py": "the same",
 }
 """Test files that may skip, and why."""
 CALLED_FROM_OUTSIDE = {

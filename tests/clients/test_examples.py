@@ -12,7 +12,8 @@ from agent_orchestrator.testing.model_cast import Cast, Part
 from agent_orchestrator.testing.model_server import Answer, ModelServer, Write
 from tests.acceptance.examples import EXAMPLES, Example
 from tests.acceptance.plays import Play, check_example, idle_patterns, play_for
-from tests.acceptance.stages import PLAN, Home, Stages
+from tests.acceptance.stage_files import PLAN
+from tests.acceptance.stages import Home, Stages
 from tests.clients.conftest import missing
 from tests.clients.rig import ALONE, MODELS, binary
 
