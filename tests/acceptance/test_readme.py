@@ -28,7 +28,8 @@ SEPARATORS = {"|", "||", "&&", "&", ";", ">", ">>", "<"}
 
 _TIME = re.compile(r"\d\d:\d\d:\d\d")
 _WHO = re.compile(r"approved by [^()]+ \([^()]+\):")
-_DURATION = re.compile(r"\b\d+\.\d+s\b")
+_DURATION = re.compile(r"\b(?:\d+m )?\d+(?:\.\d+)?s(?:, [\d.ms ]+ of it at work)?(?!\w)")
+"""On a busy machine the tour takes longer than its agents work, and says so."""
 
 
 class Block(NamedTuple):
