@@ -45,7 +45,7 @@ format: setup ## rewrite the code in the house format
 	$(PY) -m ruff format .
 
 docs: setup ## build the documentation as a site, strictly, into build/docs
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	@echo "Open build/docs/index.html"
 
 bench: PROGRAMS := git strace
