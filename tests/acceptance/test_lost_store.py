@@ -59,3 +59,17 @@ def test_an_id_is_not_used_again_while_agents_of_the_earlier_run_live(rig: Rig) 
     rig.play({})
     shutil.rmtree(rig.repo / ".agents" / "runs" / "one")
     assert rig.run("--run-id", "one").code == 0
+
+
+def test_a_copied_repository_does_not_go_on_with_the_runs_of_the_original(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    assert rig.run("--run-id", "one", "--no-wait").code == 4
+    copy = rig.repo.parent / "copy"
+    shutil.copytree(rig.repo, copy, symlinks=True)
+    before = rig.state("one")
+    for command in (["resume"], ["approve"], ["abort"]):
+        refused = rig.orc(command[0], "one", *command[1:], "--repo", str(copy))
+        assert refused.code == 2, refused
+        assert f"Run one belongs to {rig.repo}" in refused.err
+    assert rig.orc("show", "one", "--repo", str(copy)).code == 0
+    assert rig.state("one") == before

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -26,6 +27,7 @@ from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.journal import Folded, encode_events, fold
 from agent_orchestrator.engine.ownership import Ownership, owner_of
 from agent_orchestrator.errors import AmbiguousRun, GitFailed, Refused, UnknownRun
+from agent_orchestrator.git.locate import store_folder
 from agent_orchestrator.store.port import Append, NewRun, StoredRun, StoredUsage, UsageRow
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems import find_system
@@ -186,9 +188,19 @@ class Orchestrator:
         return self.store.post(run.id, directive.id, msgspec.json.encode(directive), now_us)
 
     def refuse_kept(self, run: StoredRun) -> None:
-        """Raises for a journal kept under another id: its state file and its launches may be a newer run's by now."""
+        """Raises for a journal that can only be looked at: kept under another id, or of a repository that lies elsewhere.
+
+        The state file and the launches of a kept one may be a newer run's by now; the paths of a copied or moved one lead out
+        of this repository, and its agents would work there.
+        """
         if run.id != run.context.run:
             why = f"Run {run.id} is the kept journal of an earlier run {run.context.run}: it can be looked at, but not go on."
+            raise Refused(why=why)
+        if store_folder(Path(run.context.home)).resolve() != self.settings.folder.resolve():
+            here, there = self.settings.home, run.context.home
+            why = (
+                f"Run {run.id} belongs to {there}, and {here} is a copy or was moved: go on there, or start a new run."
+            )
             raise Refused(why=why)
 
     def own(self, run: str) -> Ownership:
