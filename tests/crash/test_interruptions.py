@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.who import Surface
 from agent_orchestrator.engine.process.folder import read_pid
 from agent_orchestrator.systems.workflow.events import AgentFinished, HumanJudged
 from tests.crash.rig import Orc, Rig, wait_until
@@ -130,7 +131,8 @@ def test_an_answer_that_the_killed_orchestrator_never_took_counts_once(repo: Pat
     assert resumed.end() == 0, resumed
     _, events = rig.fold("asked")
     judged = [event for event in events if isinstance(event, HumanJudged)]
-    assert judged == [HumanJudged(step="two", approved=True, comments="fine")]
+    assert [(one.step, one.approved, one.comments) for one in judged] == [("two", True, "fine")]
+    assert [one.who.surface for one in judged if one.who is not None] == [Surface.CLI]
 
 
 def test_git_clean_in_the_middle_of_a_run_changes_nothing(repo: Path) -> None:

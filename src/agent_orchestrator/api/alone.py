@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from agent_orchestrator.store.failures import translated
+
 
 @contextmanager
 def alone(folder: Path, what: str) -> Iterator[None]:
     """Holds the repository's lock of that name; whoever comes second waits."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / f"{what}.starting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with translated(folder / "orc.db"):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / f"{what}.starting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

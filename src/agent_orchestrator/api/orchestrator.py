@@ -198,9 +198,7 @@ class Orchestrator:
             raise Refused(why=why)
         if store_folder(Path(run.context.home)).resolve() != self.settings.folder.resolve():
             here, there = self.settings.home, run.context.home
-            why = (
-                f"Run {run.id} belongs to {there}, and {here} is a copy or was moved: go on there, or start a new run."
-            )
+            why = f"Run {run.id} belongs to {there}, and {here} is a copy or was moved: go on there, or start a new run."
             raise Refused(why=why)
 
     def own(self, run: str) -> Ownership:
