@@ -154,10 +154,10 @@ def test_an_agent_cannot_open_the_gate_that_guards_it(rig: Rig) -> None:
         assert name == "library" or tried[name]["code"] == 2, tried[name]
     assert all(tried[name]["code"] == 0 for name in UNSEEN), tried
 
-    history = rig.ask("history", "guarded").out
-    for said in ("`approve` came from inside", "does not say who sent it", *(f"`{name}` came from inside" for name in VERBS)):
-        assert said in history, history
-    wait_until(lambda: "that is not consent" in rig.ask("history", "guarded").out)
+    # Whoever drives the run journals the refusals, a moment after the agent was told.
+    refusals = ("`approve` came from inside", "does not say who sent it", "that is not consent")
+    wanted = (*refusals, *(f"`{name}` came from inside" for name in VERBS))
+    wait_until(lambda: all(said in history for history in [rig.ask("history", "guarded").out] for said in wanted))
     state = json.loads((rig.repo / ".agents" / "runs" / "guarded" / "run_state.json").read_text())
     assert state["steps"]["asks"]["status"] == "WAITING_ON_HUMAN"
     assert rig.ask("approve", "guarded", "--comments", "looks good").code == 0
