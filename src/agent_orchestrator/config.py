@@ -114,15 +114,14 @@ def load_agents(settings: Settings) -> dict[str, AgentSettings]:
 
 def load_limits(settings: Settings) -> Limits:
     """What the `[budget]` tables of all configuration files say."""
-    from agent_orchestrator.control.budgets import configured_limits
-    from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.core.budget import Limits, read_budget
 
     limits = Limits()
     for file in config_files(settings):
         table = _read_tables(file).get("budget", {})
         if not isinstance(table, dict):
             raise UsageError(detail=f"{file}: budget must be a table, [budget].")
-        limits = limits.laid_under(configured_limits(table, f"{file}: [budget]"))
+        limits = limits.laid_under(read_budget(table, f"{file}: [budget]"))
     return limits
 
 

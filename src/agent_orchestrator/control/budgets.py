@@ -1,4 +1,4 @@
-"""Reads limits from flags and configuration, strictly, and refuses agents that could not be held to them.
+"""Reads limits from flags, strictly, and refuses agents that could not be held to them.
 
 The same for every system. Nothing here spends or counts: that is the engine's admission.
 """
@@ -12,13 +12,7 @@ from agent_orchestrator.agents import find_agent
 from agent_orchestrator.core.budget import Amounts, Limits
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.units import read_count, read_duration_s, read_money
-from agent_orchestrator.errors import InvalidValue, UsageError
-
-BUDGET_KEYS = (
-    *("run_usd", "run_tokens", "run_time", "step_usd", "step_tokens", "step_time"),
-    *("attempt_usd", "attempt_tokens", "day_usd", "day_tokens", "day_time", "allow_unmetered"),
-)
-"""What may stand in the `[budget]` table of a configuration file."""
+from agent_orchestrator.errors import UsageError
 
 
 def given_limits(given: Mapping[str, Any]) -> Limits:
@@ -33,27 +27,6 @@ def given_limits(given: Mapping[str, Any]) -> Limits:
         ),
         day=Amounts(cost_usd=None if day is None else read_money(day, "--day-budget-usd")),
         allow_unmetered=True if given.get("allow_unmetered") else None,
-    )
-
-
-def configured_limits(table: Mapping[str, Any], where: str) -> Limits:
-    """The `[budget]` table of a configuration file; a UsageError names the key at fault."""
-    for key in table:
-        if key not in BUDGET_KEYS:
-            raise UsageError(detail=f"{where}: unknown key {key}; known keys are {', '.join(BUDGET_KEYS)}.")
-    allowed = table.get("allow_unmetered")
-    if allowed is not None and not isinstance(allowed, bool):
-        raise InvalidValue(what=f"{where}: allow_unmetered", value=allowed, expected="true or false")
-    levels = {level: _amounts(table, level, where) for level in ("attempt", "step", "run", "day")}
-    return Limits(**levels, allow_unmetered=allowed)
-
-
-def _amounts(table: Mapping[str, Any], level: str, where: str) -> Amounts:
-    money, count, time = (table.get(f"{level}_{unit}") for unit in ("usd", "tokens", "time"))
-    return Amounts(
-        cost_usd=None if money is None else read_money(money, f"{where}: {level}_usd"),
-        tokens=None if count is None else read_count(count, f"{where}: {level}_tokens"),
-        wall_s=None if time is None else read_duration_s(time, f"{where}: {level}_time"),
     )
 
 

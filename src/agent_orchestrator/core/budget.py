@@ -6,15 +6,23 @@ with common events. A system only shows them. The arithmetic is in `purse.py`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from agent_orchestrator.core.text import stamp
-from agent_orchestrator.core.units import say_cost, say_duration
+from agent_orchestrator.core.units import read_count, read_duration_s, read_money, say_cost, say_duration
+from agent_orchestrator.errors import InvalidValue, UsageError
 
 T = TypeVar("T")
+
+BUDGET_KEYS = (
+    *("run_usd", "run_tokens", "run_time", "step_usd", "step_tokens", "step_time"),
+    *("attempt_usd", "attempt_tokens", "day_usd", "day_tokens", "day_time", "allow_unmetered"),
+)
+"""The keys of the `[budget]` table of a configuration file."""
 
 UNKNOWN_WINDOW = "unknown"
 """The window of a rate limit whose agent does not say which one it hit."""
@@ -109,6 +117,27 @@ def say_amount(kind: str, amount: float) -> str:
     if kind == "tokens":
         return f"{int(amount):,} tokens"
     return say_cost(amount) if kind == "cost_usd" else say_duration(amount)
+
+
+def read_budget(table: Mapping[str, Any], where: str) -> Limits:
+    """Read the `[budget]` table of a configuration file; a UsageError names the key at fault."""
+    for key in table:
+        if key not in BUDGET_KEYS:
+            raise UsageError(detail=f"{where}: unknown key {key}; known keys are {', '.join(BUDGET_KEYS)}.")
+    allowed = table.get("allow_unmetered")
+    if allowed is not None and not isinstance(allowed, bool):
+        raise InvalidValue(what=f"{where}: allow_unmetered", value=allowed, expected="true or false")
+    levels = {level: _read_amounts(table, level, where) for level in ("attempt", "step", "run", "day")}
+    return Limits(**levels, allow_unmetered=allowed)
+
+
+def _read_amounts(table: Mapping[str, Any], level: str, where: str) -> Amounts:
+    money, count, time = (table.get(f"{level}_{unit}") for unit in ("usd", "tokens", "time"))
+    return Amounts(
+        cost_usd=None if money is None else read_money(money, f"{where}: {level}_usd"),
+        tokens=None if count is None else read_count(count, f"{where}: {level}_tokens"),
+        wall_s=None if time is None else read_duration_s(time, f"{where}: {level}_time"),
+    )
 
 
 def _first(one: T | None, other: T | None) -> T | None:
