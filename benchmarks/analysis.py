@@ -12,11 +12,11 @@ import msgspec
 
 from agent_orchestrator.analysis.advice import recommendations
 from agent_orchestrator.analysis.figures import Figures
-from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.records import outcomes_of_files, outcomes_of_store
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.journal import encode_events
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.swarm.records import outcomes_of_files, outcomes_of_store
 from agent_orchestrator.store.port import Append, NewRun
 from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec
 from agent_orchestrator.systems.swarm.events import AttemptEnded, AttemptStarted

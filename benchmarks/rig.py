@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow import WORKFLOW, WorkflowSpec
 from agent_orchestrator.systems.workflow.spec import StepSpec

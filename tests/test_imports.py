@@ -44,16 +44,16 @@ def test_the_import_contracts_hold() -> None:
 @pytest.mark.parametrize(
     ("file", "line", "contract"),
     [
-        ("errors.py", "import agent_orchestrator.core.ids", "surfaces, testing > api > config"),
-        ("core/dag.py", "import agent_orchestrator.store", "surfaces, testing > api > config"),
-        ("store/stray.py", "import agent_orchestrator.git", "surfaces, testing > api > config"),
-        ("stray.py", "", "surfaces, testing > api > config"),
+        ("errors.py", "import agent_orchestrator.core.ids", "surfaces, testing > runs > config"),
+        ("core/dag.py", "import agent_orchestrator.store", "surfaces, testing > runs > config"),
+        ("store/stray.py", "import agent_orchestrator.git", "surfaces, testing > runs > config"),
+        ("stray.py", "", "surfaces, testing > runs > config"),
         ("systems/stray.py", "import agent_orchestrator.systems.workflow", "A system never imports another"),
         ("core/dag.py", "import os", "core and systems are pure"),
         ("systems/workflow/stray.py", "from random import choice", "core and systems are pure"),
         ("engine/stray.py", "import apsw", "Only the store speaks SQL"),
         ("engine/stray.py", "import time", "Only engine/clock.py reads the clock"),
-        ("control/stray.py", "import rich.table", "Only the surfaces know the terminal"),
+        ("runs/stray.py", "import rich.table", "Only the surfaces know the terminal"),
     ],
 )
 def test_a_forbidden_import_breaks_its_contract(tmp_path: Path, file: str, line: str, contract: str) -> None:

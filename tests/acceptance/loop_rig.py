@@ -62,7 +62,7 @@ class LoopRig(Rig):
 
     def aiwg(self, *arguments: str) -> Result:
         """The command `aiwg`."""
-        code = "import sys; from agent_orchestrator.surfaces.aiwg import main; sys.exit(main())"
+        code = "import sys; from agent_orchestrator.surfaces.cli.loop.aiwg import main; sys.exit(main())"
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments],
             cwd=self.repo,

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.core.events import Aborted, Event, Paused
 from agent_orchestrator.engine.journal import encode_events
 from agent_orchestrator.engine.process.folder import read_pid
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import Append
-from agent_orchestrator.surfaces.cli.driving import say_whole_time
+from agent_orchestrator.surfaces.cli.drive import say_whole_time
 from tests.acceptance.rig import HUMAN, ORC, Rig, is_alive, wait_until
 
 LOOPING = HUMAN.replace("human_in_the_loop: true", "human_in_the_loop: true, loop_back_to: coding")

@@ -65,7 +65,7 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 
 LIBRARY = """
 import sys
-from agent_orchestrator.api.orchestrator import Orchestrator
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.core.inputs import Answer
 orchestrator = Orchestrator(sys.argv[1])
 orchestrator.send(orchestrator.find(sys.argv[2]), Answer(id="from the library", approved=True))

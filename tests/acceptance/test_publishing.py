@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.api.publication import repository_of
 from agent_orchestrator.git.remotes import without_credentials
+from agent_orchestrator.runs.phases.publication import repository_of
 from tests.acceptance.loop_rig import LoopRig
 from tests.acceptance.phases_rig import WORKS, PhasesRig
 from tests.acceptance.rig import Result, Rig

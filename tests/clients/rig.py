@@ -15,15 +15,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.starting import start_workflow
 from agent_orchestrator.config import load_agents, load_settings
-from agent_orchestrator.control.workflow import WorkflowOptions, prepare
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.journal import decode_events
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
+from agent_orchestrator.runs.workflow.start import start_workflow
 from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.events import AgentFinished
 from agent_orchestrator.testing.model_cast import Cast, Part

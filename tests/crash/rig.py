@@ -21,10 +21,10 @@ import jsonschema_rs
 import msgspec
 
 import agent_orchestrator.systems.workflow as workflow
-from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.engine.process.folder import read_birth
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow import WORKFLOW, WorkflowState
 

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.starting import start_workflow
-from agent_orchestrator.control.workflow import WorkflowOptions, prepare
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.engine.engine import Engine, Silent
 from agent_orchestrator.engine.process import ProcessLaunches
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
+from agent_orchestrator.runs.workflow.start import start_workflow
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow import WORKFLOW
 from tests.crash.rig import read_state

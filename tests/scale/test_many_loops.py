@@ -17,9 +17,9 @@ PATIENCE_S = 200.0
 WORKER = """
 import asyncio, sys
 from pathlib import Path
-from agent_orchestrator.api.loops import start_loop
-from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.control.loop import LoopOptions, prepare
+from agent_orchestrator.runs.loop.start import start_loop
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.loop.options import LoopOptions, prepare
 from agent_orchestrator.engine.engine import Engine, Silent
 from agent_orchestrator.systems.loop import LOOP
 

@@ -9,9 +9,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.engine.process.folder import read_birth
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.systems.swarm import SWARM
 from agent_orchestrator.systems.swarm.events import AgentFinished
 

@@ -13,9 +13,9 @@ from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.cli import CliAgent
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import Denied
-from agent_orchestrator.control.choosing import Permissions, read_idle_s
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.errors import InvalidValue, UsageError
+from agent_orchestrator.runs.choices import Permissions, read_idle_s
 from agent_orchestrator.testing.agents import make_task
 
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from agent_orchestrator.agents.options import AgentSettings, read_settings, resolve_agent
-from agent_orchestrator.control.rereading import Reread, reread_agents
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.errors import UsageError
+from agent_orchestrator.runs.settings import Reread, reread_agents
 
 
 def configured(**tables: dict[str, Any]) -> dict[str, AgentSettings]:

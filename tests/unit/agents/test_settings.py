@@ -11,10 +11,10 @@ from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.adapter import Agent, Plan, Task
 from agent_orchestrator.agents.options import AgentSettings, Price, read_settings, resolve_agent
 from agent_orchestrator.config import Settings, config_files, load_agents
-from agent_orchestrator.control.choosing import check_agent
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.errors import AgentMissing, UsageError
+from agent_orchestrator.runs.choices import check_agent
 from agent_orchestrator.testing.agents import make_ending, make_task
 
 

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.starting import start_workflow
 from agent_orchestrator.config import load_agents, load_settings
-from agent_orchestrator.control.workflow import WorkflowOptions, prepare
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.ids import effect_id
@@ -21,6 +18,9 @@ from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.journal import Folded, decode_events
 from agent_orchestrator.engine.process.folder import Birth, take_lock, write_birth
 from agent_orchestrator.errors import FromLaunch
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
+from agent_orchestrator.runs.workflow.start import start_workflow
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow import WORKFLOW
 from tests.scenarios.world import World

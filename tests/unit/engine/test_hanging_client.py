@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.starting import start_workflow
 from agent_orchestrator.config import load_agents, load_settings
-from agent_orchestrator.control.workflow import WorkflowOptions, prepare
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.session import drive_in_loop
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
+from agent_orchestrator.runs.workflow.start import start_workflow
 from agent_orchestrator.systems.workflow import WORKFLOW
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s1", "model": "opus"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.starting import start_workflow
 from agent_orchestrator.config import load_agents, load_settings
-from agent_orchestrator.control.workflow import WorkflowOptions, prepare
 from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
+from agent_orchestrator.runs.workflow.start import start_workflow
 from agent_orchestrator.systems.workflow import WORKFLOW
 
 CLIENT = """#!/bin/sh

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent_orchestrator.control.loop import LoopOptions, as_command, changes_of, checked_loop_id, detect_tests, prepare
 from agent_orchestrator.errors import OrcError, UsageError
+from agent_orchestrator.runs.loop.options import LoopOptions, as_command, changes_of, checked_loop_id, detect_tests, prepare
 
 
 def options(**given: Any) -> LoopOptions:

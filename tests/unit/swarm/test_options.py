@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent_orchestrator.control.swarm import BeadOptions, checked_branch, prepare_bead, prepare_file, with_branches
 from agent_orchestrator.errors import AgentMissing, InvalidSpec, InvalidValue, OrcError, UsageError
+from agent_orchestrator.runs.swarm.options import BeadOptions, checked_branch, prepare_bead, prepare_file, with_branches
 from agent_orchestrator.systems.swarm import BeadSpec
 
 

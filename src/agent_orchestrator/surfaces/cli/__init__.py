@@ -1,1 +1,1 @@
-"""The command line `orc`: `main.py` is the entry, `commands/` has a file per command, loaded when it is used."""
+"""The command line `orc`: `main.py` is the entry; `commands/` and a folder per system have a file per command."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from agent_orchestrator.api.orchestrator import Orchestrator
     from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.runs.orchestrator import Orchestrator
 
 Function = Callable[..., Any]
 
@@ -31,7 +31,7 @@ def budget_options(function: Function) -> Function:
 def starting_limits(orchestrator: Orchestrator, given: Mapping[str, Any]) -> Limits:
     """The limits of a new run: the flags, and what the configuration says where there is none."""
     from agent_orchestrator.config import load_limits
-    from agent_orchestrator.control.budgets import given_limits
+    from agent_orchestrator.runs.budgets import given_limits
 
     return load_limits(orchestrator.settings).laid_under(given_limits(given))
 

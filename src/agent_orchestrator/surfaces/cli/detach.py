@@ -6,10 +6,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.errors import Unavailable
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.driving import Manner
+from agent_orchestrator.surfaces.cli.drive import Manner
 from agent_orchestrator.surfaces.cli.facts import nouns_of, run_facts
 from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import select
 from typing import Any
 
-from agent_orchestrator.api.orchestrator import Orchestrator
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.engine.journal import decode_events
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 
 POLL_S = 0.2

@@ -9,15 +9,20 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-COMMANDS_FOLDER = "agent_orchestrator.surfaces.cli.commands"
+FOLDERS = "agent_orchestrator.surfaces.cli"
 
 
 class LazyGroup(click.Group):
-    """A file per command, `commands/<prefix><name>.py`, imported when the command is used: `--help` stays instant."""
+    """A file per command in a folder, imported when the command is used: `--help` stays instant.
 
-    def __init__(self, *given: Any, helps: Mapping[str, str], prefix: str = "", **named: Any) -> None:
+    `elsewhere` names the modules of commands that stand in another folder.
+    """
+
+    def __init__(
+        self, *given: Any, helps: Mapping[str, str], folder: str, elsewhere: Mapping[str, str] | None = None, **named: Any
+    ) -> None:
         super().__init__(*given, **named)
-        self.helps, self._prefix = dict(helps), prefix
+        self.helps, self._folder, self._elsewhere = dict(helps), folder, elsewhere or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Alone, it shows its commands, as `orc` does; click would make an error of the whole help."""
@@ -35,7 +40,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self.helps:
             return None
         module = "import_" if cmd_name == "import" else cmd_name  # a word of Python's own
-        command: click.Command = import_module(f"{COMMANDS_FOLDER}.{self._prefix}{module}").command
+        place = self._elsewhere.get(cmd_name, f"{self._folder}.{module}")
+        command: click.Command = import_module(f"{FOLDERS}.{place}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -50,6 +50,12 @@ COMMANDS = {
 }
 """Every command with its one-line help; a test keeps these equal to the commands' own first sentences."""
 
+ELSEWHERE = {
+    **{name: f"{name}.group" for name in ("loop", "swarm", "phases", "team")},
+    **{name: f"workflow.{name}" for name in ("run", "init")},
+}
+"""Where the commands of systems stand."""
+
 EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
 
 
@@ -62,6 +68,8 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.group(
     cls=LazyGroup,
     helps=COMMANDS,
+    folder="commands",
+    elsewhere=ELSEWHERE,
     invoke_without_command=True,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},

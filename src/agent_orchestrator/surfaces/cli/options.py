@@ -11,8 +11,8 @@ from click.shell_completion import CompletionItem
 from agent_orchestrator.errors import OrcError, Refused
 
 if TYPE_CHECKING:
-    from agent_orchestrator.api.orchestrator import Orchestrator
-    from agent_orchestrator.control.choosing import Permissions
+    from agent_orchestrator.runs.choices import Permissions
+    from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
 
 Function = Callable[..., Any]
@@ -24,7 +24,7 @@ def check_names(ctx: click.Context, parameter: click.Parameter, given: tuple[str
     """The names of `--pass-env`, as a callback of the option."""
     if not given:
         return given
-    from agent_orchestrator.control.choosing import read_names
+    from agent_orchestrator.runs.choices import read_names
 
     return read_names(given)
 
@@ -54,7 +54,7 @@ def permission_options(function: Function) -> Function:
 
 def read_permissions(given: dict[str, Any]) -> Permissions:
     """What agents may do besides."""
-    from agent_orchestrator.control.choosing import Permissions
+    from agent_orchestrator.runs.choices import Permissions
 
     return Permissions(allow_tools=given["allow_tools"], mode=given["permission_mode"])
 
@@ -100,8 +100,8 @@ def step_argument(name: str = "step") -> Callable[[Function], Function]:
 
 def open_orchestrator(repo: str | None) -> Orchestrator:
     """The orchestrator of a repository; imported here so that `--help` does not pay for it."""
-    from agent_orchestrator.api.orchestrator import Orchestrator
     from agent_orchestrator.core.who import Surface
+    from agent_orchestrator.runs.orchestrator import Orchestrator
 
     return Orchestrator(repo, surface=Surface.CLI)
 

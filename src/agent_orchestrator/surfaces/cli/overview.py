@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.api.orchestrator import Orchestrator
-from agent_orchestrator.api.spending import spending, spending_lines
 from agent_orchestrator.core.budget import say_parked
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, Wait
 from agent_orchestrator.core.units import US, from_iso, say_duration
 from agent_orchestrator.engine.journal import Folded
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.spending import spending, spending_lines
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.facts import nouns_of, state_file
 from agent_orchestrator.surfaces.cli.phrase import clock_time

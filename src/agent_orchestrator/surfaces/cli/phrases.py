@@ -12,11 +12,11 @@ from agent_orchestrator.core.budget import say_amount, say_parked
 from agent_orchestrator.core.ids import split_effect_id
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.core.who import Surface
-from agent_orchestrator.surfaces.cli.loop_phrases import LOOP_PHRASES
-from agent_orchestrator.surfaces.cli.phases_phrases import PHASES_PHRASES
+from agent_orchestrator.surfaces.cli.loop.phrases import LOOP_PHRASES
+from agent_orchestrator.surfaces.cli.phases.phrases import PHASES_PHRASES
 from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time, date_time
-from agent_orchestrator.surfaces.cli.swarm_phrases import SWARM_PHRASES
-from agent_orchestrator.surfaces.cli.team_phrases import TEAM_PHRASES
+from agent_orchestrator.surfaces.cli.swarm.phrases import SWARM_PHRASES
+from agent_orchestrator.surfaces.cli.team.phrases import TEAM_PHRASES
 from agent_orchestrator.systems.workflow import events as workflow
 
 __all__ = ["Phrase", "clock_time", "date_time", "names", "phrase"]

@@ -1,6 +1,6 @@
 """What a loop is asked to do. Stored with the run as JSON, so it holds plain values only.
 
-Reading flags and looking at the disk is `control/loop.py`'s; here is only what was decided.
+Reading flags and looking at the disk is `runs/loop/options.py`'s; here is only what was decided.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a phased run is asked to do: the task document as it was read, and the options. Stored as JSON with the run.
 
-Reading the document is `parse`'s, reading flags and looking at the disk `control/phases.py`'s.
+Reading the document is `parse`'s, reading flags and looking at the disk `runs/phases/options.py`'s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a team is asked to do. Stored with the run as JSON, so it holds plain values only.
 
-Reading flags and looking at the repository is `control/team.py`'s; here is only what was decided.
+Reading flags and looking at the repository is `runs/team/options.py`'s; here is only what was decided.
 """
 
 from __future__ import annotations

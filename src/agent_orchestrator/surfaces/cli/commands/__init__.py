@@ -1,1 +1,1 @@
-"""One file per command, named after it; each holds a click command called `command`."""
+"""The commands for runs of every system, a file each; each holds a click command called `command`."""

@@ -23,6 +23,6 @@ def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, 
 
     UNIT may be left out when one step waits. When nobody drives the run the answer is recorded, and `orc resume` uses it.
     """
-    from agent_orchestrator.surfaces.cli.directing import answer
+    from agent_orchestrator.surfaces.cli.direct import answer
 
     return answer(repo, run, unit, approved=True, comments=comments, asked=question, as_json=as_json)

@@ -19,7 +19,7 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
     from agent_orchestrator.agents.options import AgentSettings
-    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.runs.orchestrator import Orchestrator
 
 EXAMPLE = """
 orc doctor

@@ -11,7 +11,7 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
-    from agent_orchestrator.api.importing import TakenOver
+    from agent_orchestrator.runs.imports import TakenOver
 
 EXAMPLE = """
 orc import .agents/runs/f8c1a491 --workflow workflow.yaml --wrapper wrapper.py
@@ -44,7 +44,7 @@ def command(path: str, repo: str | None, as_json: bool, **given: Any) -> int:
     The file may come from another tool or be sloppy: what cannot be used is left out, and said. The run stands still until
     `orc resume`; the file itself is kept as `<file>.imported`.
     """
-    from agent_orchestrator.api.importing import ImportOptions, take_over
+    from agent_orchestrator.runs.imports import ImportOptions, take_over
 
     with open_orchestrator(repo) as orchestrator:
         taken = take_over(orchestrator, Path(path).expanduser(), ImportOptions(**given))

@@ -13,7 +13,7 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run
 if TYPE_CHECKING:
     import re
 
-    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.streams import StreamPrinter

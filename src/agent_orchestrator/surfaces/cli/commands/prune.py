@@ -33,8 +33,8 @@ def command(repo: str | None, as_json: bool, older_than: str, keep: str, yes: bo
     Their journals, outputs, state files and worktrees. A run with a worktree that has uncommitted changes, or a branch
     with commits that nobody merged, stays whole. What the dry run says is what --yes does.
     """
-    from agent_orchestrator.api.pruning import plan_pruning, prune
     from agent_orchestrator.core.units import US, read_count
+    from agent_orchestrator.runs.prune import plan_pruning, prune
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     age_us = int(_read_age_s(older_than) * US)

@@ -22,6 +22,6 @@ def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, 
 
     The run loops back where the step has `loop_back_to`, and fails where it has not. UNIT may be left out when one waits.
     """
-    from agent_orchestrator.surfaces.cli.directing import answer
+    from agent_orchestrator.surfaces.cli.direct import answer
 
     return answer(repo, run, unit, approved=False, comments=comments, asked=question, as_json=as_json)

@@ -19,14 +19,14 @@ from agent_orchestrator.surfaces.cli.options import (
     run_argument,
     shared_tree_option,
 )
-from agent_orchestrator.surfaces.cli.phasing import publish_arguments, publish_option
+from agent_orchestrator.surfaces.cli.phases.shared import publish_arguments, publish_option
 
 if TYPE_CHECKING:
-    from agent_orchestrator.api.orchestrator import Orchestrator
-    from agent_orchestrator.control.choosing import Permissions
     from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.runs.choices import Permissions
+    from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
-    from agent_orchestrator.surfaces.cli.driving import Manner
+    from agent_orchestrator.surfaces.cli.drive import Manner
 
 EXAMPLE = """
 orc resume f8c1
@@ -59,9 +59,9 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
     a failure the failed steps are tried again, counted from 0. A state file edited by hand is adopted now; what changed in the
     workflow file is said, and taken with --adopt-changes: steps that are done stay as they are.
     """
-    from agent_orchestrator.control.budgets import given_limits
     from agent_orchestrator.core.units import read_count
-    from agent_orchestrator.surfaces.cli.driving import Manner
+    from agent_orchestrator.runs.budgets import given_limits
+    from agent_orchestrator.surfaces.cli.drive import Manner
 
     asked = Asked(
         limits={
@@ -84,7 +84,7 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
         if found.summary.ended and asked.permissions.any and found.system in ("loop", "swarm"):
             return _try_again(orchestrator, found, asked, manner, detach=detach)
         if found.system == "phases":
-            from agent_orchestrator.api.phases import refuse_other_branch
+            from agent_orchestrator.runs.phases.start import refuse_other_branch
 
             refuse_other_branch(orchestrator, found)
         if detach:
@@ -105,8 +105,8 @@ class Asked(NamedTuple):
 
 def _try_again(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, *, detach: bool) -> int:
     """A loop or a swarm that ended and whose agents may do more now: the advice after a refused tool names this command."""
-    from agent_orchestrator.surfaces.cli.commands.loop_resume import Successor, start_successor
-    from agent_orchestrator.surfaces.cli.commands.swarm_retry import retry
+    from agent_orchestrator.surfaces.cli.loop.resume import Successor, start_successor
+    from agent_orchestrator.surfaces.cli.swarm.retry import retry
 
     if run.system == "loop":
         changes: dict[str, Any] = dict(asked.limits)
@@ -116,8 +116,8 @@ def _try_again(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner:
 
 
 def _resume_behind(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, given: dict[str, Any]) -> int:
-    from agent_orchestrator.api.adopting import read_source
-    from agent_orchestrator.api.phases import change_publishing
+    from agent_orchestrator.runs.phases.start import change_publishing
+    from agent_orchestrator.runs.sources import read_source
     from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
     from agent_orchestrator.surfaces.cli.screen import warn
 
@@ -131,8 +131,8 @@ def _resume_behind(orchestrator: Orchestrator, run: StoredRun, asked: Asked, man
 
 
 def _resume_here(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner) -> int:
-    from agent_orchestrator.api.takeup import take_up
-    from agent_orchestrator.surfaces.cli.driving import drive
+    from agent_orchestrator.runs.takeup import take_up
+    from agent_orchestrator.surfaces.cli.drive import drive
     from agent_orchestrator.surfaces.cli.progress import Writer
     from agent_orchestrator.surfaces.cli.screen import warn
 
@@ -152,7 +152,7 @@ def _resume_here(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manne
     for note in taken.notes:
         warn(note)
     if run.system == "phases":
-        from agent_orchestrator.api.phases import out_of_step
+        from agent_orchestrator.runs.phases.start import out_of_step
 
         if (odd := out_of_step(run, orchestrator.fold(run).state)) is not None:
             warn(odd)
@@ -161,9 +161,9 @@ def _resume_here(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manne
 
 def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, asked: Asked, *, as_json: bool) -> int:
     """A paused run that still drains is told to go on; one that runs is busy."""
-    from agent_orchestrator.api.phases import change_publishing
     from agent_orchestrator.core.inputs import Resume
-    from agent_orchestrator.surfaces.cli.directing import Sent, new_id, report_sent, send_and_wait, tell_limits, tell_permissions
+    from agent_orchestrator.runs.phases.start import change_publishing
+    from agent_orchestrator.surfaces.cli.direct import Sent, new_id, report_sent, send_and_wait, tell_limits, tell_permissions
     from agent_orchestrator.surfaces.cli.screen import warn
 
     if asked.adopt:

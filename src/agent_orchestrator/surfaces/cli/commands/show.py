@@ -31,8 +31,8 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
     """
     import msgspec
 
-    from agent_orchestrator.api.spending import spending
     from agent_orchestrator.core.effects import AskHuman
+    from agent_orchestrator.runs.spending import spending
     from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import document_of, print_header, print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json

@@ -11,7 +11,7 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, run_argument
 
 if TYPE_CHECKING:
-    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun, StoredUsage
 
 EXAMPLE = """
@@ -34,8 +34,8 @@ def command(run: str | None, by: str, repo: str | None, as_json: bool) -> int:
     Of one run, or of all runs of the repository, those that were pruned included. What an agent did not report is
     unknown, not zero: a sum with unknown parts says >= (in JSON: `unknown` counts the launches that are missing from it).
     """
-    from agent_orchestrator.api.spending import spending, spending_lines
     from agent_orchestrator.core.units import say_count
+    from agent_orchestrator.runs.spending import spending, spending_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:

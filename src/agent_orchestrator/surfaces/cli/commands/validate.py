@@ -31,7 +31,7 @@ def command(file: str, repo: str | None, as_json: bool) -> int:
     Says every fault with its line. With --repo the prompts of a workflow must be found, too.
     """
     from agent_orchestrator.config import load_settings
-    from agent_orchestrator.control.workflow import read_workflow
+    from agent_orchestrator.runs.workflow.options import read_workflow
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 
     path = Path(file).expanduser()
@@ -83,7 +83,7 @@ def _check_document(text: str, file: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _check_workflow(text: str, path: Path, home: Path | None) -> Parsed:
-    from agent_orchestrator.control.workflow import find_prompts
+    from agent_orchestrator.runs.workflow.options import find_prompts
     from agent_orchestrator.systems.workflow.parse import parse
 
     parsed = parse(text, str(path))

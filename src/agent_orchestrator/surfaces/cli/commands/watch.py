@@ -9,7 +9,7 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument
 
 if TYPE_CHECKING:
-    from agent_orchestrator.api.orchestrator import Orchestrator
+    from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.screen import Screen
@@ -45,7 +45,7 @@ def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool) -> int
     summary = follower.folded.summary()
     code = exit_code(summary)
     if as_json:
-        from agent_orchestrator.surfaces.cli.driving import result_facts
+        from agent_orchestrator.surfaces.cli.drive import result_facts
 
         print_json(result_facts(orchestrator, found, summary, code))
     return code

@@ -1,1 +1,0 @@
-"""What every surface talks to: the orchestrator of a repository, starting runs, taking them up again."""

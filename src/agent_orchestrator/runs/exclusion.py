@@ -1,0 +1,45 @@
+"""Hides the files that runs write from git, each system's own and no others, and shows them again when a run is deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agent_orchestrator.git.exclude import exclude, has_old_lines, show_again
+from agent_orchestrator.git.worktree import WORKTREES
+from agent_orchestrator.runs.swarm.workspace import hidden_schemas
+from agent_orchestrator.systems import find_system
+
+if TYPE_CHECKING:
+    from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.store.port import StoredRun
+
+
+def hide_files(orchestrator: Orchestrator, run: StoredRun | None = None) -> None:
+    """Hides what a run writes; lines of older versions, which hid whole folders, are taken back first."""
+    home = orchestrator.settings.home
+    if has_old_lines(home):
+        known = orchestrator.runs()
+        for place in dict.fromkeys([str(home), *(one.context.home for one in known)]):
+            files = [pattern for one in known if one.context.home == place for pattern in files_of(orchestrator, one)]
+            if Path(place).is_dir():
+                exclude(Path(place), [f"{WORKTREES}/", *hidden_schemas(Path(place)), *files])
+    if run is not None:
+        exclude(Path(run.context.home), files_of(orchestrator, run))
+
+
+def show_files(orchestrator: Orchestrator, run: StoredRun) -> None:
+    """Takes the lines of a deleted run back, but for those that files which stay, or unfinished runs, need."""
+    home = Path(run.context.home)
+    others = [one for one in orchestrator.runs() if one.id != run.id and not one.summary.ended]
+    needed = {line for one in others if one.context.home == run.context.home for line in files_of(orchestrator, one)}
+    mine = [line for line in files_of(orchestrator, run) if line not in needed]
+    show_again(home, [line for line in mine if not any(home.glob(line))])
+
+
+def files_of(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
+    """What a run writes below its home."""
+    system = find_system(run.system)
+    return list(system.files(msgspec.json.decode(orchestrator.store.spec(run.id), type=system.spec_type), run.context.run))

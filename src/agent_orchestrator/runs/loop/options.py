@@ -1,0 +1,284 @@
+"""Turns the options of `orc loop run` into the specification of a loop.
+
+Everything that could never work is refused here, before a loop exists: an unknown agent, a bad number, a criterion that
+nobody can judge.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import shlex
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.agents.options import AgentSettings, resolve_agent
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.ids import ID_LENGTH_MAX
+from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
+from agent_orchestrator.core.units import read_count, read_duration_s
+from agent_orchestrator.errors import InvalidValue, MissingPath, UsageError
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.runs.budgets import abilities_of
+from agent_orchestrator.runs.choices import Permissions, check_agent, read_agent, read_env, read_idle_s, split_command
+from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id
+
+_VERDICT = re.compile(r"\s+(?:passes|succeeds|exits (?:with )?0)\.?\s*\Z", re.I)
+_SHELL_WORDS = frozenset(
+    (
+        *("!", "(", "[", "[[", "{", ".", ":", "cd", "command", "eval", "exec", "export", "for", "if", "set", "source", "test"),
+        *("true", "false", "until", "while"),
+    )
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+DETECTED = (
+    ("package.json", '"test"', "npm test --silent"),
+    ("Cargo.toml", "", "cargo test"),
+    ("go.mod", "", "go test ./..."),
+    ("pyproject.toml", "pytest", "python -m pytest -q"),
+    ("pytest.ini", "", "python -m pytest -q"),
+    ("tox.ini", "[pytest]", "python -m pytest -q"),
+    ("setup.cfg", "[tool:pytest]", "python -m pytest -q"),
+    ("Makefile", "\ntest:", "make test"),
+)
+"""A file, what must stand in it, and the command that runs the tests then."""
+
+
+class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `orc loop run`, as given: None means not given."""
+
+    task: str | None = None
+    task_file: str | None = None
+    until: str | None = None
+    completion: str | None = None
+    agent: str | None = None
+    agent_command: str | None = None
+    rehearse: str | None = None
+    confirm_with: str | None = None
+    test_command: str | None = None
+    max_iterations: str | int | None = None
+    timeout: str | int | None = None
+    interactive: bool | None = None
+    auto_test: bool | None = None
+    checkpoint_interval: str | int | None = None
+    execution_mode: str | None = None
+    seed: str | int | None = None
+    continue_session: bool = False
+    allow_fewer_tests: bool | None = None
+    protect: tuple[str, ...] = ()
+    commit: bool = False
+    iteration_timeout: str | None = None
+    idle_timeout: str | None = None
+    env: tuple[str, ...] = ()
+    allow_tools: tuple[str, ...] = ()
+    permission_mode: str | None = None
+
+    @property
+    def permissions(self) -> Permissions:
+        """What agents may do besides."""
+        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
+
+
+def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSettings] | None = None) -> LoopSpec:
+    """The specification, or a sentence that says what is wrong; agents may be `configured`."""
+    agents = configured or {}
+    agent = choose_agent(options, agents, home)
+    if agent is None:
+        raise UsageError(detail="Nobody would work: give --agent, --agent-command or --rehearse.")
+    task = _task(options)
+    completion, command = read_criterion(options, home)
+    if options.confirm_with is not None and command is not None:
+        raise UsageError(detail="--confirm-with is for a criterion in words; a command confirms itself.")
+    mode, seed = _mode(options)
+    git = top_level(home) is not None
+    if options.commit and not git:
+        raise UsageError(detail=f"--commit needs a git repository, and {home} is none.")
+    spec = LoopSpec(
+        task=task,
+        completion=completion,
+        command=command,
+        agent=agent,
+        confirm_with=_confirmer(options.confirm_with, agents, home),
+        test_command=options.test_command if options.test_command is not None else detect_tests(home),
+        execution_mode=mode,
+        seed=seed,
+        continue_session=options.continue_session,
+        protected=options.protect,
+        commit=options.commit,
+        git=git,
+        owner=_owner(),
+        env=read_env(options.env),
+        iteration_timeout_s=_duration(options.iteration_timeout, "--iteration-timeout"),
+        idle_timeout_s=read_idle_s(options.idle_timeout),
+    )
+    options.permissions.check(spec.choices)
+    permitted = {
+        name: options.permissions.given_to(choice)
+        for name in ("agent", "confirm_with")
+        if (choice := getattr(spec, name)) is not None
+    }
+    spec = msgspec.structs.replace(spec, **permitted)
+    changes = {name: value for name, value in changes_of(options).items() if name != "execution_mode"}
+    refuse_unable(spec)
+    return msgspec.convert(msgspec.to_builtins(spec) | changes, LoopSpec)
+
+
+def changes_of(options: LoopOptions) -> dict[str, Any]:
+    """The options that were really given and that a loop which goes on takes over too."""
+    given: dict[str, Any] = {
+        "max_iterations": _count(options.max_iterations, "--max-iterations"),
+        "timeout_minutes": _count(options.timeout, "--timeout"),
+        "checkpoint_interval": _count(options.checkpoint_interval, "--checkpoint-interval"),
+        "interactive": options.interactive,
+        "auto_test": options.auto_test,
+        "execution_mode": read_mode(options.execution_mode).value if options.execution_mode is not None else None,
+        "allow_fewer_tests": options.allow_fewer_tests or None,
+        "test_command": options.test_command,
+        "protected": list(options.protect) or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def choose_agent(options: LoopOptions, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice | None:
+    """Who works, checked; None when nobody was named."""
+    ways = [name for name in ("agent", "agent_command", "rehearse") if getattr(options, name) is not None]
+    if len(ways) > 1:
+        first, second = (f"--{name.replace('_', '-')}" for name in ways[:2])
+        raise UsageError(detail=f"{first} and {second} exclude each other; give one.")
+    choice: AgentChoice | None = None
+    if options.agent is not None:
+        choice = read_agent(options.agent)
+    if options.agent_command is not None:
+        choice = AgentChoice(name="command", options={"argv": split_command(options.agent_command)})
+    if options.rehearse is not None:
+        choice = AgentChoice(name="scripted", options={"script": str(Path(options.rehearse).expanduser().absolute())})
+    return _checked(choice, configured, home) if choice is not None else None
+
+
+def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice:
+    resolved = resolve_agent(choice, configured)
+    check_agent(resolved, home)
+    return resolved
+
+
+def read_criterion(options: LoopOptions, home: Path) -> tuple[str, str | None]:
+    """The criterion as given, and as a command where it is one."""
+    if options.until is not None and options.completion is not None:
+        raise UsageError(detail="--until and --completion both say when the loop is done; give one.")
+    if options.until is not None:
+        if not options.until.strip():
+            raise InvalidValue(what="--until", value=options.until, expected="a command")
+        return options.until, options.until
+    if options.completion is None or not options.completion.strip():
+        raise UsageError(detail="When is it done? Give --until with a command, or --completion with a command or a sentence.")
+    return options.completion, as_command(options.completion, home)
+
+
+def as_command(text: str, home: Path) -> str | None:
+    """The text as a command: a trailing "passes" is dropped; None when its first word is no program."""
+    command = _VERDICT.sub("", text.strip())
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    word = next((one for one in words if not _ASSIGNMENT.match(one)), "")
+    word = word.lstrip("(") or word
+    program = str(home / word) if "/" in word else word
+    return command if word in _SHELL_WORDS or (word and shutil.which(program) is not None) else None
+
+
+def detect_tests(home: Path) -> str | None:
+    """The command that runs the project's tests, by the files it has; None when nothing is recognised."""
+    for name, needle, command in DETECTED:
+        file = home / name
+        try:
+            if file.stat().st_size > REPORT_LIMIT_BYTES:
+                continue
+            text = file.read_text("utf-8", "replace")
+        except OSError:
+            continue
+        if needle in text and shutil.which(command.split()[0]) is not None:
+            return command
+    return None
+
+
+def checked_loop_id(given: str) -> str:
+    """The id unchanged, or the sentence that says what one looks like."""
+    if not is_loop_id(given):
+        expected = f"an id such as ralph-fix-tests-a1b2c3d4 (at most {ID_LENGTH_MAX} characters)"
+        raise InvalidValue(what="--loop-id", value=given, expected=expected)
+    return given
+
+
+def read_mode(text: str) -> ExecutionMode:
+    """One of the seed's four words."""
+    if text not in list(ExecutionMode):
+        raise InvalidValue(what="--execution-mode", value=text, expected=f"one of {', '.join(ExecutionMode)}")
+    return ExecutionMode(text)
+
+
+def _task(options: LoopOptions) -> str:
+    if options.task is not None and options.task_file is not None:
+        raise UsageError(detail="The task is given twice: as text and with --task-file; give one.")
+    text = options.task
+    if options.task_file is not None:
+        file = Path(options.task_file).expanduser()
+        try:
+            text = file.read_text("utf-8")
+        except FileNotFoundError:
+            raise MissingPath(what="The task file", path=file) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(detail=f"The task file {file} cannot be read: {error}.") from None
+    if text is None or not text.strip():
+        raise UsageError(detail="There is no task: give it as text or with --task-file.")
+    return text
+
+
+def _mode(options: LoopOptions) -> tuple[ExecutionMode, int | None]:
+    mode = read_mode(options.execution_mode) if options.execution_mode is not None else ExecutionMode.DEFAULT
+    seed = _count(options.seed, "--seed", minimum=0)
+    if mode in (ExecutionMode.SEEDED, ExecutionMode.STRICT):
+        return mode, seed if seed is not None else 0
+    if seed is not None:
+        raise UsageError(detail="--seed needs --execution-mode seeded or strict.")
+    return mode, None
+
+
+def refuse_unable(spec: LoopSpec) -> None:
+    """What an agent cannot do is refused, not ignored: raises a UsageError."""
+    for agent in spec.choices if spec.execution_mode is ExecutionMode.STRICT else ():
+        if "temperature" not in abilities_of(agent):
+            why = f"needs an agent with a temperature to set to 0; {agent.name} has none"
+            raise UsageError(detail=f"--execution-mode strict {why}.")
+    if spec.continue_session and spec.agent is not None and "session" not in abilities_of(spec.agent):
+        raise UsageError(detail=f"--continue-session needs an agent that keeps sessions; {spec.agent.name} does not.")
+
+
+def _confirmer(given: str | None, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice | None:
+    if given is None or given == "person":
+        return None
+    choice = read_agent(given) if " " not in given else AgentChoice(name="command", options={"argv": split_command(given)})
+    if choice.name == "scripted" and choice.model is not None:
+        script = str(Path(choice.model).expanduser().absolute())
+        choice = AgentChoice(name="scripted", options={"script": script})
+    return _checked(choice, configured, home)
+
+
+def _owner() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+def _count(value: str | int | None, flag: str, minimum: int = 1) -> int | None:
+    return None if value is None else read_count(value, flag, minimum)
+
+
+def _duration(value: str | None, flag: str) -> float | None:
+    return None if value is None else read_duration_s(value, flag)

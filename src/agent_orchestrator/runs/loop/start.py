@@ -1,0 +1,350 @@
+"""Starts, finds, resumes and judges loops: what `orc loop` and `aiwg` talk to.
+
+Whoever looks at loops first sees to it that a loop whose process and agent are gone is recorded as crashed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
+from agent_orchestrator.core.events import Event
+from agent_orchestrator.core.inputs import Instruct, Resume
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.units import say_count
+from agent_orchestrator.engine.clock import boot_id
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.files import move_aside
+from agent_orchestrator.engine.launches import Standing
+from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.errors import InvalidDocument, LoopExists, Refused, RunBusy, UsageError
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.snapshots import is_clean, make_branch, restore
+from agent_orchestrator.git.worktree import add_worktree
+from agent_orchestrator.runs.budgets import refuse_unmetered
+from agent_orchestrator.runs.choices import Permissions
+from agent_orchestrator.runs.exclusion import hide_files
+from agent_orchestrator.runs.lock import alone
+from agent_orchestrator.runs.loop.options import as_command, refuse_unable
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.reread import NOTHING_MORE, reread
+from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.loop import LOOP, LoopSpec, LoopState
+from agent_orchestrator.systems.loop.decide.directives import changed_spec
+from agent_orchestrator.systems.loop.decide.edits import Taken, import_state
+from agent_orchestrator.systems.loop.decide.outcomes import LOST
+from agent_orchestrator.systems.loop.effects import loop_directory
+from agent_orchestrator.systems.loop.registry import LEGACY, LOOPS_MAX, active_loops
+from agent_orchestrator.systems.loop.spec import loop_id
+from agent_orchestrator.systems.loop.transitions import Status
+
+KILLED = 128
+"""Exit codes from here on say that a signal ended the program."""
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """A loop that exists, owned by this process, and what a person should know."""
+
+    run: StoredRun
+    owner: Ownership
+    notes: tuple[str, ...] = ()
+
+
+def loops(orchestrator: Orchestrator) -> list[StoredRun]:
+    """All loops of the repository, newest first, those that crashed recorded as such."""
+    migrate_legacy(orchestrator)
+    known = [run for run in orchestrator.runs() if run.system == LOOP.name]
+    seen = [look_at(orchestrator, run) for run in known]
+    if any(run.summary.facts.get("pid") and orchestrator.owner(run) is None for run in seen):
+        # A process that was killed could not say so: the registry must not name it any longer.
+        orchestrator.overviews().write(LOOP, orchestrator.settings.home)
+    return seen
+
+
+def look_at(orchestrator: Orchestrator, run: StoredRun) -> StoredRun:
+    """The loop as it stands; one whose process and agent are gone is recorded as crashed first."""
+    if run.summary.ended or run.summary.status == "paused" or orchestrator.owner(run) is not None:
+        return run
+    try:
+        owner = orchestrator.own(run.id)
+    except RunBusy:
+        return run
+    try:
+        detail = _lost(orchestrator, run)
+        if detail is not None:
+            orchestrator.keep_books(run, Instruct(id=uuid.uuid4().hex, what="crashed", values={"detail": detail}))
+            orchestrator.drive(run, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+    return orchestrator.store.run(run.id) or run
+
+
+def _lost(orchestrator: Orchestrator, run: StoredRun) -> str | None:
+    """What was lost with the process that drove the loop, or None when the loop can go on."""
+    state = orchestrator.fold(run).state
+    if not state.driven or not state.lifecycle.running:
+        return None
+    launches = orchestrator.launches()
+    for effect in state.doing:
+        if isinstance(effect, (RunAgent, RunCheck)):
+            same_boot = state.doing.boot_of(effect.unit) in (None, boot_id())
+            if launches.standing(effect.id, same_boot=same_boot) is not Standing.OVER:
+                return None  # It lives, or never started: whoever resumes adopts or starts it.
+            codes = [int(file.suffix[1:]) for file in launches.directory(effect.id).glob("exit.*") if file.suffix[1:].isdigit()]
+            if any(code < KILLED for code in codes):
+                return None  # It ended by itself meanwhile: whoever resumes collects it.
+            what = "the agent" if isinstance(effect, RunAgent) else "the check"
+            return f"{LOST}: {what} of iteration {state.number} left no result"
+    return None
+
+
+def start_loop(
+    orchestrator: Orchestrator,
+    spec: LoopSpec,
+    *,
+    loop: str | None = None,
+    worktree: bool = False,
+    force: bool = False,
+    shared: bool = False,
+    pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
+) -> Started:
+    """Creates a loop, unless too many are active; raises LoopExists for an id that is in use."""
+    home = orchestrator.settings.home
+    hide_files(orchestrator)
+    if spec.commit and not worktree and not is_clean(home):
+        raise UsageError(detail=f"--commit needs a clean tree, and {home} has uncommitted changes; commit or stash them first.")
+    with alone(orchestrator.settings.folder, "loops"):
+        notes = _check_room(orchestrator, force=force)
+        run = loop if loop is not None else loop_id(spec.task, uuid.uuid4().hex[:8])
+        if (known := orchestrator.store.run(run)) is not None:
+            raise LoopExists(run=run, status=known.summary.status)
+        if (orchestrator.settings.folder / "launches" / run).exists():
+            raise Refused(why=f"Outputs of an earlier loop {run} are left whose journal is gone; choose another --loop-id.")
+        places = set() if worktree else {place_of(str(home))}
+        with entering(orchestrator, LOOP.name, places, run=run, shared=shared) as beside:
+            workdir, now_us = add_worktree(home, run) if worktree else home, orchestrator.clock.now_us()
+            context = Context(
+                run=run, home=str(home), workdir=str(workdir), created_us=now_us, pass_env=pass_env, shared_tree=shared
+            )
+            started = _create(orchestrator, spec, context, limits)
+    return msgspec.structs.replace(started, notes=(*notes, *beside))
+
+
+def _create(orchestrator: Orchestrator, spec: LoopSpec, context: Context, limits: Limits | None) -> Started:
+    owner = orchestrator.own(context.run)
+    try:
+        stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, limits=limits)
+    except BaseException:
+        owner.release()
+        raise
+    hide_files(orchestrator, stored)
+    orchestrator.overviews().write(LOOP, orchestrator.settings.home)
+    return Started(run=stored, owner=owner)
+
+
+def _check_room(orchestrator: Orchestrator, *, force: bool) -> tuple[str, ...]:
+    active = active_loops(loops(orchestrator))
+    if len(active) < LOOPS_MAX:
+        return ()
+    listed = ", ".join(f"{run.id} ({run.summary.facts['status']})" for run in active[:20])
+    if not force:
+        way = "abort one, or give --force to go beyond it"
+        raise Refused(why=f"{len(active)} loops are active, and {LOOPS_MAX} are the limit: {listed}; {way}.")
+    return (f"{len(active)} loops are active already, the limit is {LOOPS_MAX}; --force starts one more.",)
+
+
+def find_loop(orchestrator: Orchestrator, given: str | None, *, or_last: bool = False) -> StoredRun:
+    """The loop that is meant, looked at; left out, the one that is active, or, to look at, the last that was."""
+    migrate_legacy(orchestrator)
+    if given is not None:
+        known = orchestrator.runs()
+        if not any(run.id.startswith(given) for run in known):
+            _import_directory(orchestrator, given)
+        run = orchestrator.find(given)
+        if run.system != LOOP.name:
+            raise Refused(why=f"Run {run.id} is no loop but a {run.system}; `orc status {run.id}` shows it.")
+        return look_at(orchestrator, run)
+    known_loops = loops(orchestrator)
+    active = active_loops(known_loops)
+    if len(active) == 1:
+        return orchestrator.find(active[0].id)
+    if not active and or_last and known_loops:
+        last = max(known_loops, key=lambda run: (run.updated_us, run.context.created_us, run.id))
+        return orchestrator.find(last.id)
+    if not active:
+        raise Refused(why=f"No loop is active in {orchestrator.settings.home}; name one, `orc loop list --all` shows them.")
+    listed = ", ".join(f"{run.id} ({run.summary.facts['status']})" for run in active)
+    raise Refused(why=f"Several loops are active, name one: {listed}.")
+
+
+def succeed(
+    orchestrator: Orchestrator,
+    old: StoredRun,
+    changes: dict[str, Any],
+    agent: AgentChoice | None,
+    limits: Limits,
+    *,
+    permissions: Permissions = NOTHING_MORE,
+    force: bool = False,
+    shared: bool = False,
+) -> Started:
+    """A new loop that goes on with the work of one that failed, was aborted or crashed; the tree is left as it is."""
+    orchestrator.sign(old, Resume(id=uuid.uuid4().hex))
+    owner = orchestrator.own(old.id)  # Two people who resume it at once must not start two successors.
+    try:
+        kept: Limits = orchestrator.fold(old).state.doing.limits
+        spec = _successor(orchestrator, old, changes, agent)
+        read = reread(orchestrator, spec, permissions)
+        started = _start_in(
+            orchestrator, spec.with_assigned(read.agents), old, kept.laid_under(limits), force=force, shared=shared
+        )
+        started = msgspec.structs.replace(started, notes=(*started.notes, *read.notes, *read.changes))
+        orchestrator.keep_books(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
+        orchestrator.drive(old, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+    return started
+
+
+def check_going_on(
+    orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any], agent: AgentChoice | None, limits: Limits
+) -> None:
+    """Raises when a loop's agents, as they will be, would escape its budget or cannot do what its mode asks of them."""
+    state: LoopState = orchestrator.fold(run).state
+    spec = _changed(state, changes, agent)
+    refuse_unable(spec)
+    if agent is not None or limits.costs or limits.counts:
+        refuse_unmetered(state.doing.limits.laid_under(limits), spec.choices)
+
+
+def _changed(state: LoopState, changes: dict[str, Any], agent: AgentChoice | None) -> LoopSpec:
+    try:
+        spec = changed_spec(state.spec, changes)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise Refused(why=f"Loop {state.context.run} cannot go on: {error}.") from None
+    return spec if agent is None else msgspec.structs.replace(spec, agent=agent)
+
+
+def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, Any], agent: AgentChoice | None) -> LoopSpec:
+    """What the successor is asked to do; raises Refused when there cannot be one."""
+    state: LoopState = orchestrator.fold(old).state
+    if state.status is Status.COMPLETED:
+        raise Refused(why=f"Loop {old.id} is completed; there is nothing to resume.")
+    if state.recovered_by is not None:
+        raise Refused(why=f"Loop {old.id} has a successor already: {state.recovered_by}; resume that one.")
+    spec = _changed(state, changes, agent)
+    if state.iteration >= spec.max_iterations:
+        why = f"it made {say_count(state.iteration, 'iteration')}, and {spec.max_iterations} is its limit; raise --max-iterations"
+        raise Refused(why=f"Loop {old.id} cannot go on: {why}.")
+    if spec.agent is None:
+        raise Refused(why=f"Loop {old.id} has no agent: give --agent, --agent-command or --rehearse.")
+    return msgspec.structs.replace(spec, carried=state.carry_over(), budget_usd=None)
+
+
+def _start_in(
+    orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, limits: Limits, *, force: bool, shared: bool
+) -> Started:
+    home, workdir = orchestrator.settings.home, Path(old.context.workdir)
+    with alone(orchestrator.settings.folder, "loops"):
+        notes = _check_room(orchestrator, force=force)
+        run = loop_id(spec.task, uuid.uuid4().hex[:8])
+        shared = shared or old.context.shared_tree
+        context = msgspec.structs.replace(old.context, run=run, created_us=orchestrator.clock.now_us(), shared_tree=shared)
+        if not workdir.is_dir():
+            context = msgspec.structs.replace(context, workdir=str(home))
+            notes = (*notes, f"the worktree {workdir} is gone; the loop goes on in {home}.")
+        with entering(orchestrator, LOOP.name, {place_of(context.workdir)}, run=run, shared=shared) as beside:
+            started = _create(orchestrator, spec, context, limits)
+    return msgspec.structs.replace(started, notes=(*notes, *beside))
+
+
+def restore_best(orchestrator: Orchestrator, run: StoredRun) -> tuple[str, int]:
+    """Puts a branch at the best iteration's tree; answers with the branch and the iteration."""
+    state: LoopState = orchestrator.fold(run).state
+    best = state.best
+    if best is None or best.saved is None:
+        why = state.untracked or "no iteration is over yet"
+        raise Refused(why=f"Loop {run.id} has no best iteration to restore: {why}.")
+    branch = f"orc-best/{run.id}"
+    make_branch(Path(run.context.workdir), branch, best.saved.commit)
+    return branch, best.number
+
+
+def revert(orchestrator: Orchestrator, run: StoredRun) -> str:
+    """Brings the tree back to what the loop found; answers with the ref that keeps what was there."""
+    orchestrator.sign(run, Instruct(id=uuid.uuid4().hex, what="revert"))
+    state: LoopState = orchestrator.fold(run).state
+    if state.start is None:
+        why = state.untracked or "the tree was not saved yet"
+        raise Refused(why=f"Loop {run.id} cannot be reverted: {why}.")
+    workdir = Path(run.context.workdir)
+    scratch = orchestrator.settings.folder / "launches" / run.id / "revert"
+    message = f"{run.id}: before it was reverted"
+    now_us = orchestrator.clock.now_us()
+    return restore(workdir, scratch, state.start.commit, f"refs/orc/{run.id}/reverted", message, now_us)
+
+
+def migrate_legacy(orchestrator: Orchestrator) -> None:
+    """Takes over current-loop.json when it is seen for the first time; the file stays for the tools that expect it."""
+    path = orchestrator.settings.home / LEGACY
+    if path.exists():
+        try:
+            document = _read(path)
+            taken = import_state(document, str(path))
+        except InvalidDocument as error:
+            aside = move_aside(path, "invalid")
+            detail = f"{error.values['detail']}. It was put aside as {aside.name}; repair it and put it back, or go on without it"
+            raise InvalidDocument(path=path, what="loop state", detail=detail) from None
+        if not any(run.id == taken.name for run in orchestrator.runs()):
+            _import(orchestrator, taken)
+
+
+def _import_directory(orchestrator: Orchestrator, given: str) -> None:
+    """A loop directory without a journal, as another tool left it."""
+    path = orchestrator.settings.home / loop_directory(given) / "state.json"
+    if "/" not in given and path.is_file():
+        taken = import_state(_read(path), str(path))
+        if taken.name != given:
+            raise InvalidDocument(path=path, what="loop state", detail=f"its loop_id is not {given}")
+        _import(orchestrator, taken)
+
+
+def import_loop(orchestrator: Orchestrator, path: Path, document: dict[str, Any]) -> tuple[StoredRun, tuple[str, ...]]:
+    """A loop made of a state.json or a legacy current-loop.json, and what was changed; raises LoopExists."""
+    taken = import_state(document, str(path))
+    if (known := orchestrator.store.run(taken.name)) is not None:
+        raise LoopExists(run=known.id, status=known.summary.status)
+    _import(orchestrator, taken)
+    return orchestrator.find(taken.name), taken.notes
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raise InvalidDocument(path=path, what="loop state", detail=str(error)) from None
+
+
+def _import(orchestrator: Orchestrator, taken: Taken) -> None:
+    home, name = orchestrator.settings.home, taken.name
+    context = Context(run=name, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us())
+    spec = msgspec.structs.replace(taken.spec, git=top_level(home) is not None, command=as_command(taken.spec.completion, home))
+    facts: Sequence[Event] = taken.facts
+    owner = orchestrator.own(name)
+    try:
+        state = home / loop_directory(name) / "state.json"
+        if state.exists():
+            state.rename(state.with_name("state.json.imported"))
+        run = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, also=facts)
+        orchestrator.drive(run, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+    orchestrator.overviews().write(LOOP, home)

@@ -1,0 +1,302 @@
+"""Orchestrator: the one object every surface talks to. It reads runs, sends directives and drives.
+
+Reading and sending need no event loop; the engine is imported only by `drive`, so that `orc status` stays instant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from agent_orchestrator.config import Settings, load_settings
+from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.consent import question_of
+from agent_orchestrator.core.events import DirectiveRefused, Event, LimitsSet
+from agent_orchestrator.core.ids import checked_id, effect_id
+from agent_orchestrator.core.inputs import DIRECTIVES, Answer, Given, Instruct, Posted, Usage
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import Context, System
+from agent_orchestrator.core.who import Surface, Who
+from agent_orchestrator.engine.clock import SystemClock, boot_id
+from agent_orchestrator.engine.journal import Folded, encode_events, fold
+from agent_orchestrator.engine.ownership import Ownership, owner_of
+from agent_orchestrator.errors import AmbiguousRun, GitFailed, Refused, UnknownRun
+from agent_orchestrator.git.locate import store_folder
+from agent_orchestrator.runs.intruders import refuse_launch
+from agent_orchestrator.store.port import Append, NewRun, StoredRun, StoredUsage, UsageRow
+from agent_orchestrator.store.sqlite import SqliteStore
+from agent_orchestrator.systems import find_system
+from agent_orchestrator.version import __version__
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+    from agent_orchestrator.engine.engine import Observer, World
+    from agent_orchestrator.engine.overview import Overviews
+    from agent_orchestrator.engine.process import ProcessLaunches
+
+SomeDirective = TypeVar("SomeDirective", bound=Posted)
+
+ELSEWHERE = "imported"
+"""Who spent, in the ledger, what an imported run had spent before."""
+
+
+class Orchestrator:
+    """Everything that can be done with the runs of one repository."""
+
+    def __init__(self, repo: str | None = None, *, settings: Settings | None = None, surface: Surface = Surface.LIBRARY) -> None:
+        self.settings = settings or load_settings(repo)
+        self._surface = surface
+        self.clock = SystemClock()
+        self._store: SqliteStore | None = None
+        self._owned: dict[str, Ownership] = {}
+
+    @property
+    def store(self) -> SqliteStore:
+        """The store, opened (and made) when first needed."""
+        if self._store is None:
+            self._store = SqliteStore(self.settings.folder)
+        return self._store
+
+    def close(self) -> None:
+        """Closes the store."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def __enter__(self) -> Orchestrator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def runs(self) -> list[StoredRun]:
+        """All runs, newest first; nothing is created where there are none."""
+        if self._store is None and not (self.settings.folder / "orc.db").exists():
+            return []
+        return self.store.runs()
+
+    def scan(self, system: str) -> Iterator[StoredRun]:
+        """A system's runs, oldest first, without holding all of them; nothing is created where there are none."""
+        if self._store is not None or (self.settings.folder / "orc.db").exists():
+            yield from self.store.scan(system)
+
+    def ledger(self) -> list[StoredUsage]:
+        """What launches of all runs spent, pruned ones included; nothing is created where there are none."""
+        if self._store is None and not (self.settings.folder / "orc.db").exists():
+            return []
+        return self.store.usage()
+
+    def find(self, given: str) -> StoredRun:
+        """A run by its id, or by the start of it."""
+        runs = self.runs()
+        exact = [run for run in runs if run.id == given]
+        if exact:
+            return exact[0]
+        matches = [run for run in runs if given and run.id.startswith(given)]
+        if not matches:
+            raise UnknownRun(run=given, repo=self.settings.home)
+        if len(matches) > 1:
+            raise AmbiguousRun(run=given, matches=", ".join(run.id for run in matches[:5]))
+        return matches[0]
+
+    def fold(self, run: StoredRun) -> Folded:
+        """The run's state, from its journal."""
+        return fold(self.store, find_system(run.system), run)
+
+    def owner(self, run: StoredRun) -> str | None:
+        """Who drives the run now, or None."""
+        return owner_of(self.settings.folder, run.id)
+
+    def create(
+        self,
+        system: System,
+        spec: object,
+        name: str,
+        context: Context,
+        also: Sequence[Event] = (),
+        limits: Limits | None = None,
+        spent_usd: float | None = None,
+    ) -> StoredRun:
+        """Makes a run durable before anything happens; raises RunExists.
+
+        `also` are first facts of an imported run; what it has spent elsewhere stands in the ledger, so that limits count it.
+        """
+        checked_id(context.run, "The run id")
+        folded = Folded(system, system.fresh(spec, context), 0, context.created_us)
+        events = [*system.begin(spec, context), *also]
+        if limits is not None and limits.any:
+            events.append(LimitsSet(limits=limits))
+        folded.apply(events, context.created_us)
+        summary = folded.summary()
+        first = Append(
+            run=context.run,
+            expected_seq=0,
+            at_us=context.created_us,
+            body=encode_events(events),
+            summary=summary,
+            usage=_spent(context.run, spent_usd),
+        )
+        new = NewRun(
+            system=system.name,
+            name=name,
+            context=context,
+            spec=msgspec.json.encode(spec),
+            summary=summary,
+        )
+        self.store.create(new, first)
+        return self.find(context.run)
+
+    def send(self, run: StoredRun, directive: Posted) -> bool:
+        """Checks a directive against the run as it is and puts it into the inbox; False when it was there before.
+
+        The check is the system's own `decide`: what it would refuse is refused here, at once, with the same words. An
+        answer names the question that it saw; sent from inside a launch, a directive is journaled and refused.
+        """
+        self.refuse_kept(run)
+        return self._post(run, self.sign(run, directive))
+
+    def keep_books(self, run: StoredRun, directive: Posted) -> bool:
+        """Sends what is nobody's decision and only follows from another: a loop has crashed, a run's files are archived."""
+        self.refuse_kept(run)
+        return self._post(run, msgspec.structs.replace(directive, who=Who(surface=Surface.ORC)))
+
+    def sign(self, run: StoredRun, directive: SomeDirective) -> SomeDirective:
+        """The directive with who sends it; raises FromLaunch, journaled, when that is an agent of ours."""
+        # Looking at processes costs what looking at runs should not pay for.
+        from agent_orchestrator.engine.sender import find_sender
+
+        who = find_sender(self.settings.folder, self.settings.environ, self._surface)
+        directive = msgspec.structs.replace(directive, who=who)
+        if who.launch is not None:
+            refuse_launch(self, run, directive)
+        return directive
+
+    def _post(self, run: StoredRun, directive: Posted) -> bool:
+        folded = self.fold(run)
+        if isinstance(directive, Answer | Instruct) and directive.asked is None:
+            question = question_of(folded.state.doing, directive)
+            directive = msgspec.structs.replace(directive, asked=question.id if question is not None else None)
+        now_us = max(self.clock.now_us(), folded.at_us)
+        for event in folded.decide(directive, now_us):
+            if isinstance(event, DirectiveRefused):
+                raise Refused(why=f"Run {run.id}: {event.why}.")
+        return self.store.post(run.id, directive.id, msgspec.json.encode(directive), now_us)
+
+    def refuse_kept(self, run: StoredRun) -> None:
+        """Raises for a journal that can only be looked at: kept under another id, or of a repository that lies elsewhere.
+
+        The state file and the launches of a kept one may be a newer run's by now; the paths of a copied or moved one lead out
+        of this repository, and its agents would work there.
+        """
+        if run.id != run.context.run:
+            why = f"Run {run.id} is the kept journal of an earlier run {run.context.run}: it can be looked at, but not go on."
+            raise Refused(why=why)
+        if store_folder(Path(run.context.home)).resolve() != self.settings.folder.resolve():
+            here, there = self.settings.home, run.context.home
+            why = f"Run {run.id} belongs to {there}, and {here} is a copy or was moved: go on there, or start a new run."
+            raise Refused(why=why)
+
+    def own(self, run: str) -> Ownership:
+        """Takes a run up, so that nobody else drives it; raises RunBusy."""
+        self._owned[run] = owned = Ownership(self.settings.folder, run)
+        return owned
+
+    def owns(self, run: str) -> bool:
+        """Whether this object has taken the run up and not let go of it."""
+        return run in self._owned and self._owned[run].held
+
+    def drive(
+        self,
+        run: StoredRun,
+        observer: Observer,
+        stays: Callable[[Driver], bool],
+        inputs: Sequence[Given] = (),
+    ) -> Summary:
+        """Drives a run in this process until it ends or rests; the caller owns it."""
+        inputs = [self.sign(run, what) if isinstance(what, DIRECTIVES) else what for what in inputs]
+        # asyncio and everything on it costs three bare interpreters: only commands that drive pay for it.
+        from agent_orchestrator.engine.session import drive_in_loop
+        from agent_orchestrator.runs.exclusion import hide_files
+
+        hide_files(self, run)
+        driving = self.store.driving()
+        self.store.reserve(release=False)
+        try:
+            summary = drive_in_loop(self.world(run), run, find_system(run.system), observer, stays, inputs)
+            if summary.ended:
+                self._commit_work(run, summary)
+            return summary
+        finally:
+            os.close(driving)
+
+    def _commit_work(self, run: StoredRun, summary: Summary) -> None:
+        """What a run leaves in a worktree of its own goes onto its branch; the run has ended whether git can do it or not."""
+        from agent_orchestrator.runs.results import commit_work, is_apart
+
+        if is_apart(run):
+            folded = self.fold(run)
+            scratch = self.settings.folder / "launches" / run.id / "end"
+            with contextlib.suppress(GitFailed):  # whoever asks for the work is told what is not committed
+                commit_work(run, scratch, folded.seq, folded.at_us, summary.status)
+
+    def launches(self) -> ProcessLaunches:
+        """The launches of this repository."""
+        from agent_orchestrator.engine.process import ProcessLaunches
+
+        return ProcessLaunches(self.settings.folder / "launches", self.clock, boot_id())
+
+    def _given_env(self, run: StoredRun) -> dict[str, str]:
+        """Variables given for the run's agents: whatever a system's spec keeps under `env`, at any depth."""
+        given: dict[str, str] = {}
+        stack: list[Any] = [msgspec.json.decode(self.store.spec(run.id))]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, dict):
+                if isinstance(env := node.get("env"), dict):
+                    given.update((name, value) for name, value in env.items() if isinstance(value, str))
+                stack.extend(node.values())
+            elif isinstance(node, list):
+                stack.extend(node)
+        return given
+
+    def overviews(self) -> Overviews:
+        """What writes the documents that span runs."""
+        from agent_orchestrator.engine.overview import Overviews
+
+        return Overviews(self.store, self.settings.folder, self.clock)
+
+    def world(self, run: StoredRun) -> World:
+        """The real world, for an engine of this process."""
+        from agent_orchestrator.engine.engine import World
+        from agent_orchestrator.engine.redact import Redactor
+        from agent_orchestrator.git.checkpoint import take_checkpoint
+        from agent_orchestrator.git.merging import GitMerges
+        from agent_orchestrator.git.results import open_with_results
+        from agent_orchestrator.git.tree import tree_of
+
+        return World(
+            store=self.store,
+            launches=self.launches(),
+            clock=self.clock,
+            boot=boot_id(),
+            child_env=self.settings.child_env,
+            redactor=Redactor(self.settings.secrets(self._given_env(run))),
+            tree_of=tree_of,
+            save_tree=take_checkpoint,
+            open_tree=open_with_results,
+            merges=GitMerges(),
+            overviews=self.overviews(),
+            version=__version__,
+        )
+
+
+def _spent(run: str, cost_usd: float | None) -> tuple[UsageRow, ...]:
+    if cost_usd is None:
+        return ()
+    effect = effect_id(run, ELSEWHERE, 0, 1, 1, "agent")
+    return (UsageRow(effect=effect, unit=ELSEWHERE, agent=ELSEWHERE, usage=Usage(cost_usd=cost_usd)),)

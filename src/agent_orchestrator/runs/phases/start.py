@@ -1,0 +1,304 @@
+"""Starts, finds and rewinds phased runs: what `orc phases` and `orc rewind` talk to.
+
+The state file belongs to one run at a time: an unfinished one is in the way of another, an ended one is archived.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.files import Patterns
+from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.inputs import Instruct
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.files import move_aside
+from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
+from agent_orchestrator.git.branches import current_branch, move_back, refuse_elsewhere, switch_to_new
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.snapshots import head_of
+from agent_orchestrator.git.whose import list_ours, list_uncommitted
+from agent_orchestrator.projections.writer import make_folder
+from agent_orchestrator.runs.budgets import refuse_unmetered
+from agent_orchestrator.runs.exclusion import hide_files
+from agent_orchestrator.runs.lock import alone
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.phases.publication import choose_publication
+from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.phases import PHASES, PhasesSpec, PhasesState
+from agent_orchestrator.systems.phases.decide.importing import import_state
+from agent_orchestrator.systems.phases.decide.reading import OLD_FORMAT, is_old_format
+from agent_orchestrator.systems.phases.documents import FOLDER, STATE_FILE
+from agent_orchestrator.systems.phases.publishing import say_published
+
+FILES_SHOWN = 5
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that exists, owned by this process, and what a person should know."""
+
+    run: StoredRun
+    owner: Ownership
+    notes: tuple[str, ...] = ()
+
+
+def start_phases(
+    orchestrator: Orchestrator,
+    spec: PhasesSpec,
+    *,
+    limits: Limits,
+    run_id: str | None = None,
+    pass_env: tuple[str, ...] = (),
+    publish: bool | None = None,
+    shared: bool = False,
+) -> Started:
+    """Creates a run on a branch of its own; raises Refused while another one is unfinished.
+
+    It publishes only where `publish`, or without it the configuration, says so.
+    """
+    home = orchestrator.settings.home
+    _refuse_without_git(home)
+    said, doubt = choose_publication(orchestrator.settings, publish)
+    spec = msgspec.structs.replace(spec, **msgspec.structs.asdict(said)) if said is not None else spec
+    with alone(orchestrator.settings.folder, "phases"):
+        _refuse_old_format(home)
+        hide_files(orchestrator)
+        notes = _make_room(orchestrator)
+        run = checked_id(run_id, "--run-id") if run_id is not None else uuid.uuid4().hex[:8]
+        now_us = orchestrator.clock.now_us()
+        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env, shared_tree=shared)
+        with entering(orchestrator, PHASES.name, {place_of(str(home))}, run=run, shared=shared) as beside:
+            _refuse_uncommitted(home, spec)
+            _refuse_without_folder(home)
+            owner = orchestrator.own(run)
+            try:
+                spec = _on_branch(spec, home)
+                stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, limits=limits)
+                hide_files(orchestrator, stored)
+            except BaseException:
+                owner.release()
+                raise
+    published = (f"it publishes {say_published(spec.plan, spec.branch, spec)}",) if spec.publishes else (doubt,) if doubt else ()
+    where = f"work happens on the branch {spec.branch}"
+    return Started(run=stored, owner=owner, notes=(*notes, *beside, *_note_tracked(home), where, *published))
+
+
+def _note_tracked(home: Path) -> tuple[str, ...]:
+    files = list_ours(top_level(home) or home)
+    if not files:
+        return ()
+    listed = ", ".join(files[:FILES_SHOWN])
+    told = f"git tracks {listed}, where the state of runs is written: it shows as changed and is never committed"
+    return (f"{told}; `git rm --cached` makes git forget it",)
+
+
+def import_phases(
+    orchestrator: Orchestrator, spec: PhasesSpec, path: Path, document: dict[str, Any], limits: Limits
+) -> tuple[StoredRun, tuple[str, ...]]:
+    """A run made of an agent-state.json, on a branch of its own from the current commit, and what was changed."""
+    home = orchestrator.settings.home
+    _refuse_without_git(home)
+    with alone(orchestrator.settings.folder, "phases"):
+        now_us, run = orchestrator.clock.now_us(), uuid.uuid4().hex[:8]
+        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
+        taken = import_state(document, str(path), spec, context, head_of(home) or "")
+        limits = taken.limits.laid_under(limits)
+        refuse_unmetered(limits, spec.agents.values())
+        hide_files(orchestrator)
+        archived = _make_room(orchestrator)
+        _refuse_uncommitted(home, spec)
+        _refuse_without_folder(home)
+        owner = orchestrator.own(run)
+        try:
+            spec = _on_branch(taken.spec, home)
+            made = orchestrator.create(
+                PHASES, spec, spec.plan.name[:80], context, also=taken.facts, limits=limits, spent_usd=taken.cost_usd
+            )
+            if (mine := home / FOLDER / STATE_FILE).exists():
+                move_aside(mine, "imported")
+            orchestrator.drive(made, Silent(), lambda driver: False)
+        finally:
+            owner.release()
+    return orchestrator.find(run), (*taken.notes, *archived, f"branch: work goes on on {spec.branch}")
+
+
+def _refuse_without_git(home: Path) -> None:
+    if top_level(home) is None:
+        raise Unavailable(
+            detail=f"Phases need git for their checkpoints, and {home} is no repository; run `git init` and commit first."
+        )
+
+
+def _refuse_without_folder(home: Path) -> None:
+    """Whoever watches the run reads its state file: one that can never be written is no run to start."""
+    folder = home / FOLDER
+    try:
+        make_folder(home, folder)
+    except OSError as error:
+        raise Unavailable(detail=f"{folder} cannot be made for the state file: {error.strerror}; make room for it.") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Unavailable(detail=f"{folder} cannot be written to, and the state file belongs there; change its permissions.")
+
+
+def _on_branch(spec: PhasesSpec, home: Path) -> PhasesSpec:
+    target = current_branch(home) or ""
+    return msgspec.structs.replace(spec, branch=switch_to_new(home, spec.branch), target=target)
+
+
+def _refuse_old_format(home: Path) -> None:
+    path = home / FOLDER / STATE_FILE
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return  # What cannot be read is put aside when the new file is written.
+    if is_old_format(document):
+        raise InvalidDocument(path=path, what="state file", detail=f"{OLD_FORMAT}. Move it away to start a run here")
+
+
+def _refuse_uncommitted(home: Path, spec: PhasesSpec) -> None:
+    """Checkpoints are commits: what a person has not committed must not end up in one. The task document itself may.
+
+    State files that another tool left are no such thing: they are taken over or put aside when ours are written.
+    """
+    top, ours = top_level(home) or home, Patterns(PHASES.files(spec, ""))
+    below = "".join(f"{part}/" for part in home.relative_to(top).parts)
+    files = [
+        file
+        for file in list_uncommitted(home)
+        if top / file != Path(spec.document) and not (file.startswith(below) and ours.match(file.removeprefix(below)))
+    ]
+    if files:
+        more = f" and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
+        listed = ", ".join(files[:FILES_SHOWN]) + more
+        raise UsageError(
+            detail=f"{home} has uncommitted changes ({listed}); commit or stash them first, checkpoints are commits."
+        )
+
+
+def _make_room(orchestrator: Orchestrator) -> tuple[str, ...]:
+    notes = []
+    for run in runs_of(orchestrator):
+        if not run.summary.ended:
+            ways = f"go on with `orc resume {run.id}` or end it with `orc abort {run.id}`"
+            raise Refused(why=f"Run {run.id} ({run.name}, {run.summary.status}) is unfinished in this repository; {ways}.")
+        state: PhasesState = orchestrator.fold(run).state
+        if not state.archived:
+            _archive(orchestrator, run)
+            notes.append(f"the files of run {run.id} are in {FOLDER}/archive/{run.id}")
+    return tuple(notes)
+
+
+def _archive(orchestrator: Orchestrator, run: StoredRun) -> None:
+    """Its print-outs move: written anew in the archive, and gone where they stood."""
+    owner = orchestrator.own(run.id)
+    try:
+        orchestrator.keep_books(run, Instruct(id=uuid.uuid4().hex, what="archive"))
+        orchestrator.drive(run, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+
+
+def runs_of(orchestrator: Orchestrator) -> list[StoredRun]:
+    """All phased runs of the repository, newest first; kept journals of replaced ones left out."""
+    return [run for run in orchestrator.runs() if run.system == PHASES.name and run.id == run.context.run]
+
+
+def find_phases(orchestrator: Orchestrator, given: str | None) -> StoredRun:
+    """The run that is meant; left out, the newest."""
+    if given is not None:
+        run = orchestrator.find(given)
+        if run.system != PHASES.name:
+            raise Refused(why=f"Run {run.id} is no run of phases but a {run.system}; `orc status {run.id}` shows it.")
+        return run
+    known = runs_of(orchestrator)
+    if not known:
+        raise Refused(why=f"There is no run of phases in {orchestrator.settings.home}; `orc phases run` starts one.")
+    return known[0]
+
+
+def rewind(orchestrator: Orchestrator, run: StoredRun, to: str) -> tuple[str, str]:
+    """Takes state and git back to a checkpoint together; answers with its commit and the ref that keeps what was there.
+
+    Git moves first: a crash in between leaves a run that can be rewound again, to the same end.
+    """
+    if run.system != PHASES.name:
+        raise Refused(why=f"Run {run.id} is a {run.system}, and has no checkpoints to go back to; only runs of phases have.")
+    directive = orchestrator.sign(run, Instruct(id=uuid.uuid4().hex, what="rewind", values={"to": to}))
+    owner = orchestrator.own(run.id)
+    try:
+        if orchestrator.launches().living(run.id):
+            raise Refused(why=f"Agents of run {run.id} are still alive; stop them with `orc pause {run.id} --now` first.")
+        state: PhasesState = orchestrator.fold(run).state
+        _check_rewind(orchestrator, run, state, directive)
+        kept = state.snapshots[int(to.removesuffix(".json").rpartition("-")[2])]
+        home = Path(run.context.home)
+        scratch = orchestrator.settings.folder / "launches" / run.id / "rewind"
+        message = f"{run.id}: before it was rewound to {to}"
+        now_us = orchestrator.clock.now_us()
+        ref = move_back(home, scratch, state.spec.branch, kept.git_sha, f"refs/orc/{run.id}/rewound", message, now_us)
+        orchestrator.send(run, directive)
+        orchestrator.drive(run, Silent(), lambda driver: False)
+        return kept.git_sha, ref
+    finally:
+        owner.release()
+
+
+def _check_rewind(orchestrator: Orchestrator, run: StoredRun, state: PhasesState, directive: Instruct) -> None:
+    for event in PHASES.decide(state, directive, orchestrator.clock.now_us()):
+        if isinstance(event, DirectiveRefused):
+            raise Refused(why=f"Run {run.id}: {event.why}.")
+
+
+def refuse_other_branch(orchestrator: Orchestrator, run: StoredRun) -> None:
+    """Raises Unavailable when agents would begin to work on another branch than the run's; those that live on are adopted."""
+    state: PhasesState = orchestrator.fold(run).state
+    if not state.lifecycle.ended and not orchestrator.launches().living(run.id):
+        refuse_elsewhere(Path(run.context.home), state.spec.branch)
+
+
+def change_publishing(orchestrator: Orchestrator, run: StoredRun, flag: bool | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What resuming a run changes about what it publishes, for `Resume.changes`, and what a person should know."""
+    if run.system != PHASES.name:
+        if flag is not None:
+            raise UsageError(detail=f"Run {run.id} is a {run.system}; only runs of phases publish.")
+        return {}, ()
+    spec: PhasesSpec = orchestrator.fold(run).state.spec
+    said, doubt = choose_publication(orchestrator.settings, flag, spec.publish)
+    notes: tuple[str, ...] = (doubt,) if doubt else ()
+    now = msgspec.structs.replace(spec, **msgspec.structs.asdict(said)) if said is not None else spec
+    if spec.remote and spec.publish is None and not now.publishes:
+        notes += (f"run {run.id} was started by a version that published by itself; nothing is published without --publish",)
+    if now.publishes and now != spec:
+        notes += (f"it publishes {say_published(now.plan, now.branch, now)}",)
+    elif spec.publishes and not now.publishes:
+        notes += ("nothing more is published; milestones and the pull request are files from now on",)
+    changes = {"publish": msgspec.to_builtins(said)} if said is not None and now != spec else {}
+    return changes, notes
+
+
+def out_of_step(run: StoredRun, state: PhasesState) -> str | None:
+    """What a person should know when the branch is not where the state thinks it is."""
+    home = Path(run.context.home)
+    branch, head = current_branch(home), head_of(home)
+    if state.lifecycle.ended:
+        return None
+    if branch != state.spec.branch:
+        return f"the branch {state.spec.branch} is not checked out ({branch or 'no branch'} is): git switch {state.spec.branch}"
+    if not state.checkpoints:
+        return None
+    newest = state.checkpoints[-1]
+    known = {one.git_sha: one.state_snapshot for one in state.checkpoints}
+    if head in known and head != newest.git_sha:
+        name = known[head].removesuffix(".json")
+        now = newest.state_snapshot.removesuffix(".json")
+        return f"git is at {name}, the state at {now}; `orc rewind {run.id} --to {name}` takes the state back too"
+    return None

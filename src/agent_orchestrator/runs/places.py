@@ -1,0 +1,105 @@
+"""Files that belong to one run at a time: `coordination/` has one team's, whichever is unfinished or was the last.
+
+While a run is unfinished a second one is refused; when a new one starts, the ended one's files are moved to `archive/<run>`
+beside them. Nothing is ever overwritten or deleted here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.errors import InvalidId, Refused
+from agent_orchestrator.git.whose import list_tracked, put_back
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems import STATE_FILES
+from agent_orchestrator.systems.loop.registry import LEGACY, loop_named_in
+from agent_orchestrator.systems.team.state import BOXES
+
+TEAM_FOLDER = "coordination"
+TEAM_FILES = ("pm_state.json", "group_status.json", "orchestrator_state.json", *(f"messages/{box}.json" for box in BOXES))
+FOREIGN = "foreign"
+"""Where files go that say nothing of their run."""
+
+
+class _Session(msgspec.Struct):
+    session_id: str
+
+
+def claim(orchestrator: Orchestrator, system: str, run: str, *, again: bool = False) -> None:
+    """Makes the shared files of a system this run's; raises Refused while another one is unfinished.
+
+    A run that had them before, taken up `again`, takes files that do not say whose they are for its own, edited or broken.
+    """
+    if system != "team":
+        return
+    refuse_unfinished(orchestrator, system, run)
+    folder = orchestrator.settings.home / TEAM_FOLDER
+    owner = owner_of(folder)
+    if owner is not None and owner != run and not (again and owner == FOREIGN):
+        _archive(folder, owner)
+
+
+def refuse_unfinished(orchestrator: Orchestrator, system: str, run: str) -> None:
+    """Raises Refused while another run of the system is unfinished."""
+    for other in orchestrator.runs():
+        if other.system == system and other.id != run and not other.summary.ended:
+            way = f"go on with `orc resume {other.id}`, or end it with `orc abort {other.id}`"
+            raise Refused(
+                why=f"Team {other.id} is unfinished ({other.summary.status}), and a repository has one at a time; {way}."
+            )
+
+
+def owner_of(folder: Path) -> str | None:
+    """The run that the files in a folder are of; None when there are none."""
+    if not any((folder / name).exists() for name in TEAM_FILES):
+        return None
+    try:
+        content = (folder / "orchestrator_state.json").read_bytes()
+        return checked_id(msgspec.json.decode(content, type=_Session).session_id, "The session")
+    except (OSError, msgspec.DecodeError, InvalidId):
+        return FOREIGN
+
+
+def _archive(folder: Path, owner: str) -> Path:
+    place, number = folder / "archive" / owner, 1
+    while place.exists():
+        number += 1
+        place = folder / "archive" / f"{owner}-{number}"
+    tracked = list_tracked(folder.parent, [f"{folder.name}/{name}" for name in TEAM_FILES])
+    for name in TEAM_FILES:
+        # A file that somebody committed and no team wrote is his own.
+        if (folder / name).exists() and not (owner == FOREIGN and f"{folder.name}/{name}" in tracked):
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).rename(place / name)
+    # Whoever committed a file of this name gets it back: it would be missing from the working tree.
+    put_back(folder.parent, tracked)
+    with contextlib.suppress(OSError):  # Something else may lie there.
+        (folder / "messages").rmdir()
+    return place
+
+
+def printed_by(run: StoredRun) -> list[Path]:
+    """The folders that hold nothing but a run's print-outs. Records of beads outlive it: they are what analysis reads."""
+    home = Path(run.context.home)
+    own = home / ".agents" / "runs" / run.id
+    if run.system == "team":
+        folder = home / TEAM_FOLDER
+        if owner_of(folder) == run.id:
+            _archive(folder, run.id)
+        archives = sorted((folder / "archive").glob(f"{run.id}*"))
+        return [*(archive for archive in archives if owner_of(archive) == run.id), own]
+    if run.system == "phases":
+        return [home / ".claude" / "archive" / run.id, own]
+    if run.system == "loop":
+        folder, legacy = (home / STATE_FILES["loop"].format(run=run.id)).parent, home / LEGACY
+        if legacy.is_file() and loop_named_in(legacy.read_bytes()) == run.id:
+            # Left where it is, it would be taken over again.
+            folder.mkdir(parents=True, exist_ok=True)
+            legacy.rename(folder / legacy.name)
+        return [folder]
+    return [own]

@@ -1,0 +1,117 @@
+"""Deletes ended runs with everything of them. One plan serves the dry run and the deletion, so that both say the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.errors import GitFailed, RunBusy
+from agent_orchestrator.git.removal import Removal, plan_removal, remove
+from agent_orchestrator.git.snapshots import delete_refs
+from agent_orchestrator.git.whose import list_tracked, put_back
+from agent_orchestrator.projections.intake import is_ours
+from agent_orchestrator.runs.exclusion import show_files
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.places import printed_by
+from agent_orchestrator.store.port import StoredRun
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What pruning a run means."""
+
+    removal: Removal = Removal()
+    kept: str | None = None
+    """Why the run stays, with everything of it; None when it can go."""
+
+
+def plan_pruning(orchestrator: Orchestrator, runs: Sequence[StoredRun]) -> list[Plan]:
+    """What pruning the runs, one after the other, would do now; nothing is changed."""
+    plans: list[Plan] = []
+    gone: list[str] = []
+    for run in runs:
+        if (owner := orchestrator.owner(run)) is not None:
+            plans.append(Plan(kept=str(RunBusy(run=run.id, owner=owner))))
+            continue
+        plans.append(_plan(orchestrator, run, tuple(gone)))
+        if plans[-1].kept is None:
+            gone += plans[-1].removal.branches
+    return plans
+
+
+def _plan(orchestrator: Orchestrator, run: StoredRun, gone: tuple[str, ...] = ()) -> Plan:
+    if run.summary.facts.get("logged"):
+        return Plan(kept="its mode keeps every stream of it")
+    try:
+        removal = plan_removal(Path(run.context.home), run.id, gone)
+    except GitFailed as error:
+        return Plan(kept=str(error))
+    if removal.kept:
+        return Plan(removal=removal, kept="; ".join(removal.kept))
+    return Plan(removal=removal, kept=_undeletable(orchestrator.settings.folder / "launches" / run.id))
+
+
+def _undeletable(place: Path) -> str | None:
+    """Why a folder of ours cannot be deleted: an agent may have left one in it that nobody may write to."""
+    for folder, _, _ in os.walk(place):
+        if not os.access(folder, os.W_OK | os.X_OK):
+            return f"{folder} cannot be deleted: permission denied"
+    return None
+
+
+def prune(orchestrator: Orchestrator, run: StoredRun) -> str | None:
+    """Deletes everything of a run as planned; answers with why it was kept, or None. The journal goes last."""
+    try:
+        owner = orchestrator.own(run.id)
+    except RunBusy as error:
+        return str(error)
+    try:
+        plan = _plan(orchestrator, run)
+        return plan.kept if plan.kept is not None else _delete(orchestrator, run, plan.removal)
+    finally:
+        owner.release()
+
+
+def _delete_folder(home: Path, place: Path) -> None:
+    """Deletes a folder of ours; what somebody committed in it is put back."""
+    tracked = list_tracked(home, [str(place.relative_to(home))])
+    shutil.rmtree(place)
+    put_back(home, tracked)
+
+
+def _delete_print_outs(orchestrator: Orchestrator, run: StoredRun) -> None:
+    """Deletes files of a run that lie among others, where they are still what it printed; a newer run's are not."""
+    home, known = Path(run.context.home), orchestrator.store.printed(run.id)
+    mine = [path for path, identities in known.items() if (home / path).exists() and is_ours(home / path, identities)]
+    for path in mine:
+        (home / path).unlink(missing_ok=True)
+    put_back(home, list_tracked(home, mine))
+
+
+def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str | None:
+    home, folder = Path(run.context.home), orchestrator.settings.folder
+    try:
+        remove(home, removal)
+        delete_refs(home, f"refs/orc/{run.id}/")
+    except GitFailed as error:
+        return str(error)
+    try:
+        if (launches := folder / "launches" / run.id).exists():
+            shutil.rmtree(launches)
+        for place in printed_by(run):
+            if place.exists():
+                _delete_folder(home, place)
+        if run.system == "phases":
+            _delete_print_outs(orchestrator, run)
+    except OSError as error:
+        return f"{error.filename} cannot be deleted: {error.strerror}"
+    except GitFailed as error:
+        return str(error)
+    show_files(orchestrator, run)
+    orchestrator.store.delete(run.id)
+    (folder / "runs" / f"{run.id}.log").unlink(missing_ok=True)
+    (folder / "runs" / f"{run.id}.lock").unlink(missing_ok=True)
+    return None

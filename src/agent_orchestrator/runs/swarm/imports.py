@@ -1,0 +1,212 @@
+"""Takes over the records of beads that another tool left in `state/`: each becomes a dispatch that has ended.
+
+So `orc swarm status`, `retry` and `analyze` know it, and its attempt numbers go on. Nothing is started here; what was running
+elsewhere is lost, as far as this workspace can tell.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.agents import ADAPTERS
+from agent_orchestrator.agents.options import resolve_agent
+from agent_orchestrator.analysis.mending import mend
+from agent_orchestrator.analysis.records import seconds_of
+from agent_orchestrator.config import load_agents
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.events import Ended, StopReason
+from agent_orchestrator.core.foreign import read_entry
+from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.units import US
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.files import move_aside
+from agent_orchestrator.errors import InvalidDocument, InvalidId, Refused, RunExists, UsageError
+from agent_orchestrator.runs.choices import split_command
+from agent_orchestrator.runs.lock import alone
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.swarm.start import Swarm
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec
+from agent_orchestrator.systems.swarm.events import Imported
+from agent_orchestrator.systems.swarm.records import RESULTS, RUNS, ResultRecord, RunRecord, Status
+from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, NO_MODEL, hash_prompt, session_of
+
+LOST = "lost"
+STOPS = {Status.DONE: StopReason.COMPLETED, Status.TIMEOUT: StopReason.TIMED_OUT}
+
+
+class Performer(msgspec.Struct, frozen=True, kw_only=True):
+    """Who stands in for the agents that records name; None is they themselves."""
+
+    agent_command: str | None = None
+    rehearse: str | None = None
+
+
+def find_beads(path: Path) -> tuple[Path, list[str]] | None:
+    """The workspace and the beads that a path of `state/` means: all of them, or one; None for another path."""
+    place = path.absolute()
+    if place.name == "state" and (place / "runs").is_dir():
+        return place.parent, _names(place)
+    if place.name in ("runs", "results") and place.parent.name == "state" and place.is_dir():
+        return place.parent.parent, _names(place.parent)
+    folder = place.parent
+    if place.suffix == ".json" and place.is_file() and folder.name in ("runs", "results") and folder.parent.name == "state":
+        return folder.parent.parent, [place.stem]
+    return None
+
+
+def _names(state: Path) -> list[str]:
+    return sorted({file.stem for folder in ("runs", "results") for file in (state / folder).glob("*.json")})
+
+
+def import_beads(
+    orchestrator: Orchestrator, home: Path, beads: list[str], by: Performer
+) -> tuple[list[StoredRun], tuple[str, ...]]:
+    """The runs that records became, and what was changed; raises Refused when there is nothing to take over."""
+    if home.resolve() != orchestrator.settings.home.resolve():
+        raise UsageError(detail=f"These are records of the workspace {home}: give --repo {home}.")
+    made: list[StoredRun] = []
+    notes: list[str] = []
+    with alone(orchestrator.settings.folder, "swarm"):
+        swarm = Swarm(orchestrator)
+        for bead in beads:
+            known = swarm.find(bead)
+            if known is not None and len(beads) == 1:
+                raise RunExists(run=known.run.id, status=known.run.summary.status)
+            if known is None and (run := _import(orchestrator, bead, by, notes, single=len(beads) == 1)) is not None:
+                made.append(run)
+    if not made:
+        why = "; ".join(note.rstrip(".") for note in notes) or "all are known already, or there are none"
+        raise Refused(why=f"No record of {home / 'state'} can be taken over: {why}.")
+    return made, tuple(notes)
+
+
+def _import(orchestrator: Orchestrator, bead: str, by: Performer, notes: list[str], *, single: bool) -> StoredRun | None:
+    home, now_us = orchestrator.settings.home, orchestrator.clock.now_us()
+    files = [home / folder / f"{bead}.json" for folder in (RUNS, RESULTS)]
+    told: list[str] = []
+    try:
+        checked_id(bead, "The bead")
+        run, result = (_read(file) for file in files)
+        taken = _taken(home, bead, run, result, now_us, told)
+    except (InvalidDocument, InvalidId) as error:
+        if single:
+            raise
+        notes.append(f"{bead}: left out, {error}")
+        return None
+    if taken is None or orchestrator.store.run(bead) is not None:
+        why = told[-1] if taken is None else "another run has its id"
+        notes.append(f"{bead}: left out, {why}")
+        return None
+    notes += [f"{bead}.{note}" for note in told]
+    spec = SwarmSpec(beads=(_spec(orchestrator, taken.run, by),), dispatch=True)
+    stop = STOPS.get(taken.result.status, StopReason.FAILED)
+    context = Context(run=bead, home=str(home), workdir=str(home), created_us=now_us)
+    owner = orchestrator.own(bead)
+    try:
+        stored = orchestrator.create(SWARM, spec, bead, context, also=(taken, Ended(stop=stop, detail="imported")))
+        for file in files:
+            if file.exists():
+                move_aside(file, "imported")
+        orchestrator.drive(stored, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+    return orchestrator.find(bead)
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raise InvalidDocument(path=file, what="record", detail=str(error)) from None
+
+
+def _taken(
+    home: Path, bead: str, run: dict[str, Any] | None, result: dict[str, Any] | None, now_us: int, notes: list[str]
+) -> Imported | None:
+    """Both records in the full format, agreeing with each other; None, with the reason noted last, when they cannot."""
+    if run is None:
+        notes.append("it has no run record: nothing says what it was asked to do")
+        return None
+    attempts = [one["attempt"] for one in (run, result) if one is not None and isinstance(one.get("attempt"), int)]
+    ended = result if result is not None and result.get("attempt", 1) == run.get("attempt", 1) else None
+    mended = mend("run", run, ended)
+    notes += mended.changes
+    status = mended.document.get("status")
+    if ended is not None and ended.get("status") in list(Status):
+        status = ended["status"]
+    if status not in (Status.DONE, Status.FAILED, Status.TIMEOUT):
+        notes.append(f"status: was {status}, and nobody works on it here; is failed")
+        status = Status.FAILED
+        mended.document |= {"failure_reason": mended.document.get("failure_reason") or LOST}
+    prompt = str(mended.document.get("prompt_full") or mended.document.get("prompt") or "")
+    blanks = {
+        "bead": bead,
+        "agent": "unknown",
+        "model": NO_MODEL,
+        "repo": str(home),
+        "prompt_hash": hash_prompt(prompt),
+        "started_at": "$UNKNOWN",
+        "attempt": max(attempts, default=1),
+        "max_retries": MAX_ATTEMPTS,
+        "session_name": session_of(bead),
+        "result_file": f"{RESULTS}/{bead}.json",
+    }
+    finished = mended.document.get("finished_at") or (ended or {}).get("finished_at") or stamp(now_us)
+    document = {**mended.document, "status": status, "finished_at": finished}
+    full = read_entry(document, "run", RunRecord, blanks, notes)
+    if full is None or full.bead != bead or full.attempt < 1 or not prompt.strip():
+        notes.append(notes[-1] if full is None else "its record is not that of an attempt with a prompt")
+        return None
+    seconds = seconds_of(full.started_at)
+    started_us = int(seconds * US) if seconds is not None else 0
+    return Imported(started_us=started_us, run=full, result=_result(full, ended or {}))
+
+
+def _result(run: RunRecord, told: dict[str, Any]) -> ResultRecord:
+    reason, output = told.get("reason"), told.get("output_summary")
+    why = run.failure_reason if isinstance(run.failure_reason, str) else ""
+    assert isinstance(run.finished_at, str), "an ended record has a time"
+    return ResultRecord(
+        bead=run.bead,
+        agent=run.agent,
+        status=run.status,
+        reason=reason if isinstance(reason, str) and reason else why or run.status.value,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        duration_seconds=run.duration_seconds,
+        attempt=run.attempt,
+        max_retries=run.max_retries,
+        will_retry=False,
+        exit_code=run.exit_code if isinstance(run.exit_code, int) else None,
+        session_name=run.session_name,
+        output_summary=output if isinstance(output, str) else "",
+    )
+
+
+def _spec(orchestrator: Orchestrator, run: RunRecord, by: Performer) -> BeadSpec:
+    choice = AgentChoice(name=run.agent, model=run.model if run.model != NO_MODEL else None)
+    configured = load_agents(orchestrator.settings)
+    if by.agent_command is not None:
+        choice = msgspec.structs.replace(choice, adapter="command", options={"argv": split_command(by.agent_command)})
+    elif by.rehearse is not None:
+        script = str(Path(by.rehearse).expanduser().absolute())
+        choice = msgspec.structs.replace(choice, adapter="scripted", options={"script": script})
+    elif run.agent in (*ADAPTERS, *configured):
+        choice = resolve_agent(choice, configured)  # Whoever else it was may stay unknown until the bead is tried again.
+    return BeadSpec(
+        id=run.bead,
+        prompt=run.prompt_full,
+        agent=choice,
+        repo=run.repo,
+        template=run.template_name if isinstance(run.template_name, str) else None,
+        max_attempts=max(1, run.max_retries),
+        attempts_before=run.attempt - 1,
+    )

@@ -1,0 +1,201 @@
+"""Reads the records of a workspace, from its files or from the store, one bead at a time; validates and mends the files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.analysis.mending import mend, placeholders, unknown_fields
+from agent_orchestrator.analysis.records import CUSTOM, Outcome, Record, decode_record, merge
+from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
+from agent_orchestrator.core.units import US
+from agent_orchestrator.engine.files import TooLarge, move_aside, read_bounded, write_whole
+from agent_orchestrator.errors import UsageError
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.systems.swarm import SWARM, SwarmState
+from agent_orchestrator.systems.swarm.checking import faults_of
+from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
+from agent_orchestrator.systems.swarm.spec import NO_MODEL
+from agent_orchestrator.systems.swarm.state import Standing
+
+USUAL_BYTES = 64 * 1024
+"""A larger record is read with a second call; asking for the limit at once would make room for it every time."""
+FOLDERS = {"run": RUNS, "result": RESULTS}
+_STATUS = {Standing.DONE: "done", Standing.TIMEOUT: "timeout", Standing.FAILED: "failed", Standing.STOPPED: "failed"}
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A file that is no record."""
+
+    path: str
+    why: str
+
+
+def outcomes_of_files(home: Path, costs: dict[str, float], faults: list[Unreadable]) -> Iterator[Outcome]:
+    """One outcome per bead that has a record; what cannot be read is added to the faults."""
+    runs, results = str(home / RUNS), str(home / RESULTS)
+    named = _names(runs)
+    left = set(_names(results))
+    for name in named:
+        run = _record(f"{runs}/{name}", faults)
+        result = None
+        if name in left:
+            left.discard(name)
+            result = _record(f"{results}/{name}", faults)
+        outcome = merge(run, result, costs.get(name[:-5])) if run is not None or result is not None else None
+        if outcome is not None:
+            yield outcome
+    for name in sorted(left):
+        outcome = merge(None, _record(f"{results}/{name}", faults), costs.get(name[:-5]))
+        if outcome is not None:
+            yield outcome
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(one.name for one in entries if one.name.endswith(".json") and not one.name.startswith("."))
+    except FileNotFoundError:
+        return []
+
+
+def _record(path: str, faults: list[Unreadable]) -> Record | None:
+    try:
+        # Plain calls: over 100,000 files what pathlib adds would be half of the time.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            content = os.read(descriptor, USUAL_BYTES)
+            if len(content) == USUAL_BYTES:
+                content += os.read(descriptor, REPORT_LIMIT_BYTES)
+        finally:
+            os.close(descriptor)
+        return decode_record(content)
+    except FileNotFoundError:
+        return None  # Its next attempt began while we were looking.
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        faults.append(Unreadable(path, str(error)))
+        return None
+
+
+def outcomes_of_store(orchestrator: Orchestrator) -> Iterator[Outcome]:
+    """The same from the journals; a page of runs at a time, so that memory stays flat however many there are."""
+    home = str(orchestrator.settings.home)
+    for run in orchestrator.scan(SWARM.name):
+        if run.context.home != home or run.id != run.context.run:
+            continue
+        told = run.summary.facts.get("outcome")
+        if told is not None:
+            yield msgspec.convert(told, Outcome)
+        elif not run.summary.facts.get("dispatch"):
+            yield from outcomes_of_state(orchestrator.fold(run).state)
+
+
+def outcomes_of_state(state: SwarmState) -> Iterator[Outcome]:
+    """The beads of one run that were dispatched and are still its own."""
+    for bead, held in state.beads.items():
+        if held.run is None or held.released:
+            continue
+        spec, result = state.specs[bead], held.result
+        yield Outcome(
+            bead=bead,
+            status=_STATUS.get(state.standing(bead), "failed" if result is not None else "running"),
+            attempt=held.attempt,
+            agent=spec.agent.name,
+            model=spec.agent.model or NO_MODEL,
+            template=spec.template or CUSTOM,
+            started_s=held.started_us // US,
+            duration_s=result.duration_s if result is not None else None,
+            failure_reason=held.run.failure_reason if isinstance(held.run.failure_reason, str) else None,
+            cost_usd=held.cost_usd,
+        )
+
+
+def costs_of(orchestrator: Orchestrator) -> dict[str, float]:
+    """What beads cost, as far as the store knows."""
+    return {one.bead: one.cost_usd for one in outcomes_of_store(orchestrator) if one.cost_usd is not None}
+
+
+class Checked(msgspec.Struct, kw_only=True):
+    """What validation found out about one file."""
+
+    path: str
+    kind: str
+    faults: list[str]
+    warnings: list[str]
+    changes: list[str] = []
+    kept: str | None = None
+    """The copy of what it was, when it was mended."""
+
+
+def find_records(home: Path, kinds: tuple[str, ...], given: Path | None) -> list[tuple[str, Path]]:
+    """The files that are meant, with their kinds: ended attempts too. A folder may be `state/` or one of those in it."""
+    if given is not None and given.is_file():
+        return [(kinds[0] if len(kinds) == 1 else _kind(given), given)]
+    names = {kind: Path(folder).name for kind, folder in FOLDERS.items()}
+    whole = given is not None and any((given / name).is_dir() for name in names.values())
+    found: list[tuple[str, Path]] = []
+    for kind in kinds:
+        folder = home / FOLDERS[kind] if given is None else given / names[kind] if whole else given
+        named = [*sorted(folder.glob("*.json")), *sorted(folder.glob("attempts/*.json"))]
+        found += [(kind if given is None or whole or len(kinds) == 1 else _kind(file), file) for file in named]
+    if given is not None and not found:
+        raise UsageError(detail=f"There is no record in {given}: give a record, or state/, or one of the folders in it.")
+    return list(dict.fromkeys(found))
+
+
+def check_record(kind: str, path: Path, *, fix: bool) -> Checked:
+    """Validates one file; with `fix` it is mended first where that is possible, the original kept beside it."""
+    checked = Checked(path=str(path), kind=kind, faults=[], warnings=[])
+    document = _document(path, checked)
+    if document is None:
+        return checked
+    checked.faults = faults_of(kind, document)
+    if fix and checked.faults:
+        mended = mend(kind, document, _other(kind, path))
+        if mended.changes:
+            checked.kept = str(_keep(path))
+            write_whole(path, msgspec.json.format(msgspec.json.encode(mended.document), indent=2) + b"\n")
+            checked.changes, document = mended.changes, mended.document
+            checked.faults = faults_of(kind, document)
+    checked.warnings = [f"{name}: {document[name]} is a placeholder, no time" for name in placeholders(document)]
+    checked.warnings += [f"{name}: the format has no such field" for name in unknown_fields(kind, document)]
+    return checked
+
+
+def _document(path: Path, checked: Checked) -> dict[str, Any] | None:
+    try:
+        document = msgspec.json.decode(read_bounded(path, REPORT_LIMIT_BYTES))
+    except (OSError, TooLarge, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        checked.faults.append(f"it is not JSON: {error}" if not isinstance(error, OSError) else f"it cannot be read: {error}")
+        return None
+    if not isinstance(document, dict):
+        checked.faults.append("it is not a JSON object")
+        return None
+    return document
+
+
+def _other(kind: str, path: Path) -> dict[str, Any] | None:
+    """The record on the other side: `results/x.json` of `runs/x.json`."""
+    names = ("runs", "results") if kind == "run" else ("results", "runs")
+    parts = list(path.absolute().parts)
+    if names[0] not in parts:
+        return None
+    at = len(parts) - 1 - parts[::-1].index(names[0])
+    parts[at] = names[1]
+    silent = Checked(path="", kind=kind, faults=[], warnings=[])
+    return _document(Path(*parts), silent)
+
+
+def _keep(path: Path) -> Path:
+    """Keeps the original as `<file>.bak`, numbered where there is one."""
+    aside = move_aside(path, "bak")
+    write_whole(path, aside.read_bytes())
+    return aside
+
+
+def _kind(path: Path) -> str:
+    return "result" if "results" in path.absolute().parts else "run"

@@ -1,0 +1,325 @@
+"""Starts beads and finds them again: what `orc swarm` talks to.
+
+A bead belongs to the newest run that has it. Whoever starts it anew takes it over from an earlier run, so that nobody
+else ever prints its records; counting, looking and creating happen under one lock.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.inputs import Instruct
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.units import say_count
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.errors import Refused
+from agent_orchestrator.runs.lock import alone
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.runs.workflow.start import keep_as, new_run_id
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec, SwarmState
+from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
+from agent_orchestrator.systems.swarm.state import Bead, Standing
+
+OVER = (Standing.DONE, Standing.FAILED, Standing.TIMEOUT, Standing.STOPPED)
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that exists, owned by this process, and what a person should know."""
+
+    run: StoredRun
+    owner: Ownership
+    notes: tuple[str, ...] = ()
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A bead where it belongs."""
+
+    run: StoredRun
+    state: SwarmState
+    bead: str
+
+    @property
+    def held(self) -> Bead:
+        """What is known of it."""
+        return self.state.beads[self.bead]
+
+    @property
+    def standing(self) -> Standing:
+        """Where it stands."""
+        return self.state.standing(self.bead)
+
+
+class Swarm:
+    """The beads of one workspace."""
+
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        self.orchestrator = orchestrator
+        self._states: dict[str, SwarmState] = {}
+        home = str(orchestrator.settings.home)
+        every = [run for run in orchestrator.runs() if run.system == SWARM.name]
+        self.runs = [run for run in every if run.context.home == home]
+        """Newest first."""
+        self._elsewhere = [run for run in every if run.context.home != home]
+
+    def state(self, run: StoredRun) -> SwarmState:
+        """The run's state, folded once."""
+        if run.id not in self._states:
+            self._states[run.id] = self.orchestrator.fold(run).state
+        return self._states[run.id]
+
+    def locate(self, beads: Sequence[str]) -> dict[str, Found]:
+        """Where each of these beads belongs: in the newest run that has it and did not give it away."""
+        wanted = set(beads)
+        found: dict[str, Found] = {}
+        for run in self.runs:
+            for bead in wanted & self._members(run):
+                if not self.state(run).beads[bead].released:
+                    found[bead] = Found(run, self.state(run), bead)
+            wanted -= found.keys()
+            if not wanted:
+                break
+        return found
+
+    def find(self, bead: str) -> Found | None:
+        """Where the bead belongs, or None when no run has it."""
+        return self.locate([bead]).get(bead)
+
+    def attempts(self, bead: str) -> int:
+        """The highest attempt number of a bead in any run, whoever has it now."""
+        numbers = [self.state(run).beads[bead].attempt for run in self.runs if bead in self._members(run)]
+        return max(numbers, default=0)
+
+    def live(self) -> Iterator[tuple[StoredRun, BeadSpec]]:
+        """Beads of unfinished runs that are not over, of every workspace of this store."""
+        for run in [*self.runs, *self._elsewhere]:
+            if not run.summary.ended and run.id == run.context.run:
+                state = self.state(run)
+                for bead, spec in state.specs.items():
+                    if state.standing(bead) not in OVER:
+                        yield run, spec
+
+    def _members(self, run: StoredRun) -> set[str]:
+        if run.summary.facts.get("dispatch"):
+            return {run.context.run}
+        spec = msgspec.json.decode(self.orchestrator.store.spec(run.id), type=_Named)
+        return {bead.id for bead in spec.beads}
+
+
+class _NamedBead(msgspec.Struct):
+    id: str
+
+
+class _Named(msgspec.Struct):
+    beads: list[_NamedBead]
+
+
+def start_dispatch(
+    orchestrator: Orchestrator,
+    bead: BeadSpec,
+    options: SwarmSpec,
+    *,
+    force: bool = False,
+    shared: bool = False,
+    pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
+) -> Started:
+    """Creates the dispatch of one bead; `options` is the specification without beads."""
+    with alone(orchestrator.settings.folder, "swarm"):
+        swarm = Swarm(orchestrator)
+        _refuse_foreign(orchestrator, bead.id)
+        found = swarm.find(bead.id)
+        if found is not None:
+            _check_startable(found, force=force)
+        beside = _check_trees(swarm, [bead], force=force or shared)
+        before = swarm.attempts(bead.id) if found is not None else _keep_foreign_records(orchestrator, bead.id, force=force)
+        if found is not None:
+            _take_over(orchestrator, found.run, [bead.id])
+        if any(run.id == bead.id for run in swarm.runs) or (orchestrator.settings.folder / "launches" / bead.id).exists():
+            keep_as(orchestrator, bead.id)
+        bead = msgspec.structs.replace(bead, attempts_before=before)
+        spec = msgspec.structs.replace(options, beads=(bead,), dispatch=True, max_agents=1, shared=force, beside=beside)
+        return _create(orchestrator, spec, bead.id, bead.id, pass_env, limits, shared=force or shared)
+
+
+def start_run(
+    orchestrator: Orchestrator,
+    beads: Sequence[BeadSpec],
+    options: SwarmSpec,
+    *,
+    name: str,
+    force: bool = False,
+    shared: bool = False,
+    pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
+) -> Started:
+    """Creates the run of many beads; those that are done already are not done again, unless forced."""
+    with alone(orchestrator.settings.folder, "swarm"):
+        swarm = Swarm(orchestrator)
+        known = swarm.locate([bead.id for bead in beads])
+        done = set() if force else {bead for bead, found in known.items() if found.standing is Standing.DONE}
+        for found in known.values():
+            if found.bead not in done:
+                _check_startable(found, force=force)
+        specs = {bead.id: bead for bead in beads} | {bead: known[bead].state.specs[bead] for bead in done}
+        left = [_without(_begun_with(bead, specs), done) for bead in beads if bead.id not in done]
+        if not left:
+            raise Refused(why="There is nothing to do: every bead of the file is done; --force does them again.")
+        beside = _check_trees(swarm, left, force=force or shared)
+        taken: dict[str, list[str]] = {}
+        numbered = []
+        for bead in left:
+            mine = bead.id in known
+            before = swarm.attempts(bead.id) if mine else _keep_foreign_records(orchestrator, bead.id, force=force)
+            numbered.append(msgspec.structs.replace(bead, attempts_before=before))
+            if bead.id in known:
+                taken.setdefault(known[bead.id].run.id, []).append(bead.id)
+        for run in swarm.runs:
+            if run.id in taken:
+                _take_over(orchestrator, run, taken[run.id])
+        spec = msgspec.structs.replace(options, beads=tuple(numbered), shared=force, beside=beside)
+        made = new_run_id(orchestrator)
+        started = _create(orchestrator, spec, made, name, pass_env, limits, shared=force or shared)
+        return msgspec.structs.replace(started, notes=(*started.notes, *_notes(spec, len(done))))
+
+
+def _create(
+    orchestrator: Orchestrator,
+    spec: SwarmSpec,
+    run: str,
+    name: str,
+    pass_env: tuple[str, ...],
+    limits: Limits | None,
+    *,
+    shared: bool,
+) -> Started:
+    home, now_us = str(orchestrator.settings.home), orchestrator.clock.now_us()
+    context = Context(run=run, home=home, workdir=home, created_us=now_us, pass_env=pass_env, shared_tree=shared)
+    places = {place_of(bead.repo) for bead in spec.beads if not bead.branch}
+    with entering(orchestrator, SWARM.name, places, run=run, shared=shared) as beside:
+        owner = orchestrator.own(run)
+        try:
+            return Started(run=orchestrator.create(SWARM, spec, name, context, limits=limits), owner=owner, notes=beside)
+        except BaseException:
+            owner.release()
+            raise
+
+
+def _begun_with(bead: BeadSpec, specs: dict[str, BeadSpec]) -> BeadSpec:
+    """The bead, beginning with the results of those it depends on that work in worktrees of the same repository."""
+    needed = [specs[need] for need in bead.needs if need in specs]
+    onto = tuple(other.branch for other in needed if bead.branch and other.branch and other.repo == bead.repo)
+    return msgspec.structs.replace(bead, onto=onto) if onto else bead
+
+
+def _without(bead: BeadSpec, done: set[str]) -> BeadSpec:
+    needs = tuple(need for need in bead.needs if need not in done)
+    return bead if needs == bead.needs else msgspec.structs.replace(bead, needs=needs)
+
+
+def _notes(spec: SwarmSpec, done: int) -> Iterator[str]:
+    if done:
+        yield f"{say_count(done, 'bead')} of the file {'is' if done == 1 else 'are'} done already and left alone."
+    places: dict[str, int] = {}
+    for bead in spec.beads:
+        places[bead.place] = places.get(bead.place, 0) + 1
+    crowded = [place for place, count in places.items() if count > 1]
+    if crowded and spec.max_agents > 1 and not spec.shared:
+        where = crowded[0].partition("\0")[0]
+        yield f"beads that share the working tree {where} are worked on one after another; --branch gives each its own."
+
+
+def _check_startable(found: Found, *, force: bool) -> None:
+    """Raises Refused for a bead that runs, is done, or has no attempts left."""
+    run, bead, standing = found.run, found.bead, found.standing
+    if not run.summary.ended:
+        if standing in OVER:
+            raise Refused(why=f"Bead {bead} belongs to run {run.id}, which is not over; use `orc swarm retry {bead}`.")
+        ways = f"`orc swarm watch {run.id}` follows it, `orc resume {run.id}` goes on with it, `orc swarm stop {bead}` stops it"
+        raise Refused(why=f"Bead {bead} is {standing} in run {run.id}; {ways}.")
+    if force:
+        return
+    if standing is Standing.DONE:
+        raise Refused(why=f"Bead {bead} is done (attempt {found.held.attempt}); --force dispatches it again.")
+    if found.held.attempt >= found.held.limit and standing in OVER:
+        way = f"`orc swarm retry {bead}` or --force tries again"
+        made = say_count(found.held.limit, "attempt")
+        raise Refused(why=f"Bead {bead} failed after {made}, its limit ({found.held.error}); {way}.")
+
+
+def _check_trees(swarm: Swarm, beads: Sequence[BeadSpec], *, force: bool) -> tuple[str, ...]:
+    """Raises Refused where another live bead works in the same tree; answers with those on the same repositories."""
+    mine = {bead.id for bead in beads}
+    places = {bead.place: bead for bead in beads}
+    repos = {bead.repo for bead in beads}
+    beside: dict[str, None] = {}
+    for run, other in swarm.live():
+        if other.id in mine:
+            continue
+        if other.place in places and not force:
+            where = f"{other.repo}, branch {other.branch}" if other.branch else other.repo
+            way = "give --branch for a worktree of its own, or --shared-tree to mix their work"
+            raise Refused(why=f"Bead {other.id} (run {run.id}) works in the same tree ({where}); {way}.")
+        if other.repo in repos:
+            beside[other.id] = None
+    return tuple(beside)[:50]
+
+
+def _take_over(orchestrator: Orchestrator, run: StoredRun, beads: Sequence[str]) -> None:
+    """The earlier run gives the beads away: it prints their newest records no more."""
+    if run.id != run.context.run:
+        return
+    owner = orchestrator.own(run.id)
+    try:
+        orchestrator.keep_books(run, Instruct(id=uuid.uuid4().hex, what="release", values={"beads": list(beads)}))
+        orchestrator.drive(run, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+
+
+def _refuse_foreign(orchestrator: Orchestrator, bead: str) -> None:
+    """A run of that name that is none of this workspace's beads."""
+    other = orchestrator.store.run(bead)
+    if other is not None and (other.system != SWARM.name or other.context.home != str(orchestrator.settings.home)):
+        what = f"a {other.system} run" if other.system != SWARM.name else f"a bead of {other.context.home}"
+        raise Refused(why=f"The id {bead} is in use: it is {what}; choose another one.")
+
+
+class _Told(msgspec.Struct):
+    """What a record that we did not write says."""
+
+    attempt: int = 1
+    status: str | None = None
+
+
+def _keep_foreign_records(orchestrator: Orchestrator, bead: str, *, force: bool) -> int:
+    """Moves records without a journal, as another tool left them, to the ended attempts; answers with their number.
+
+    Those of a bead of ours are print-outs: what was changed in one is put aside when it is written again.
+    """
+    home, number = orchestrator.settings.home, 0
+    files = {folder: home / folder / f"{bead}.json" for folder in (RUNS, RESULTS)}
+    if not any(file.is_file() for file in files.values()):
+        return 0
+    told = {}
+    for folder, file in files.items():
+        try:
+            told[folder] = msgspec.json.decode(file.read_bytes(), type=_Told)
+        except (OSError, msgspec.DecodeError):
+            continue  # It is kept as it is, whatever stands in it.
+    if any(one.status == "done" for one in told.values()) and not force:
+        raise Refused(why=f"Bead {bead} is done by its records in {home / RUNS}; --force dispatches it again.")
+    number = max((one.attempt for one in told.values()), default=1)
+    for folder, file in files.items():
+        if file.is_file():
+            target = home / folder / "attempts" / f"{bead}.{number}.json"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists():
+                file.rename(target)
+    return number

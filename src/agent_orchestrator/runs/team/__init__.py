@@ -1,0 +1,1 @@
+"""Teams: from requirements and flags to a team at work."""

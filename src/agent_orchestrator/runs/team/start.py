@@ -1,0 +1,134 @@
+"""Teams of one repository: started one at a time, found again, asked and told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.files import move_aside
+from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.errors import Refused, RunExists, UsageError
+from agent_orchestrator.git.branches import branches_of
+from agent_orchestrator.git.merging import is_ancestor
+from agent_orchestrator.runs.lock import alone
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.places import TEAM_FOLDER, claim, refuse_unfinished
+from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.team import TEAM, TeamSpec
+from agent_orchestrator.systems.team.importing import FILES, Branch, Taken, import_files
+from agent_orchestrator.systems.team.spec import SESSION_ID, session_id
+
+
+class StartedTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """A team that exists, owned by this process, and what a person should know."""
+
+    run: StoredRun
+    owner: Ownership
+    notes: tuple[str, ...] = ()
+
+
+def start_team(
+    orchestrator: Orchestrator,
+    spec: TeamSpec,
+    *,
+    pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
+    shared: bool = False,
+) -> StartedTeam:
+    """Creates a team; raises Refused while another one of the repository is unfinished."""
+    home = orchestrator.settings.home
+    with alone(orchestrator.settings.folder, "teams"):
+        now_us = orchestrator.clock.now_us()
+        run = _free(orchestrator, session_id(now_us))
+        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env, shared_tree=shared)
+        refuse_unfinished(orchestrator, TEAM.name, run)
+        with entering(orchestrator, TEAM.name, {place_of(str(home))}, run=run, shared=shared) as notes:
+            claim(orchestrator, TEAM.name, run)
+            owner = orchestrator.own(run)
+            try:
+                stored = orchestrator.create(TEAM, spec, _name(spec), context, limits=limits)
+            except BaseException:
+                owner.release()
+                raise
+    return StartedTeam(run=stored, owner=owner, notes=notes)
+
+
+def _name(spec: TeamSpec) -> str:
+    return " ".join(spec.requirements.split())[:80]
+
+
+def import_team(
+    orchestrator: Orchestrator, spec: TeamSpec, path: Path, files: Mapping[str, dict[str, Any]]
+) -> tuple[StoredRun, tuple[str, ...]]:
+    """A team made of the files of `coordination/`, by their names below it, and what was changed; raises RunExists."""
+    home, now_us = orchestrator.settings.home, orchestrator.clock.now_us()
+    taken = import_files(files, str(path), spec, lambda branch: _look(home, branch, spec.into))
+    with alone(orchestrator.settings.folder, "teams"):
+        run, notes = _session(orchestrator, taken, now_us)
+        refuse_unfinished(orchestrator, TEAM.name, run)
+        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
+        owner = orchestrator.own(run)
+        try:
+            made = orchestrator.create(TEAM, spec, _name(spec), context, also=taken.facts)
+            if path.resolve().parent == (home / TEAM_FOLDER).resolve():
+                for file in (home / name for name in FILES if (home / name).exists()):
+                    move_aside(file, "imported")
+            else:
+                claim(orchestrator, TEAM.name, run)
+            orchestrator.drive(made, Silent(), lambda driver: False)
+        finally:
+            owner.release()
+    return orchestrator.find(run), (*notes, *taken.notes)
+
+
+def _session(orchestrator: Orchestrator, taken: Taken, now_us: int) -> tuple[str, tuple[str, ...]]:
+    """The files' own session, as a run; another one when it is no id."""
+    given = taken.session
+    if given is None or not SESSION_ID.match(given):
+        made = _free(orchestrator, session_id(now_us))
+        return made, (f"session_id: was {given!r}, is {made}",)
+    if (known := orchestrator.store.run(given)) is not None:
+        raise RunExists(run=known.id, status=known.summary.status)
+    return given, ()
+
+
+def _look(home: Path, branch: str, into: str) -> Branch:
+    """Where a group's branch stands; raises UsageError for the one that groups are to be merged into."""
+    if branch == into:
+        way = f"switch to the branch that groups are merged into, or name it with --into; {into} is a group's own"
+        raise UsageError(detail=f"The team cannot be taken over: {way}.")
+    if branch not in branches_of(home):
+        return Branch.MISSING
+    return Branch.MERGED if is_ancestor(home, branch, into) else Branch.OPEN
+
+
+def _free(orchestrator: Orchestrator, wanted: str) -> str:
+    """The session id, or the next one when somebody began in the same second."""
+    launches = orchestrator.settings.folder / "launches"
+    known = {run.id for run in orchestrator.runs()}
+    run, number = wanted, 1
+    while run in known or (launches / run).exists():
+        number += 1
+        run = f"{wanted}_{number}"
+    return run
+
+
+def find_team(orchestrator: Orchestrator, given: str | None) -> StoredRun:
+    """The team that is meant; left out, the one that is unfinished, else the newest."""
+    if given is not None:
+        run = orchestrator.find(given)
+        if run.system != TEAM.name:
+            raise Refused(why=f"Run {run.id} is no team but a {run.system}; `orc status {run.id}` shows it.")
+        return run
+    teams = [run for run in orchestrator.runs() if run.system == TEAM.name]
+    unfinished = [run for run in teams if not run.summary.ended]
+    if not teams:
+        raise Refused(why=f"There is no team in {orchestrator.settings.home}; `orc team run` starts one.")
+    return (unfinished or teams)[0]

@@ -1,0 +1,97 @@
+"""Who works in which working tree: two runs in one tree would undo, commit and judge each other's work.
+
+A tree belongs to the unfinished run that works in it, driven now or not: what a paused run left there is half done.
+`--shared-tree` is for those who mean it; it is kept with the run, so that going on needs no flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from agent_orchestrator.errors import Refused
+from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.runs.lock import alone
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.swarm.state import Standing, SwarmState
+
+APART = {
+    "workflow": "give --git-worktree for a tree of its own",
+    "loop": "give --git-worktree for a tree of its own",
+    "swarm": "give --branch for a worktree of its own",
+}
+"""How a run of a mode gets a tree of its own."""
+MIX = "give --shared-tree to let their work mix"
+OVER = (Standing.DONE, Standing.FAILED, Standing.TIMEOUT, Standing.STOPPED)
+
+
+@contextmanager
+def entering(orchestrator: Orchestrator, system: str, places: set[str], *, run: str, shared: bool) -> Iterator[tuple[str, ...]]:
+    """Looks and creates under one lock; raises Refused where an unfinished run has one of the places.
+
+    Where it is meant to be shared, the notes say with whom.
+    """
+    with alone(orchestrator.settings.folder, "trees"):
+        yield _look(orchestrator, system, places, run, shared=shared, busy_only=False)
+
+
+def enter_again(orchestrator: Orchestrator, run: StoredRun, *, shared: bool = False) -> tuple[str, ...]:
+    """The same for a run that goes on: one that only paused stands in nobody's way, whoever is at work does.
+
+    A run that was started to share its tree, or is asked to now, is let in; so is one beside such a run.
+    """
+    with alone(orchestrator.settings.folder, "trees"):
+        shared = shared or run.context.shared_tree
+        return _look(
+            orchestrator, run.system, places_of(orchestrator, run), run.id, shared=shared, busy_only=not run.summary.ended
+        )
+
+
+def places_of(orchestrator: Orchestrator, run: StoredRun) -> set[str]:
+    """The checkouts that a run's agents work in; a bead with a branch has one of its own."""
+    if run.system != "swarm":
+        return {place_of(run.context.workdir)}
+    state: SwarmState = orchestrator.fold(run).state
+    beads = (spec for bead, spec in state.specs.items() if run.summary.ended or state.standing(bead) not in OVER)
+    return {place_of(bead.repo) for bead in beads if not bead.branch}
+
+
+def place_of(folder: str) -> str:
+    """The checkout around a folder; the folder itself outside any repository."""
+    return str((top_level(Path(folder)) or Path(folder)).resolve())
+
+
+def _look(
+    orchestrator: Orchestrator, system: str, places: set[str], run: str, *, shared: bool, busy_only: bool
+) -> tuple[str, ...]:
+    notes = []
+    for other in orchestrator.runs():
+        if other.summary.ended or other.id == run or other.id != other.context.run:
+            continue
+        if system == other.system == "swarm":
+            continue  # Beads are looked at one by one, whoever has them.
+        common = sorted(places & places_of(orchestrator, other))
+        if not common or (busy_only and (other.context.shared_tree or not _is_busy(orchestrator, other))):
+            continue
+        does = "works" if _is_busy(orchestrator, other) else "has unfinished work"
+        said = f"run {other.id} ({other.system}, {other.summary.status}) {does} in the same tree ({common[0]})"
+        if not shared:
+            raise Refused(why=f"{said[0].upper()}{said[1:]}; {_ways(orchestrator, system, other, again=busy_only)}.")
+        notes.append(f"{said}: their work mixes.")
+    return tuple(notes)
+
+
+def _is_busy(orchestrator: Orchestrator, run: StoredRun) -> bool:
+    """Whether somebody drives the run, or an agent of it lives on."""
+    return orchestrator.owner(run) is not None or bool(orchestrator.launches().living(run.id))
+
+
+def _ways(orchestrator: Orchestrator, system: str, other: StoredRun, *, again: bool) -> str:
+    driven = orchestrator.owner(other) is not None
+    first = f"wait for it, or end it with `orc abort {other.id}`"
+    if not driven:
+        first = f"go on with it (`orc resume {other.id}`) or end it (`orc abort {other.id}`)"
+    apart = [APART[system]] if system in APART and not again else []
+    return "; ".join([first, *apart, f"or {MIX}"])

@@ -1,0 +1,219 @@
+"""Starts runs of workflows: a new one, a fresh one under a used id, or an earlier one again from a step.
+
+A run exists, durably and with its print-outs' place, before anything of it happens.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.errors import InvalidDocument, Refused, RunExists
+from agent_orchestrator.git.worktree import add_worktree
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.runs.workflow.options import Prepared
+from agent_orchestrator.store.port import Append, StoredRun
+from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.decide.edits import Imported, import_state
+from agent_orchestrator.systems.workflow.effects import run_directory
+from agent_orchestrator.systems.workflow.spec import WorkflowSpec
+
+RUN_ID_TRIES = 8
+
+
+def start_workflow(
+    orchestrator: Orchestrator,
+    prepared: Prepared,
+    *,
+    run_id: str | None = None,
+    worktree: bool = False,
+    shared: bool = False,
+    pass_env: tuple[str, ...] = (),
+    limits: Limits | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> StoredRun:
+    """Creates a run; `tell` gets what a person should know.
+
+    Raises RunExists for an id that is in use, and Refused for a working tree that is.
+    """
+    run = checked_id(run_id, "--run-id") if run_id is not None else new_run_id(orchestrator)
+    if run_id is not None:
+        _make_room(orchestrator, run)
+    home = orchestrator.settings.home
+    places = set() if worktree else {place_of(str(home))}
+    with entering(orchestrator, WORKFLOW.name, places, run=run, shared=shared) as notes:
+        workdir = add_worktree(home, run) if worktree else home
+        context = Context(
+            run=run,
+            home=str(home),
+            workdir=str(workdir),
+            created_us=orchestrator.clock.now_us(),
+            pass_env=pass_env,
+            shared_tree=shared,
+        )
+        for note in notes:
+            tell(note)
+        return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context, limits=limits)
+
+
+def new_run_id(orchestrator: Orchestrator) -> str:
+    """Eight hex digits that no run has."""
+    taken = {run.id for run in orchestrator.runs()}
+    for _ in range(RUN_ID_TRIES):
+        run = uuid.uuid4().hex[:8]
+        if run not in taken:
+            return run
+    raise AssertionError("eight random ids in a row were taken")
+
+
+def _make_room(orchestrator: Orchestrator, run: str) -> None:
+    """An id is used again with nothing of its past: a journal whose directory a person deleted is kept under another id.
+
+    So are launches whose journal is lost: a new run counts from 1 again, and would take their ends for its own.
+    """
+    if not _is_in_the_way(orchestrator, run):
+        return
+    owner = orchestrator.own(run)
+    try:
+        if _is_in_the_way(orchestrator, run):
+            keep_as(orchestrator, run)
+    finally:
+        owner.release()
+
+
+def keep_as(orchestrator: Orchestrator, run: str) -> None:
+    """Keeps the journal and the launches of a run under `X~1`, `X~2`, …: its id is free again. The caller owns the run."""
+    launches = orchestrator.settings.folder / "launches"
+    known = {one.id for one in orchestrator.runs()}
+    number = 1
+    while f"{run}~{number}" in known or (launches / f"{run}~{number}").exists():
+        number += 1
+    _keep(orchestrator, run, f"{run}~{number}", journaled=run in known)
+
+
+def _keep(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -> None:
+    if living := orchestrator.launches().living(run):
+        names = ", ".join(effect.split("/")[1] for effect in living)
+        raise Refused(why=f"Agents of an earlier run {run} are still alive ({names}); end them with `orc abort {run}` first.")
+    launches = orchestrator.settings.folder / "launches"
+    if (launches / run).exists():
+        (launches / run).rename(launches / kept)
+    if journaled:
+        store = orchestrator.store
+        store.rename(run, kept)
+        if (stored := store.run(kept)) is not None and not stored.summary.ended:
+            replaced = msgspec.structs.replace(
+                stored.summary, status="replaced", detail=f"run {run} was started afresh", doing=()
+            )
+            store.append([Append(run=kept, expected_seq=0, at_us=orchestrator.clock.now_us(), summary=replaced)])
+
+
+def _is_in_the_way(orchestrator: Orchestrator, run: str) -> bool:
+    """Whether something of an earlier run is left that no longer is one; a run with its directory is one."""
+    if any(one.id == run for one in orchestrator.runs()):
+        return not (orchestrator.settings.home / run_directory(run)).exists()
+    return (orchestrator.settings.folder / "launches" / run).exists()
+
+
+def find_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> StoredRun:
+    """The run that `--start-at-step` means: the one named, or the newest of this workflow; imported if need be."""
+    found = _earlier(orchestrator, spec, run_id)
+    return found if isinstance(found, StoredRun) else _import(orchestrator, spec, found)
+
+
+def agents_of_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> dict[str, AgentChoice]:
+    """Who performs what in the run that `--start-at-step` means; a state file without a journal does not say."""
+    found = _earlier(orchestrator, spec, run_id)
+    if not isinstance(found, StoredRun) or found.system != WORKFLOW.name:
+        return {}
+    kept: dict[str, AgentChoice] = orchestrator.fold(found).state.spec.agents
+    return kept
+
+
+def _earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> StoredRun | tuple[Path, dict[str, Any]]:
+    """The run, or the state file of one that has no journal here."""
+    if run_id is not None:
+        if not any(run.id.startswith(run_id) for run in orchestrator.runs()) and (
+            found := _state_file(orchestrator, checked_id(run_id, "--run-id"))
+        ):
+            return found
+        return orchestrator.find(run_id)
+    journaled = [run for run in orchestrator.runs() if run.name == spec.name and "~" not in run.id]
+    foreign = [found for found in _foreign(orchestrator) if found[1].get("workflow_name") == spec.name]
+    newest = max(foreign, key=lambda found: found[0].stat().st_mtime_ns, default=None)
+    if newest is not None and (not journaled or newest[0].stat().st_mtime_ns // 1000 > journaled[0].updated_us):
+        return newest
+    if not journaled:
+        raise Refused(
+            why=f"There is no earlier run of workflow {spec.name!r} in {orchestrator.settings.home} to start at a step of."
+        )
+    return journaled[0]
+
+
+def _foreign(orchestrator: Orchestrator) -> list[tuple[Path, dict[str, Any]]]:
+    """State files of runs that have no journal here."""
+    known = {run.id for run in orchestrator.runs()}
+    folder = orchestrator.settings.home / run_directory("x").rpartition("/")[0]
+    names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    found = (_state_file(orchestrator, name) for name in names if name not in known)
+    return [one for one in found if one is not None]
+
+
+def _state_file(orchestrator: Orchestrator, run: str) -> tuple[Path, dict[str, Any]] | None:
+    path = orchestrator.settings.home / run_directory(run) / "run_state.json"
+    try:
+        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raise InvalidDocument(path=path, what="state file", detail=str(error)) from error
+    return path, document
+
+
+def _import(orchestrator: Orchestrator, spec: WorkflowSpec, found: tuple[Path, dict[str, Any]]) -> StoredRun:
+    path, document = found
+    faults = WORKFLOW.faults(str(path), document)
+    if faults:
+        raise InvalidDocument(path=path, what="state file", detail="; ".join(faults[:5]))
+    run = checked_id(path.parent.name, "The run directory's name")
+    return _create_imported(orchestrator, spec, run, import_state(document, spec))
+
+
+def import_workflow(
+    orchestrator: Orchestrator, spec: WorkflowSpec, path: Path, document: dict[str, Any]
+) -> tuple[StoredRun, tuple[str, ...]]:
+    """A run made of a run_state.json, sloppy ones included, and what was changed; raises RunExists when it has a journal."""
+    imported = import_state(document, spec)
+    if (known := orchestrator.store.run(imported.run)) is not None:
+        raise RunExists(run=known.id, status=known.summary.status)
+    notes = list(imported.notes)
+    if (name := document.get("workflow_name")) != spec.name:
+        notes.insert(0, f"workflow_name: was {name!r}, is {spec.name!r}")
+    run = _create_imported(orchestrator, spec, imported.run, imported)
+    mine = orchestrator.settings.home / run_directory(run.id) / "run_state.json"
+    owner = orchestrator.own(run.id)
+    try:
+        if mine.exists():
+            mine.rename(mine.with_name("run_state.json.imported"))
+        orchestrator.drive(run, Silent(), lambda driver: False)
+    finally:
+        owner.release()
+    return orchestrator.find(run.id), tuple(notes)
+
+
+def _create_imported(orchestrator: Orchestrator, spec: WorkflowSpec, run: str, imported: Imported) -> StoredRun:
+    _make_room(orchestrator, run)
+    home = str(orchestrator.settings.home)
+    created_us = orchestrator.clock.now_us() if imported.created_us is None else imported.created_us
+    context = Context(run=run, home=home, workdir=home, created_us=created_us)
+    return orchestrator.create(WORKFLOW, spec, spec.name, context, also=imported.facts)

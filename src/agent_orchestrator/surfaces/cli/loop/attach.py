@@ -1,0 +1,58 @@
+"""`orc loop attach`: follows a loop's events and its agent's output until it ends or pauses."""
+
+from __future__ import annotations
+
+from agent_orchestrator.surfaces.cli.loop.shared import closing_lines, loop_argument, pick_loop
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator
+
+EXAMPLE = """
+orc loop attach
+orc loop attach ralph-fix-tests-a1b2c3d4
+"""
+
+
+@make_command("attach", EXAMPLE)
+@loop_argument
+def command(loop: str | None, named: str | None, repo: str | None, as_json: bool) -> int:
+    """Follow what a loop does and says.
+
+    Until it ends or rests; exits with the code of the loop. Ctrl-C leaves it alone.
+    """
+    import sys
+
+    from agent_orchestrator.surfaces.cli.drive import result_facts
+    from agent_orchestrator.surfaces.cli.exits import exit_code
+    from agent_orchestrator.surfaces.cli.follow import Follower, pause
+    from agent_orchestrator.surfaces.cli.progress import event_lines
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+    from agent_orchestrator.surfaces.cli.streams import StreamPrinter
+
+    with open_orchestrator(repo) as orchestrator:
+        run = pick_loop(orchestrator, loop, named)
+        out = sys.stderr if as_json else sys.stdout
+        screen = Screen(orchestrator.settings.environ, out)
+        follower = Follower(orchestrator, run)
+        printer = StreamPrinter(orchestrator.settings.folder / "launches", "out", headed=False, out=out)
+        while True:
+            state = follower.state
+            if state.history:
+                printer.print_new(state.history[-1].effect)
+            rests = not state.lifecycle.running and not state.doing.active
+            undriven = orchestrator.owner(run) is None
+            if state.lifecycle.ended or rests or undriven:
+                break
+            pause()
+            for at_us, events in follower.read():
+                for line in event_lines(events, at_us, screen):
+                    screen.line(line)
+        summary = follower.folded.summary()
+        code = exit_code(summary)
+        if as_json:
+            print_json(result_facts(orchestrator, run, summary, code))
+            return code
+        detail = f": {summary.detail}" if summary.detail else ""
+        screen.line(f"loop {run.id} is {follower.state.status}{detail}")
+        for line in closing_lines(follower.state):
+            screen.line(line)
+    return code

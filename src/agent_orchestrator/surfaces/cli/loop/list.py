@@ -1,0 +1,51 @@
+"""`orc loop list`: the loops of a repository."""
+
+from __future__ import annotations
+
+import click
+
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator
+
+EXAMPLE = """
+orc loop list
+orc loop list --all --json
+"""
+
+
+def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
+    """Lists loops, those that crashed seen and recorded."""
+    from agent_orchestrator.runs.loop.start import loops
+    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.surfaces.cli.overview import say_age
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+
+    with open_orchestrator(repo) as orchestrator:
+        known = loops(orchestrator)
+        shown = known if all_of_them else [run for run in known if not run.summary.ended]
+        if as_json:
+            facts = [{**run_facts(run, orchestrator.owner(run)), **run.summary.facts} for run in shown]
+            print_json({"loops": facts, "total": len(known)})
+            return 0
+        screen = Screen(orchestrator.settings.environ)
+        if not shown:
+            ended = "the one" if len(known) == 1 else f"the {len(known)}"
+            hidden = f"; `orc loop list --all` shows {ended} that ended" if known else ", `orc loop run` starts one"
+            screen.line(f"No loop is active in {orchestrator.settings.home}{hidden}.")
+            return 0
+        now_us = orchestrator.clock.now_us()
+        rows = []
+        for run in shown:
+            idle = not run.summary.ended and run.summary.status != "paused" and orchestrator.owner(run) is None
+            what = "nobody drives it" if idle else run.summary.detail or run.name
+            made = f"{run.summary.done}/{run.summary.total}"
+            rows.append((run.id, run.summary.status, made, say_age(run.updated_us, now_us), what))
+        screen.table(("LOOP", "STATUS", "DONE", "UPDATED", "WHAT"), rows, status=1, whole=0)
+    return 0
+
+
+@make_command("list", EXAMPLE)
+@click.option("--all", "all_of_them", is_flag=True, help="Also those that ended.")
+def command(repo: str | None, as_json: bool, all_of_them: bool) -> int:
+    """List the loops."""
+    return print_loops(repo, all_of_them=all_of_them, as_json=as_json)

@@ -1,0 +1,54 @@
+"""`orc loop logs`: what a loop's agent and checks wrote."""
+
+from __future__ import annotations
+
+import click
+
+from agent_orchestrator.errors import Refused
+from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_loop
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import open_orchestrator
+
+EXAMPLE = """
+orc loop logs
+orc loop logs ralph-fix-tests-a1b2c3d4 --iteration 3 --err
+"""
+
+
+@make_command("logs", EXAMPLE)
+@loop_argument
+@click.option("--iteration", metavar="N", help="Of this iteration; the newest without it.")
+@click.option("--err", is_flag=True, help="The error output instead of the output.")
+def command(loop: str | None, named: str | None, repo: str | None, as_json: bool, iteration: str | None, err: bool) -> int:
+    """Print what a loop's agent wrote.
+
+    And what its checks wrote, in the order they ran. `orc loop attach` follows it.
+    """
+    from agent_orchestrator.core.units import read_count
+    from agent_orchestrator.surfaces.cli.screen import print_json
+    from agent_orchestrator.surfaces.cli.streams import StreamPrinter, launch_facts
+
+    wanted = read_count(iteration, "--iteration", minimum=0) if iteration is not None else None
+    with open_orchestrator(repo) as orchestrator:
+        run = pick_loop(orchestrator, loop, named, or_last=True)
+        state = orchestrator.fold(run).state
+        number = state.number if wanted is None else wanted
+        effects = [one.effect for one in state.history if one.effect.split("/")[2].startswith(f"i{number}.")]
+        if not effects:
+            raise Refused(why=f"Loop {run.id} has no output of iteration {number}.")
+        root = orchestrator.settings.folder / "launches"
+        if as_json:
+            launches = folded_launches(orchestrator.fold(run).system.details(state), effects)
+            print_json({"run_id": run.id, "iteration": number, "launches": [launch_facts(root, one) for one in launches]})
+            return 0
+        printer = StreamPrinter(root, "err" if err else "out", headed=True)
+        for effect in effects:
+            printer.print_new(effect)
+    return 0
+
+
+def folded_launches(details: dict[str, object], effects: list[str]) -> list[dict[str, object]]:
+    """The launches with these ids, as details lists them."""
+    steps = details["steps"]
+    assert isinstance(steps, dict)
+    return [launch for launch in steps["loop"]["launches"] if launch["effect"] in effects]

@@ -1,0 +1,64 @@
+"""Ends a run and waits until it has ended, whoever drives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agent_orchestrator.core.events import Event
+from agent_orchestrator.core.inputs import Abort, Directive, Pause
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.errors import Refused
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.surfaces.cli.direct import new_id, say, send_and_wait
+from agent_orchestrator.surfaces.cli.follow import Follower, pause
+
+if TYPE_CHECKING:
+    from agent_orchestrator.engine.driver import Driver
+
+
+def end_run(orchestrator: Orchestrator, run: StoredRun, reason: str) -> None:
+    """Aborts the run; returns when it has ended and nobody drives it any more."""
+    follower = Follower(orchestrator, run)
+    direct(orchestrator, run, Abort(id=new_id(), reason=reason))
+    while orchestrator.owner(run) is not None:
+        pause()
+    follower.read()
+    if not follower.is_over():
+        raise Refused(why=f"Run {run.id} could not be ended; see `orc show {run.id}`.")
+
+
+def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, over: Callable[[Any], bool] | None = None) -> bool:
+    """Gives a directive to whoever drives the run; when nobody does, to this process, just for that. True if it was the other.
+
+    With `over`, which looks at the state, a run that would go on is paused first: nothing else is started for it here, and
+    its agents live on when it is left.
+    """
+    if orchestrator.owner(run) is not None:
+        send_and_wait(orchestrator, run, directive)
+        return True
+    owner = orchestrator.own(run.id)
+    try:
+        say(orchestrator, run, directive)
+        if over is None:
+            orchestrator.drive(run, Silent(), lambda driver: False)
+        else:
+            running = orchestrator.fold(run).state.lifecycle.running
+            pauses = (Pause(id=new_id(), reason="nobody drives it"),) if running else ()
+            orchestrator.drive(run, _Until(over), lambda driver: False, pauses)
+    finally:
+        owner.release()
+    return False
+
+
+class _Until(Silent):
+    """Leaves a run as soon as its state is as wanted."""
+
+    def __init__(self, over: Callable[[Any], bool]) -> None:
+        self._over = over
+
+    def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
+        """Looks at the state after each durable moment."""
+        if self._over(driver.state):
+            driver.leave()

@@ -1,0 +1,1 @@
+"""The commands of `orc team`, a file each."""

@@ -1,0 +1,36 @@
+"""`orc team answer`: answers what the project manager asks."""
+
+from __future__ import annotations
+
+import click
+
+from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.options import complete_runs, open_orchestrator
+
+EXAMPLE = """
+orc team answer "tokens live for an hour; sessions are not needed"
+"""
+
+
+@make_command("answer", EXAMPLE)
+@click.argument("text")
+@click.option("--run", "run", metavar="TEAM", help="The team, if it is not the unfinished one.", shell_complete=complete_runs)
+def command(text: str, run: str | None, repo: str | None, as_json: bool) -> int:
+    """Answer what the project manager asks.
+
+    The answer stands in its next prompt. Where a yes or a no is asked for, `orc team approve` and `orc reject` say it; an
+    answer in words is refused there.
+    """
+    from agent_orchestrator.core.inputs import Instruct
+    from agent_orchestrator.surfaces.cli.direct import new_id, refuse_second_answer, report_sent, send_and_wait
+    from agent_orchestrator.surfaces.cli.team.shared import pick_team
+    from agent_orchestrator.systems.team.state import PM
+
+    with open_orchestrator(repo) as orchestrator:
+        found = pick_team(orchestrator, run)
+        refuse_second_answer(orchestrator, found, PM)
+        sent = send_and_wait(orchestrator, found, Instruct(id=new_id(), what="answer", values={"text": text, "unit": PM}))
+        said = f"Team {found.id} has the answer."
+        if sent.owner is None:
+            said += f" Nobody drives it now; go on with: orc resume {found.id}"
+        return report_sent(orchestrator, found, sent, said, as_json=as_json)

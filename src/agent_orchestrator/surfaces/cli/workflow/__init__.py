@@ -1,0 +1,1 @@
+"""The commands of workflows: `orc run` and `orc init`."""
