@@ -12,7 +12,7 @@ from msgspec import inspect
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.adapter import InProcessAgent
-from agent_orchestrator.agents.structured import ask_for_report, report_schema, unfold
+from agent_orchestrator.agents.report import ask_for_report, report_schema, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.forms import Form, example_of, mapped, read_fields, shape_of
 from agent_orchestrator.core.report import Common, Report, ReportRule, check_report

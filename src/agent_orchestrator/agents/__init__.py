@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from agent_orchestrator.agents.adapter import Agent, Ending, InProcessAgent, Plan, Task, Verdict
+from agent_orchestrator.agents.adapter import Agent, AgentTask, Ending, InProcessAgent, Invocation, Verdict
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.errors import UsageError
 
@@ -17,7 +17,7 @@ ADAPTERS = ("claude", "codex", "command", "gemini", "opencode", "scripted", "she
 
 @cache
 def find_agent(name: str) -> Agent | InProcessAgent:
-    """The adapter of that name, or a UsageError that lists those there are."""
+    """Return the adapter of that name; raise a UsageError that lists the adapters if there is none."""
     if name not in ADAPTERS:
         raise UsageError(detail=f"There is no agent {name!r}; there are: {', '.join(ADAPTERS)}.")
     agent: Agent | InProcessAgent = import_module(f"agent_orchestrator.agents.{name}").AGENT
@@ -25,12 +25,12 @@ def find_agent(name: str) -> Agent | InProcessAgent:
 
 
 def find_performer(name: str) -> Agent | InProcessAgent:
-    """The same for runs that exist: an adapter that is not there fails what it is asked for, and the run can go on or end."""
+    """Return the adapter that a stored run names; one that is missing here fails its launches, and the run can go on or end."""
     return find_agent(name) if name in ADAPTERS else _Absent(name)
 
 
 class _Absent:
-    """Stands in for an adapter that a stored run names, from elsewhere or of another version, and that is not here."""
+    """The stand-in for an adapter that a stored run names and that this version does not have."""
 
     appends_feedback = False
 
@@ -40,13 +40,13 @@ class _Absent:
     def preflight(self, choice: AgentChoice) -> None:
         find_agent(self.name)
 
-    def ask_for_report(self, task: Task) -> str:
+    def ask_for_report(self, task: AgentTask) -> str:
         return ""
 
-    def plan(self, task: Task) -> Plan:
+    def plan(self, task: AgentTask) -> Invocation:
         find_agent(self.name)
         raise AssertionError(f"{self.name} is there")
 
-    def judge(self, task: Task, ending: Ending) -> Verdict:
+    def judge(self, task: AgentTask, ending: Ending) -> Verdict:
         find_agent(self.name)
         raise AssertionError(f"{self.name} is there")

@@ -1,4 +1,4 @@
-"""What an agent adapter is: how to start a program and how to judge its end. One adapter, one file.
+"""The port of agent adapters: one starts a kind of program and judges its end. One adapter, one file.
 
 An adapter is pure apart from the files of its own launch; it never starts, watches or stops anything, that is the
 engine's.
@@ -18,7 +18,7 @@ from agent_orchestrator.core.inputs import Denial, Usage
 from agent_orchestrator.core.report import Report
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
     """One launch of an agent. The prompt and feedback files are written before an adapter sees it."""
 
     effect: RunAgent
@@ -29,11 +29,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     inherited_env: dict[str, str]
     """The explicit environment children start from; nothing else of ours reaches them."""
     refused: tuple[str, ...] = ()
-    """What this agent was refused before in this run, and would be again."""
+    """Tools that this agent was refused before in this run, and would be again."""
     budget_usd: float | None = None
-    """What the agent may spend, where that is limited: for those that can be told."""
+    """The most that the agent may spend, for those that can be told; None without a limit."""
     form: type[msgspec.Struct] | None = None
-    """What the role may add to its report, as the type that its system decodes."""
+    """The fields that the role may add to its report, as the type that its system decodes."""
 
     @property
     def prompt(self) -> Path:
@@ -42,7 +42,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def report(self) -> Path:
-        """Where the agent writes its report."""
+        """The file that the agent writes its report to."""
         return self.launch_dir / "report.json"
 
     @property
@@ -52,17 +52,17 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def feedback(self) -> Path | None:
-        """What earlier attempts and iterations ran into, if there were any."""
+        """The file with the failures of earlier attempts and iterations, if there were any."""
         return self.launch_dir / "feedback.json" if self.effect.feedback or self.effect.told else None
 
     @property
     def answer(self) -> Path | None:
-        """Where a person's answer about this step will be looked for."""
+        """The file in which a person's answer about this step is expected."""
         return self.home / self.effect.answer_file if self.effect.answer_file else None
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """How to start: nothing in it is ever seen by a shell."""
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
+    """The program to start, with its environment and input; no shell ever sees it."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -71,12 +71,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How a launch ended, as the engine saw it."""
+    """The end of a launch, as the engine saw it."""
 
     exit_code: int | None
     """None when it vanished; above 128 when a signal ended it."""
     cause: Failure | None
-    """Why the engine ended it (time-out, output limit, stop), or that it was lost; None when it ended by itself."""
+    """The engine's reason to end it (time-out, output limit, stop), or that it was lost; None when it ended by itself."""
     started_us: int
     ended_us: int
     out: Path
@@ -87,7 +87,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What an ended launch means. Success is `failure` None."""
+    """An adapter's judgement of an ended launch. Success is `failure` None."""
 
     failure: Failure | None = None
     report: Report | None = None
@@ -102,7 +102,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a launch at work has consumed so far, and its largest call to the model; None is unknown."""
+    """Consumption of a running launch so far, and its largest call to the model; None is unknown."""
 
     calls: int
     cost_usd: float | None = None
@@ -116,46 +116,46 @@ class Agent(Protocol):
 
     name: str
     appends_feedback: bool
-    """Whether feedback may be written below the prompt; False where the prompt is a program."""
+    """False where the prompt is a program: feedback cannot be written below it."""
 
     def preflight(self, choice: AgentChoice) -> None:
-        """Raises AgentMissing or a UsageError when this choice could never start; called before a run is created."""
+        """Raise AgentMissing or a UsageError when this choice could never start; called before a run is created."""
 
-    def ask_for_report(self, task: Task) -> str:
-        """What stands about the report at the end of its prompt; nothing where the prompt is a program, or a person's own."""
+    def ask_for_report(self, task: AgentTask) -> str:
+        """Return the prompt's closing section about the report; empty where the prompt is a program, or a person's own."""
 
-    def plan(self, task: Task) -> Plan:
-        """How to start this task."""
+    def plan(self, task: AgentTask) -> Invocation:
+        """Return the program that does this task."""
 
-    def judge(self, task: Task, ending: Ending) -> Verdict:
-        """Whether it succeeded: exit code, the engine's cause and the report must agree."""
+    def judge(self, task: AgentTask, ending: Ending) -> Verdict:
+        """Judge the end: for a success exit code, the engine's cause and the report must agree."""
 
 
 @runtime_checkable
 class Announcing(Protocol):
-    """What an adapter has whose agent says that it is done before it exits, and may report in a place of its own."""
+    """An adapter whose agent says that it is done before it exits, and may report in a place of its own."""
 
-    def report_file(self, task: Task) -> Path:
-        """Where this agent is asked to write its report."""
+    def report_file(self, task: AgentTask) -> Path:
+        """Return the file that this agent is asked to write its report to."""
 
-    def finished(self, task: Task, out: Path) -> Callable[[], bool]:
-        """A cheap look at the growing output, asked whenever it grew: whether the terminal event is its last word."""
+    def watch_result(self, task: AgentTask, out: Path) -> Callable[[], bool]:
+        """Return a cheap test of the growing output, called whenever it grew: is the terminal event its last word?"""
 
 
 @runtime_checkable
 class Metered(Protocol):
-    """What an adapter has whose agent says what each call to its model took, while it works."""
+    """An adapter whose agent says what each call to its model took, while it works."""
 
-    def meter(self, task: Task, out: Path, err: Path) -> Callable[[], Reading]:
-        """A look at the growing output, asked whenever it grew: what was consumed up to now."""
+    def meter(self, task: AgentTask, out: Path, err: Path) -> Callable[[], Reading]:
+        """Return a meter of the growing output, called whenever it grew."""
 
 
 @runtime_checkable
 class Sleeping(Protocol):
-    """What an adapter has whose agent sleeps out a refusal of its API, however long, and says so."""
+    """An adapter whose agent sleeps out a refusal of its API, however long, and says so."""
 
-    def asleep(self, task: Task, err: Path) -> Callable[[], Failure | None]:
-        """A look at the growing error output, asked whenever it grew: why it is not to be waited for, if it sleeps."""
+    def watch_sleep(self, task: AgentTask, err: Path) -> Callable[[], Failure | None]:
+        """Return a watch on the error output, called whenever it grew: the reason not to wait, if the agent sleeps too long."""
 
 
 @runtime_checkable
@@ -165,10 +165,10 @@ class InProcessAgent(Protocol):
     name: str
 
     def preflight(self, choice: AgentChoice) -> None:
-        """As for Agent."""
+        """Raise as `Agent.preflight` does."""
 
-    def delay_s(self, task: Task) -> float:
-        """How long the part takes; infinite for one that hangs."""
+    def delay_s(self, task: AgentTask) -> float:
+        """Return the time that the part takes; infinite for one that hangs."""
 
-    def act(self, task: Task) -> Verdict:
-        """Plays the part after the delay: writes its files and reports."""
+    def act(self, task: AgentTask) -> Verdict:
+        """Play the part after the delay: write its files and report."""

@@ -14,27 +14,13 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Task
-from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, outside
-from agent_orchestrator.agents.credentials import ANTHROPIC, Vendor
-from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
+from agent_orchestrator.agents import events
+from agent_orchestrator.agents.adapter import AgentTask
+from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, flag, outside
+from agent_orchestrator.agents.credentials import ANTHROPIC
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import (
-    RUN,
-    WRITE,
-    Consumed,
-    Denied,
-    Ended,
-    Limited,
-    Noted,
-    Said,
-    SessionBegan,
-    StreamEvent,
-    ToolEnded,
-    ToolUsed,
-)
-from agent_orchestrator.agents.structured import report_schema
-from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.agents.report import report_schema
+from agent_orchestrator.agents.stream import at, count_at, money_at, text_at
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
 
@@ -59,7 +45,7 @@ _WINDOWS = {"five_hour": "5-hour", "seven_day": "weekly", "seven_day_opus": "wee
 """Its names for the windows of a rate limit, as people say them."""
 
 _ABSENT = ("failed", "needs-auth")
-"""What it says of an MCP server whose tools it does without."""
+"""The statuses of an MCP server whose tools it does without."""
 
 _RESET = re.compile(r"limit reached\|(\d{10})\b")
 
@@ -68,6 +54,7 @@ class ClaudeAgent(CliAgent):
     """The adapter."""
 
     name = "claude"
+    own_vendor = ANTHROPIC
     login = "run `claude` once and log in, or export ANTHROPIC_API_KEY"
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs", "mcp_config", "system_prompt", "max_turns"}
     modes = ("acceptEdits", "default", "plan", "dontAsk", "auto", "bypassPermissions")
@@ -80,67 +67,58 @@ class ClaudeAgent(CliAgent):
     # It would retry a refused key ten times over minutes; retrying is the orchestrator's business.
     defaults = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "2"}  # noqa: RUF012 - a ClassVar of the parent
 
-    def vendor(self, choice: AgentChoice) -> Vendor:
-        """Anthropic."""
-        return ANTHROPIC
-
-    def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
-        """Flags that take several values come first, so that none of them swallows another."""
+    def argv(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
+        """Return the flags; those that take several values come first, so that none of them swallows another."""
         yield "-p"
         for folder in (*settings.add_dirs, *outside(task)):
             yield from ("--add-dir", folder)
         checks = (f"Bash({one})" for one in task.effect.allowed_commands if _is_plain(one))
         for tool in dict.fromkeys((*settings.allowed_tools, *checks)):
             yield from ("--allowedTools", tool)
-        if settings.mcp_config is not None:
-            yield from ("--mcp-config", settings.mcp_config)
-        if settings.system_prompt is not None:
-            yield from ("--append-system-prompt", settings.system_prompt)
-        if settings.max_turns is not None:
-            yield from ("--max-turns", str(settings.max_turns))
+        yield from flag("--mcp-config", settings.mcp_config)
+        yield from flag("--append-system-prompt", settings.system_prompt)
+        yield from flag("--max-turns", settings.max_turns)
         if task.budget_usd is not None and BUDGET_FLAG not in settings.args:
             yield from (BUDGET_FLAG, f"{task.budget_usd:.4f}")
-        if task.effect.agent.model is not None:
-            yield from ("--model", task.effect.agent.model)
-        if task.effect.session is not None:
-            yield from ("--resume", task.effect.session)
-        yield from ("--permission-mode", settings.permission_mode or self.modes[0])
+        yield from flag("--model", task.effect.agent.model)
+        yield from flag("--resume", task.effect.session)
+        yield from ("--permission-mode", self.mode(settings))
         yield from ("--json-schema", json.dumps(report_schema(task.effect.report, task.form)))
         yield from ("--output-format", "stream-json", "--verbose")
         yield from settings.args
 
-    def allowing(self, denied: Denied, settings: AgentSettings) -> str:
-        """A rule for its list of tools; where it may not write at all, the mode in which it may."""
-        if denied.tool in _EDITS and (settings.permission_mode or self.modes[0]) != self.modes[0]:
+    def suggest_flags(self, denied: events.Denied, settings: AgentSettings) -> str:
+        """Return a rule for its list of tools; where it may not write at all, the mode in which it may."""
+        if denied.tool in _EDITS and self.mode(settings) != self.modes[0]:
             return f"--permission-mode {self.modes[0]}"
         if denied.tool in _EDITS and denied.asked.startswith("/"):
             return allow_tool(f"Edit(/{denied.asked})")
         return allow_tool(_rule(denied.asked) if denied.tool == SHELL else denied.tool)
 
-    def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
-        """Types not listed here carry nothing that we need."""
+    def read(self, document: dict[str, Any]) -> Iterable[events.StreamEvent]:
+        """Read a line; types not listed here carry nothing that we need."""
         kind, subtype = document.get("type"), document.get("subtype")
         if kind == "result":
-            return _result(document)
+            return _read_result(document)
         if kind == "assistant":
-            return _message(document)
+            return _read_message(document)
         if kind == "user":
-            return _results(document)
+            return _read_results(document)
         if kind == "system" and subtype == "init" and text_at(document, "session_id"):
-            return _began(document)
+            return _read_begin(document)
         if kind == "system" and subtype == "permission_denied":
             call = text_at(document, "tool_use_id")
-            return (Denied(tool=text_at(document, "tool_name"), why=text_at(document, "message"), call=call),)
+            return (events.Denied(tool=text_at(document, "tool_name"), why=text_at(document, "message"), call=call),)
         if kind == "rate_limit_event" and text_at(document, "rate_limit_info", "status") == "rejected":
             resets_s = count_at(document, "rate_limit_info", "resetsAt")
             window = text_at(document, "rate_limit_info", "rateLimitType")
             retry_at_us = resets_s * US if resets_s is not None else None
-            return (Limited(retry_at_us=retry_at_us, window=_WINDOWS.get(window, window.replace("_", " "))),)
+            return (events.Limited(retry_at_us=retry_at_us, window=_WINDOWS.get(window, window.replace("_", " "))),)
         return ()
 
 
 def _is_plain(command: str) -> bool:
-    """Whether a rule can say just this command: `*` stands for anything, and a rule ends with its parenthesis."""
+    """Return True if a rule can say just this command: `*` stands for anything, and a rule ends with its parenthesis."""
     return (
         0 < len(command.strip()) <= RULE_CHARS_MAX
         and not set(command) & set("*\\\n")
@@ -149,7 +127,7 @@ def _is_plain(command: str) -> bool:
 
 
 def _rule(command: str) -> str:
-    """The rule that lets a command be run with other arguments too; one of several parts, as it is."""
+    """Return the rule that lets a command be run with other arguments too; one of several parts, as it is."""
     words = command.split()
     if not words or not _is_plain(command):
         return SHELL
@@ -159,37 +137,37 @@ def _rule(command: str) -> str:
     return f"{SHELL}({' '.join(head)}:*)"
 
 
-def _began(document: dict[str, Any]) -> Iterator[StreamEvent]:
-    yield SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None)
+def _read_begin(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
+    yield events.SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None)
     servers = document.get("mcp_servers")
     for server in servers if isinstance(servers, list) else ():
         if text_at(server, "status") in _ABSENT:
-            yield Noted(text=f"the MCP server {text_at(server, 'name')} is not there ({text_at(server, 'status')})")
+            yield events.Noted(text=f"the MCP server {text_at(server, 'name')} is not there ({text_at(server, 'status')})")
 
 
-def _message(document: dict[str, Any]) -> Iterator[StreamEvent]:
+def _read_message(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
     content = at(document, "message", "content")
     blocks = content if isinstance(content, list) else []
-    if (usage := _usage_so_far(document, blocks)) is not None:
-        yield Consumed(usage=usage, call=text_at(document, "message", "id"))
+    if (usage := _estimate_usage(document, blocks)) is not None:
+        yield events.Consumed(usage=usage, call=text_at(document, "message", "id"))
     for block in blocks:
         if at(block, "type") == "tool_use":
             tool = text_at(block, "name")
-            does = WRITE if tool in _EDITS else RUN if tool == SHELL else ""
-            yield ToolUsed(tool=tool, call=text_at(block, "id"), does=does)
+            does = events.WRITE if tool in _EDITS else events.RUN if tool == SHELL else ""
+            yield events.ToolUsed(tool=tool, call=text_at(block, "id"), does=does)
         elif at(block, "type") == "text":
-            yield Said(text=text_at(block, "text"))
+            yield events.Said(text=text_at(block, "text"))
 
 
-def _results(document: dict[str, Any]) -> Iterator[StreamEvent]:
+def _read_results(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
     content = at(document, "message", "content")
     for block in content if isinstance(content, list) else ():
         if at(block, "type") == "tool_result":
-            yield ToolEnded(call=text_at(block, "tool_use_id"), ok=at(block, "is_error") is not True)
+            yield events.ToolEnded(call=text_at(block, "tool_use_id"), ok=at(block, "is_error") is not True)
 
 
-def _usage_so_far(document: dict[str, Any], blocks: list[Any]) -> Usage | None:
-    """Of one piece of an answer. Its output is not counted yet, so it is estimated; the result counts it all exactly."""
+def _estimate_usage(document: dict[str, Any], blocks: list[Any]) -> Usage | None:
+    """Return the usage of one piece of an answer, its output estimated; the result counts it all exactly."""
     used, model = at(document, "message", "usage"), text_at(document, "message", "model")
     if not isinstance(used, dict) or model in ("", "<synthetic>"):
         return None
@@ -203,22 +181,22 @@ def _usage_so_far(document: dict[str, Any], blocks: list[Any]) -> Usage | None:
     )
 
 
-def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:
-    usage = _usage(document)
+def _read_result(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
+    usage = _sum_models(document)
     if usage is not None:
-        yield Consumed(usage=usage, total=True)
+        yield events.Consumed(usage=usage, total=True)
     denials = document.get("permission_denials")
     for denial in denials if isinstance(denials, list) else ():
-        yield Denied(tool=text_at(denial, "tool_name"), asked=_asked(denial), call=text_at(denial, "tool_use_id"))
+        yield events.Denied(tool=text_at(denial, "tool_name"), asked=_find_asked(denial), call=text_at(denial, "tool_use_id"))
     errors = document.get("errors")
     said = text_at(document, "result")
     if isinstance(errors, list) and errors:
         said = "; ".join(str(error) for error in errors)
     if reset := _RESET.search(said):
-        yield Limited(retry_at_us=int(reset[1]) * US)
+        yield events.Limited(retry_at_us=int(reset[1]) * US)
     reason = text_at(document, "terminal_reason")
     report = document.get("structured_output")
-    yield Ended(
+    yield events.Finished(
         ok=document.get("is_error") is False and document.get("subtype") == "success",
         message=said or reason,
         status=count_at(document, "api_error_status"),
@@ -227,8 +205,8 @@ def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:
     )
 
 
-def _usage(document: dict[str, Any]) -> Usage | None:
-    """All models together, those of side calls too: `usage` beside it leaves out the last call of a stopped session."""
+def _sum_models(document: dict[str, Any]) -> Usage | None:
+    """Sum up all models, side calls too: `usage` beside it leaves out the last call of a stopped session."""
     models = document.get("modelUsage")
     if not isinstance(models, dict) or not models:
         cost = money_at(document, "total_cost_usd")
@@ -240,8 +218,8 @@ def _usage(document: dict[str, Any]) -> Usage | None:
     return msgspec.convert({"model": main, "cost_usd": cost, "calls": count_at(document, "num_turns"), **counts}, Usage)
 
 
-def _asked(denial: object) -> str:
-    """What the tool was to do, shortly."""
+def _find_asked(denial: object) -> str:
+    """Return the command, path or address that the tool was called with."""
     for key in ("command", "file_path", "url"):
         if told := text_at(denial, "tool_input", key):
             return told

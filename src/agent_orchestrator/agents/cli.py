@@ -1,4 +1,4 @@
-"""What the adapters of coding-agent CLIs share: a prompt on standard input, JSON lines back, and one way to judge.
+"""The base of the adapters of coding-agent CLIs: a prompt on standard input, JSON lines back, and one way to judge.
 
 Success is never one signal: exit code, terminal event, error flag, denials and report must agree. An adapter adds how
 its CLI is started and what its lines mean.
@@ -16,25 +16,16 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
-from agent_orchestrator.agents.classify import BAD_START, is_unpaid, kind_of
+from agent_orchestrator.agents.adapter import AgentTask, Ending, Invocation, Verdict
 from agent_orchestrator.agents.credentials import Vendor, names_of, names_to_pass
 from agent_orchestrator.agents.environment import build_environment
-from agent_orchestrator.agents.judging import failed_exit, read_report_file, verdict_of
-from agent_orchestrator.agents.meter import StreamMeter
+from agent_orchestrator.agents.events import Denied, Finished, StreamEvent, Transcript
 from agent_orchestrator.agents.options import BASICS, AgentSettings, settings_of
 from agent_orchestrator.agents.output import plain, read_ends, read_last_line
-from agent_orchestrator.agents.stream import (
-    Denied,
-    Ended,
-    ResultWatch,
-    StreamEvent,
-    Transcript,
-    decode_line,
-    json_lines,
-    read_transcript,
-)
-from agent_orchestrator.agents.structured import ask_for_report, tell_of_report, unfold
+from agent_orchestrator.agents.refusal import BAD_START, classify, is_unpaid
+from agent_orchestrator.agents.report import ask_for_report, tell_of_report, unfold
+from agent_orchestrator.agents.stream import ResultWatch, StreamMeter, decode_line, json_lines, read_transcript
+from agent_orchestrator.agents.verdict import failed_exit, judge_report, read_report_file
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Denial, Usage
@@ -65,63 +56,70 @@ class CliAgent:
     understood: ClassVar[frozenset[str]]
     """The settings that this CLI has a flag for."""
     structured: ClassVar[bool] = False
-    """Whether it can be made to answer with a report by schema; if not, the prompt asks for the report file."""
+    """True for a CLI that reports by a schema; if not, the prompt asks for the report file."""
     cumulative: ClassVar[bool] = False
-    """Whether its usage counts everything since the session began."""
+    """True for a CLI whose usage counts everything since the session began."""
     dead_session: ClassVar[str] = ""
-    """What it says on its error output when the session to go on with is gone."""
+    """The words on its error output when the session to go on with is gone."""
     abilities: ClassVar[frozenset[str]] = frozenset({"session", "tokens"})
     """It keeps sessions to go on with and says its tokens. Some say their `cost`; none lets its `temperature` be set."""
     idle_timeout_s: ClassVar[float] = CLI_IDLE_S
-    """How long it may be silent where nobody has said."""
+    """The time that it may be silent unless a run says otherwise."""
     chatter: ClassVar[re.Pattern[str] | None] = None
-    """How lines of its error output begin that say nothing to a person."""
+    """The beginning of lines of its error output that say nothing to a person."""
     defaults: ClassVar[dict[str, str]] = {}
     """Environment variables that it gets unless they are set otherwise."""
     modes: ClassVar[tuple[str, ...]]
-    """What `permission_mode` may say; the first is what it gets where nobody says."""
+    """The values of `permission_mode`; the first is the default."""
     login: ClassVar[str]
-    """What a person does so that it may ask its model."""
+    """The way to log it in, as a sentence says it to a person."""
+
+    own_vendor: ClassVar[Vendor]
+    """The vendor whose variables it logs in with."""
 
     def vendor(self, choice: AgentChoice) -> Vendor:
-        """Whose variables it logs in with."""
-        raise AssertionError("each CLI has its vendor")
+        """Return the vendor whose variables it logs in with."""
+        return self.own_vendor
+
+    def mode(self, settings: AgentSettings) -> str:
+        """Return the permission mode, as set or as it is by default."""
+        return settings.permission_mode or self.modes[0]
 
     def credentials(
         self, choice: AgentChoice, asked: tuple[str, ...], see: Callable[[tuple[str, ...]], Mapping[str, str]]
     ) -> tuple[str, ...]:
-        """Names of variables that it gets besides those `asked` for: `see` reads the environment, by name."""
+        """Return the names of variables that it gets besides those `asked` for: `see` reads the environment, by name."""
         if choice.options.get("pass_credentials") is False:
             return ()
         vendor, own = self.vendor(choice), choice.options.get("env") or {}
         return names_to_pass(vendor, (*asked, *own), {**see(names_of(vendor)), **own})
 
-    def argv(self, task: Task, settings: AgentSettings) -> Iterable[str]:
-        """The arguments after the program."""
+    def argv(self, task: AgentTask, settings: AgentSettings) -> Iterable[str]:
+        """Return the arguments after the program."""
         raise AssertionError("each CLI has its own flags")
 
-    def environment(self, task: Task, settings: AgentSettings) -> dict[str, str]:
-        """What it is told by variables, unless they are set otherwise."""
+    def environment(self, task: AgentTask, settings: AgentSettings) -> dict[str, str]:
+        """Return variables that it gets for this task, unless they are set otherwise."""
         return {}
 
     def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
-        """What one line of its stream means."""
+        """Turn one line of its stream into events."""
         raise AssertionError("each CLI has its own events")
 
-    def unstarted(self, exit_code: int, err: str) -> FailureKind | None:
-        """What an end without a terminal event means, where this CLI says it in its own way."""
+    def classify_exit(self, exit_code: int, err: str) -> FailureKind | None:
+        """Classify an end without a terminal event, if this CLI has exit codes of its own for it."""
         return None
 
     def transcript(self, ending: Ending) -> Transcript:
-        """Everything that it said."""
+        """Read its whole output."""
         return read_transcript(ending.out, self.read)
 
-    def ended(self, seen: Transcript) -> Ended | None:
-        """How it ended by its own account."""
+    def find_end(self, seen: Transcript) -> Finished | None:
+        """Return the end by its own account."""
         return seen.end
 
     def preflight(self, choice: AgentChoice) -> None:
-        """The settings must be understood and the program be there; who knows the working tree looks for one that is in it."""
+        """Check the settings and that the program is there; one inside the working tree is checked where the tree is known."""
         program = settings_of(choice, self.understood).binary or self.name
         if "/" not in program:
             if shutil.which(program) is None:
@@ -129,32 +127,32 @@ class CliAgent:
         elif Path(program).is_absolute() and (not Path(program).is_file() or not os.access(program, os.X_OK)):
             raise AgentMissing(agent=choice.name, why=f"{program} is not an executable file")
 
-    def ask_for_report(self, task: Task) -> str:
-        """In the words of the form; where there is no schema, by file and with an example."""
+    def ask_for_report(self, task: AgentTask) -> str:
+        """Ask by the form's own words; without a schema, by file and with an example."""
         return tell_of_report(task) if self.structured else ask_for_report(task, self.report_file(task))
 
-    def plan(self, task: Task) -> Plan:
-        """The CLI with its flags, the prompt on its standard input."""
+    def plan(self, task: AgentTask) -> Invocation:
+        """Return the CLI with its flags, the prompt on its standard input."""
         settings = settings_of(task.effect.agent, self.understood)
         own = {**self.defaults, **self.environment(task, settings)}
         env = {**own, **build_environment(task), **settings.env, **task.effect.env}
         words = (settings.binary or self.name, *self.argv(task, settings))
-        return Plan(argv=words, env=env, stdin=self._input(task))
+        return Invocation(argv=words, env=env, stdin=self._input(task))
 
-    def finished(self, task: Task, out: Path) -> ResultWatch:
-        """Looks for the terminal event while it runs."""
+    def watch_result(self, task: AgentTask, out: Path) -> ResultWatch:
+        """Look for the terminal event while it runs."""
         return ResultWatch(out, self.read)
 
-    def meter(self, task: Task, out: Path, err: Path) -> StreamMeter:
-        """Reads what each call took; a total over a session comes only at the end and says nothing of a call."""
+    def meter(self, task: AgentTask, out: Path, err: Path) -> StreamMeter:
+        """Read what each call took; a total over a session comes only at the end and says nothing of a call."""
         return StreamMeter(out, json_lines(self.read), task.effect.agent, totals=not self.cumulative)
 
-    def report_file(self, task: Task) -> Path:
-        """Beside the run's artifacts where there is no schema: launches lie under `.git`, where some CLIs never write."""
+    def report_file(self, task: AgentTask) -> Path:
+        """Return a file among the artifacts if there is no schema: launches lie under `.git`, where some CLIs never write."""
         return task.report if self.structured else task.artifacts_dir / f"report-{task.effect.unit}-{task.launch_dir.name}.json"
 
-    def judge(self, task: Task, ending: Ending) -> Verdict:
-        """The verdict, with the session and what was consumed, however it ended."""
+    def judge(self, task: AgentTask, ending: Ending) -> Verdict:
+        """Judge the end, with the session and what was consumed, however it ended."""
         settings = settings_of(task.effect.agent, self.understood)
         seen = self.transcript(ending)
         verdict = self._verdict(task, ending, seen, settings)
@@ -181,50 +179,50 @@ class CliAgent:
             denials=denials,
         )
 
-    def allowing(self, denied: Denied, settings: AgentSettings) -> str:
-        """The options of a command line that would have allowed it; empty where none would."""
+    def suggest_flags(self, denied: Denied, settings: AgentSettings) -> str:
+        """Return the flags of orc that would have allowed it; empty where none would."""
         return ""
 
     def _denial(self, denied: Denied, settings: AgentSettings) -> Denial:
         asked = _short(denied.asked or denied.why)
-        return Denial(tool=denied.tool, asked=asked, allow=self.allowing(denied, settings))
+        return Denial(tool=denied.tool, asked=asked, allow=self.suggest_flags(denied, settings))
 
-    def _verdict(self, task: Task, ending: Ending, seen: Transcript, settings: AgentSettings) -> Verdict:
-        end = self.ended(seen)
+    def _verdict(self, task: AgentTask, ending: Ending, seen: Transcript, settings: AgentSettings) -> Verdict:
+        end = self.find_end(seen)
         if ending.cause is not None:
             return Verdict(failure=ending.cause)
         if end is None:
             failure = self._without_end(task, ending, seen)
-            return Verdict(failure=self._logged_out(task, failure, settings) if failure.kind is FailureKind.AUTH else failure)
+            return Verdict(failure=self._explain_login(task, failure, settings) if failure.kind is FailureKind.AUTH else failure)
         if not end.ok:
             if end.reason == "budget" and task.budget_usd is not None:
                 return Verdict(failure=Failure(kind=FailureKind.BUDGET, message=_short(end.message)))
-            return Verdict(failure=self._lost_session(task, end.message) or self._refused(task, end, seen, settings))
+            return Verdict(failure=self._lost_session(task, end.message) or self._explain_refusal(task, end, seen, settings))
         if not ending.after_result and ending.exit_code != 0:
             return Verdict(failure=failed_exit(ending.exit_code, read_last_line(ending.err, self.chatter)))
         if seen.denials and settings.denials == "fail":
             message = f'The agent was refused {_tools(seen)}; denials = "fail" in [agents.{task.effect.agent.name}]'
             return Verdict(failure=Failure(kind=FailureKind.DENIED, message=message))
-        verdict = self._reported(task, end)
+        verdict = self._judge_answer(task, end)
         if seen.unwritten and verdict.failure is None:
             tried = say_count(len(seen.unwritten), "change")
             why = f"The agent says that it is done, and every change of a file that it tried failed ({tried})"
-            failure = Failure(kind=FailureKind.UNWRITTEN, message=why + self.unwritable(task))
+            failure = Failure(kind=FailureKind.UNWRITTEN, message=why + self.explain_unwritten(task))
             return Verdict(failure=failure, report=verdict.report)
         return verdict
 
-    def unwritable(self, task: Task) -> str:
-        """What may be the matter where it can write no file."""
+    def explain_unwritten(self, task: AgentTask) -> str:
+        """Say what may be the matter if it could write no file."""
         return ""
 
-    def _reported(self, task: Task, end: Ended) -> Verdict:
-        """By the report: in the result, else where the agent was asked to write it. The launch keeps it in its own place."""
+    def _judge_answer(self, task: AgentTask, end: Finished) -> Verdict:
+        """Judge the report: in the result, else where the agent was asked to write it. The launch keeps it in its own place."""
         rule, asked = task.effect.report, self.report_file(task)
         answer = end.report
         raw = msgspec.json.encode({**rule.ids, **unfold(answer, task.form)}) if answer is not None else read_report_file(asked)
         if raw is None and asked != task.report:
             asked, raw = task.report, read_report_file(task.report)
-        verdict = verdict_of(0, raw, rule, where="its result" if end.report is not None else str(self.report_file(task)))
+        verdict = judge_report(0, raw, rule, where="its result" if end.report is not None else str(self.report_file(task)))
         if self.structured and raw is None and verdict.failure is None:
             message = f"The agent ended without the report that its schema asks for: {_short(end.message)}"
             return Verdict(failure=Failure(kind=FailureKind.REPORT_MISSING, message=message))
@@ -232,8 +230,8 @@ class CliAgent:
             _keep(task.report, raw)
         return verdict
 
-    def _without_end(self, task: Task, ending: Ending, seen: Transcript) -> Failure:
-        """No terminal event: killed, started wrongly, or broken; the error output says which."""
+    def _without_end(self, task: AgentTask, ending: Ending, seen: Transcript) -> Failure:
+        """Classify an end without a terminal event: killed, started wrongly, or broken; the error output says which."""
         err, last = plain(read_ends(ending.err)), read_last_line(ending.err, self.chatter)
         code = ending.exit_code
         if code is None or code in (126, 127):
@@ -244,19 +242,19 @@ class CliAgent:
             return Failure(kind=FailureKind.EXIT, message=f"Agent process exited with code 0 but without a result{_after(last)}")
         if lost := self._lost_session(task, err):
             return lost
-        kind, wrong = self.unstarted(code, err), BAD_START.search(err)
+        kind, wrong = self.classify_exit(code, err), BAD_START.search(err)
         if kind is None and seen.session is None and wrong is not None:
             kind, last = FailureKind.LAUNCH, _line_at(err, wrong.start())
         failure = failed_exit(code, last or _short(_last_words(seen, Verdict())))
         return failure if kind is None else msgspec.structs.replace(failure, kind=kind)
 
-    def _refused(self, task: Task, end: Ended, seen: Transcript, settings: AgentSettings) -> Failure:
-        failure = _refusal(end, seen)
+    def _explain_refusal(self, task: AgentTask, end: Finished, seen: Transcript, settings: AgentSettings) -> Failure:
+        failure = _failure_at(end, seen)
         unknown = failure.kind is FailureKind.AUTH and end.status in (None, UNAUTHORIZED) and not is_unpaid(end.message)
-        return self._logged_out(task, failure, settings) if unknown else failure
+        return self._explain_login(task, failure, settings) if unknown else failure
 
-    def _logged_out(self, task: Task, failure: Failure, settings: AgentSettings) -> Failure:
-        """What to do about a login that is missing or was refused."""
+    def _explain_login(self, task: AgentTask, failure: Failure, settings: AgentSettings) -> Failure:
+        """Add to the failure what to do about a login that is missing or was refused."""
         vendor = self.vendor(task.effect.agent)
         env = {**task.inherited_env, **settings.env, **task.effect.env}
         given = [name for name in (*vendor.keys, *vendor.clouds) if env.get(name)]
@@ -267,17 +265,17 @@ class CliAgent:
         return msgspec.structs.replace(failure, message=message)
 
     def how_to_log_in(self, choice: AgentChoice) -> str:
-        """What a person does so that it may ask its model."""
+        """Say how a person logs it in."""
         return self.login
 
-    def _lost_session(self, task: Task, said: str) -> Failure | None:
+    def _lost_session(self, task: AgentTask, said: str) -> Failure | None:
         if task.effect.session is None or not self.dead_session or self.dead_session not in said:
             return None
         message = f"The session {task.effect.session} is gone; the attempt goes on in a fresh one"
         return Failure(kind=FailureKind.SESSION_LOST, message=message)
 
-    def _input(self, task: Task) -> Path:
-        """The prompt; one that goes on with a session is told so first."""
+    def _input(self, task: AgentTask) -> Path:
+        """Return the prompt's file; a launch that goes on with a session is told so first."""
         if task.effect.session is None:
             return task.prompt
         file = task.launch_dir / "input.md"
@@ -285,27 +283,32 @@ class CliAgent:
         return file
 
 
+def flag(name: str, value: str | int | None) -> tuple[str, ...]:
+    """Return the words of a flag with its value; none where there is no value."""
+    return () if value is None else (name, str(value))
+
+
 def allow_tool(rule: str) -> str:
-    """The option that allows a tool, as it is typed."""
+    """Return the option that allows a tool, as it is typed."""
     return f"--allow-tool {shlex.quote(rule)}"
 
 
-def outside(task: Task) -> list[str]:
-    """Folders that the agent may need beside the working tree."""
+def outside(task: AgentTask) -> list[str]:
+    """Return the folders that the agent may need beside the working tree."""
     folder = task.artifacts_dir
     return [] if folder.is_relative_to(task.workdir) else [str(folder)]
 
 
 def _keep(file: Path, raw: bytes) -> None:
-    """Whatever the agent put there goes first: it may be a link to somewhere else."""
+    """Write the report in place of whatever the agent put there, which may be a link to somewhere else."""
     file.unlink(missing_ok=True)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb") as kept:
         kept.write(raw)
 
 
-def _refusal(end: Ended, seen: Transcript) -> Failure:
-    """A terminal event that says no."""
-    kind = _BY_REASON.get(end.reason) or kind_of(end.status, end.message)
+def _failure_at(end: Finished, seen: Transcript) -> Failure:
+    """Return the failure that a terminal event tells of."""
+    kind = _BY_REASON.get(end.reason) or classify(end.status, end.message)
     if seen.limit is not None and kind in (FailureKind.EXIT, FailureKind.OVERLOADED):
         kind = FailureKind.RATE_LIMITED
     limited = kind is FailureKind.RATE_LIMITED and seen.limit is not None
@@ -315,21 +318,21 @@ def _refusal(end: Ended, seen: Transcript) -> Failure:
     return Failure(kind=kind, message=message, retry_at_us=seen.limit.retry_at_us, window=seen.limit.window)
 
 
-def _usage(seen: Transcript, task: Task) -> Usage:
+def _usage(seen: Transcript, task: AgentTask) -> Usage:
     usage = seen.usage or Usage()
     model = usage.model or seen.model or task.effect.agent.model
     return msgspec.structs.replace(usage, model=model, session=seen.session)
 
 
 def _last_words(seen: Transcript, verdict: Verdict) -> str:
-    """What it said last; where that was nothing but its report, or nothing at all, the report's summary."""
+    """Return the last thing it said; if that was nothing but its report, or nothing at all, the report's summary."""
     if seen.text.strip() and decode_line(seen.text.encode()) is None:
         return seen.text
     return verdict.report.summary if verdict.report is not None else ""
 
 
 def _distinct(seen: Transcript) -> list[Denied]:
-    """What was refused, each once, however often it was tried."""
+    """Return the refusals, each once, however often it was tried."""
     return list({(one.tool, one.asked or one.why): one for one in seen.denials.values()}.values())
 
 

@@ -14,14 +14,13 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Ending, Plan, Reading, Task, Verdict
+from agent_orchestrator.agents.adapter import AgentTask, Ending, Invocation, Reading, Verdict
 from agent_orchestrator.agents.environment import build_environment
-from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
-from agent_orchestrator.agents.judging import judge
-from agent_orchestrator.agents.meter import StreamMeter
+from agent_orchestrator.agents.events import Consumed, SessionBegan, StreamEvent
 from agent_orchestrator.agents.options import PROGRAM, AgentSettings, settings_of
-from agent_orchestrator.agents.stream import Consumed, SessionBegan, StreamEvent, json_lines, read_transcript
-from agent_orchestrator.agents.structured import ask_for_report
+from agent_orchestrator.agents.report import ask_for_report
+from agent_orchestrator.agents.stream import StreamMeter, at, count_at, json_lines, money_at, read_transcript, text_at
+from agent_orchestrator.agents.verdict import judge
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import PROGRAM_IDLE_S
@@ -46,7 +45,7 @@ class CommandAgent:
     idle_timeout_s = PROGRAM_IDLE_S
 
     def preflight(self, choice: AgentChoice) -> None:
-        """A program given by name must be on the PATH; one in the working tree is looked for by who knows the tree."""
+        """Check that the program is there; one inside the working tree is checked where the tree is known."""
         program = _argv(choice, settings_of(choice, PROGRAM))[0]
         if "/" not in program:
             if shutil.which(program) is None:
@@ -57,38 +56,38 @@ class CommandAgent:
             if not os.access(program, os.X_OK):
                 raise AgentMissing(agent=program, why="it is not executable; `chmod +x` makes it so")
 
-    def ask_for_report(self, task: Task) -> str:
-        """By file, where the settings say so or the prompt is not a person's, which a program may take as it likes."""
+    def ask_for_report(self, task: AgentTask) -> str:
+        """Ask for a file if the settings say so or the prompt is not a person's, which a program may take as it likes."""
         asked = task.effect.prompt_text is not None or settings_of(task.effect.agent, PROGRAM).output != "text"
         return ask_for_report(task, task.report) if asked else ""
 
-    def plan(self, task: Task) -> Plan:
-        """The command with its prompt: as its input, as a word, or as a file."""
+    def plan(self, task: AgentTask) -> Invocation:
+        """Return the command with its prompt: as its input, as a word, or as a file."""
         choice = task.effect.agent
         settings = settings_of(choice, PROGRAM)
         prompt = task.prompt
         env = {**build_environment(task), **settings.env, **task.effect.env}
         argv = _argv(choice, settings)
         if choice.adapter:  # an agent of the configuration; `--agent-command` is run as it stands
-            argv = _filled(argv, prompt, choice.model, settings.prompt_mode)
-        return Plan(argv=argv, env=env, stdin=prompt if settings.prompt_mode == "stdin" else None)
+            argv = _fill_words(argv, prompt, choice.model, settings.prompt_mode)
+        return Invocation(argv=argv, env=env, stdin=prompt if settings.prompt_mode == "stdin" else None)
 
-    def meter(self, task: Task, out: Path, err: Path) -> Callable[[], Reading]:
-        """Reads what its lines say that it consumed, where the settings tell how."""
+    def meter(self, task: AgentTask, out: Path, err: Path) -> Callable[[], Reading]:
+        """Read what its lines say that it consumed, where the settings tell how."""
         settings = settings_of(task.effect.agent, PROGRAM)
         if settings.output != "json-lines":
             return lambda: Reading(calls=0)
-        reader = json_lines(lambda document: _consumed(document, settings))
+        reader = json_lines(lambda document: _read_usage(document, settings))
         return StreamMeter(out, reader, task.effect.agent, totals=True)
 
-    def judge(self, task: Task, ending: Ending) -> Verdict:
-        """By exit code and report; what it consumed is read where the settings say."""
+    def judge(self, task: AgentTask, ending: Ending) -> Verdict:
+        """Judge by exit code and report; read what it consumed as the settings say."""
         verdict = judge(task, ending)
         settings = settings_of(task.effect.agent, PROGRAM)
         if settings.output != "json-lines":
             return verdict
         said = verdict.report.summary if verdict.report is not None else None
-        seen = read_transcript(ending.out, lambda document: _consumed(document, settings))
+        seen = read_transcript(ending.out, lambda document: _read_usage(document, settings))
         used = seen.usage or Usage()
         usage = msgspec.structs.replace(used, session=seen.session, model=used.model or task.effect.agent.model)
         return msgspec.structs.replace(verdict, usage=usage, session=seen.session, said=said)
@@ -101,8 +100,8 @@ def _argv(choice: AgentChoice, settings: AgentSettings) -> tuple[str, ...]:
     return settings.argv
 
 
-def _filled(argv: tuple[str, ...], prompt: Path, model: str | None, mode: str) -> tuple[str, ...]:
-    """Words in braces are replaced whole; a prompt that the command does not place comes last."""
+def _fill_words(argv: tuple[str, ...], prompt: Path, model: str | None, mode: str) -> tuple[str, ...]:
+    """Replace words in braces, whole; a prompt that the command does not place comes last."""
     told = {FILE_WORD: str(prompt), MODEL_WORD: model or ""}
     if mode == "argv":
         told[PROMPT_WORD] = prompt.read_text("utf-8").replace("\0", "")
@@ -111,7 +110,7 @@ def _filled(argv: tuple[str, ...], prompt: Path, model: str | None, mode: str) -
     return tuple(told.get(one, one) for one in words)
 
 
-def _consumed(document: dict[str, Any], settings: AgentSettings) -> Iterator[StreamEvent]:
+def _read_usage(document: dict[str, Any], settings: AgentSettings) -> Iterator[StreamEvent]:
     paths = {name: path.split(".") for name, path in settings.usage.items()}
     if "session" in paths and (session := text_at(document, *paths["session"])):
         yield SessionBegan(session=session)

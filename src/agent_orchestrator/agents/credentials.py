@@ -24,7 +24,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...]
     """Each is a way to log in: whoever names one for an agent wants that one and not the others."""
     rest: tuple[str, ...] = ()
-    """Where its service is and where its own login is kept."""
+    """The address of its service and the place of its own login."""
     clouds: dict[str, tuple[str, ...]] = {}
     """The switches by which it is reached through a cloud, and what it needs of that cloud then."""
 
@@ -83,7 +83,7 @@ _PROVIDERS: dict[str, tuple[str, ...]] = {
 
 
 def provider_of(model: str | None) -> Vendor:
-    """The variables of the provider in a model's name, as in `anthropic/claude-sonnet-4-5`; none without one."""
+    """Return the variables of the provider in a model's name, as in `anthropic/claude-sonnet-4-5`; none without one."""
     provider, slash, _ = (model or "").partition("/")
     if not slash or not provider.replace("-", "").isalnum():
         return Vendor(keys=())
@@ -91,18 +91,18 @@ def provider_of(model: str | None) -> Vendor:
 
 
 def names_of(vendor: Vendor) -> tuple[str, ...]:
-    """All of its variables."""
+    """Return the names of all its variables."""
     clouds = (name for switch, needed in vendor.clouds.items() for name in (switch, *needed))
     return (*vendor.keys, *vendor.rest, *clouds)
 
 
 def names_to_pass(vendor: Vendor, asked: Collection[str], found: Mapping[str, str]) -> tuple[str, ...]:
-    """Those that are handed on of what was `found`: without the keys that are not meant, and clouds that are not used."""
+    """Return the names to pass on of those `found`: without the keys that are not meant, and clouds that are not used."""
     keys = () if any(name in asked for name in vendor.keys) else vendor.keys
     clouds = [name for switch, needed in vendor.clouds.items() if is_on(found.get(switch, "")) for name in (switch, *needed)]
     return tuple(dict.fromkeys(name for name in (*keys, *vendor.rest, *clouds) if found.get(name)))
 
 
 def is_on(value: str) -> bool:
-    """Whether a switch is set."""
+    """Return True if a switch is set."""
     return value.strip().lower() not in _OFF

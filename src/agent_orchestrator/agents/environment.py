@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.agents.adapter import AgentTask
 from agent_orchestrator.core.markdown import fenced
 
 NESTED = frozenset(
@@ -32,7 +32,7 @@ OWN = frozenset(
         "FEEDBACK_PATH", "MANUAL_RESULT_PATH", "ORC_LAUNCH",
     }
 )  # fmt: skip
-"""What only orc can know: with another value an agent would report to the wrong place, or under the wrong name."""
+"""Variables that only orc can know: with another value an agent would report to the wrong place, or under the wrong name."""
 
 REFUSED_TITLE = "## Tools that were refused before"
 FEEDBACK_TITLE = "## What earlier iterations and attempts ran into"
@@ -42,8 +42,8 @@ _DEP = re.compile(r"DEP_[A-Z0-9_]+_ARTIFACT(?:S|_\d+)\Z")
 _NAME = re.compile(r"(?<!\$)\{([^{}\s]+)\}")
 
 
-def build_environment(task: Task) -> dict[str, str]:
-    """What the agent's process gets: the inherited variables, the contract's, and those of the effect last."""
+def build_environment(task: AgentTask) -> dict[str, str]:
+    """Return the variables of the agent's process: the inherited ones, the contract's, and those of the effect last."""
     effect = task.effect
     env = {name: value for name, value in task.inherited_env.items() if not _is_foreign(name)}
     env |= {
@@ -73,19 +73,19 @@ def build_environment(task: Task) -> dict[str, str]:
 
 
 def render_prompt(text: str, variables: Mapping[str, str], feedback: Sequence[Mapping[str, Any]] = ()) -> str:
-    """The prompt with `{NAME}` filled in for names that are known, and what went wrong before told at its end.
+    """Fill in `{NAME}` for names that are known, and tell at the prompt's end what went wrong before.
 
     `${NAME}` is left alone: it is a shell's, not ours. Values are not looked at again, so they cannot nest.
     """
     filled = _NAME.sub(lambda match: variables.get(match[1], match[0]), text)
     if not feedback:
         return filled
-    told = "\n".join(_told(entry) for entry in feedback)
+    told = "\n".join(_tell_entry(entry) for entry in feedback)
     return f"{filled.rstrip()}\n\n{FEEDBACK_TITLE}\n\nOldest first; deal with the last one.\n\n{told}"
 
 
 def tell_refused(refused: Sequence[str]) -> str:
-    """The closing section about tools that were refused before: whoever does not know tries them again."""
+    """Return the closing section about tools that were refused before: an agent that does not know tries them again."""
     told = "\n".join(f"- {one}" if "\n" not in one else f"- {one.splitlines()[0]} …" for one in refused)
     return f"{REFUSED_TITLE}\n\nNobody is there to allow them now; do without.\n\n{told}\n"
 
@@ -98,7 +98,7 @@ def _as_variable(unit: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", unit.upper())
 
 
-def _told(entry: Mapping[str, Any]) -> str:
+def _tell_entry(entry: Mapping[str, Any]) -> str:
     title = ", ".join(f"{key} {entry[key]}" for key in ("step", "iteration", "attempt") if isinstance(entry.get(key), (str, int)))
     lines = [f"### {title or 'Earlier'}", ""]
     for key, value in entry.items():

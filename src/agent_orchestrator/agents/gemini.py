@@ -12,27 +12,13 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Ending, Task
-from agent_orchestrator.agents.classify import kind_of, status_in, wait_in
-from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, outside
-from agent_orchestrator.agents.credentials import GOOGLE, Vendor
-from agent_orchestrator.agents.fields import at, count_at, text_at, time_at
+from agent_orchestrator.agents import events
+from agent_orchestrator.agents.adapter import AgentTask, Ending
+from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, flag, outside
+from agent_orchestrator.agents.credentials import GOOGLE
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import (
-    RUN,
-    WRITE,
-    Consumed,
-    Denied,
-    Ended,
-    Limited,
-    Said,
-    SessionBegan,
-    StreamEvent,
-    ToolEnded,
-    ToolUsed,
-    Transcript,
-)
-from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.agents.refusal import classify, find_status, find_wait_s
+from agent_orchestrator.agents.stream import at, count_at, text_at, time_at
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
@@ -48,7 +34,7 @@ _DENIED = ("policy_violation", "tool_not_registered")
 """Its types of errors by which it refuses a tool: by a rule, or by not having one that every client has."""
 
 SHELL = "run_shell_command"
-_DOES = {"write_file": WRITE, "replace": WRITE, SHELL: RUN}
+_DOES = {"write_file": events.WRITE, "replace": events.WRITE, SHELL: events.RUN}
 READ_ONLY = ("git status", "git ls-files", "git blame")
 """Its rules are beginnings of commands; `git diff` and its like write a file with --output."""
 _PLAIN = re.compile(r"[\w./@=:+-]+(?: [\w./@=:+-]+)*\Z")
@@ -59,72 +45,66 @@ class GeminiAgent(CliAgent):
     """The adapter."""
 
     name = "gemini"
+    own_vendor = GOOGLE
     login = "run `gemini` once and log in, or export GEMINI_API_KEY"
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs"}
     modes = ("auto_edit", "default", "yolo", "plan")
     dead_session = "Error resuming session"
 
-    def vendor(self, choice: AgentChoice) -> Vendor:
-        """Google."""
-        return GOOGLE
-
-    def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
-        """Folders beside the tree have to be named, or it refuses to touch them."""
+    def argv(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
+        """Return the flags; folders beside the tree have to be named, or it refuses to touch them."""
         yield from ("--output-format", "stream-json", "--skip-trust")
-        yield from ("--approval-mode", settings.permission_mode or self.modes[0])
+        yield from ("--approval-mode", self.mode(settings))
         if folders := (*settings.add_dirs, *outside(task)):
             yield from ("--include-directories", ",".join(folders))
-        if (settings.permission_mode or self.modes[0]) == self.modes[0]:
+        tools = settings.allowed_tools
+        if self.mode(settings) == self.modes[0]:
             plain = (*READ_ONLY, *(one for one in task.effect.allowed_commands if _PLAIN.match(one)))
-            tools = (*settings.allowed_tools, *(f"{SHELL}({one})" for one in plain))
-        else:
-            tools = settings.allowed_tools
+            tools = (*tools, *(f"{SHELL}({one})" for one in plain))
         if tools:
             yield from ("--allowed-tools", ",".join(dict.fromkeys(tools)))
-        if task.effect.agent.model is not None:
-            yield from ("--model", task.effect.agent.model)
-        if task.effect.session is not None:
-            yield from ("--resume", task.effect.session)
+        yield from flag("--model", task.effect.agent.model)
+        yield from flag("--resume", task.effect.session)
         yield from settings.args
 
-    def allowing(self, denied: Denied, settings: AgentSettings) -> str:
-        """Its list of tools; what lies outside the tree is opened by `add_dirs` alone."""
+    def suggest_flags(self, denied: events.Denied, settings: AgentSettings) -> str:
+        """Return a rule for its list of tools; what lies outside the tree is opened by `add_dirs` alone."""
         if denied.tool != SHELL:
             return ""
         return allow_tool(f"{SHELL}({denied.asked})") if _PLAIN.match(denied.asked) else "--permission-mode yolo"
 
-    def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
-        """What a line means."""
+    def read(self, document: dict[str, Any]) -> Iterable[events.StreamEvent]:
+        """Turn a line into events."""
         match document.get("type"):
             case "init" if text_at(document, "session_id"):
-                return (SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None),)
+                return (events.SessionBegan(session=text_at(document, "session_id"), model=text_at(document, "model") or None),)
             case "tool_use":
                 asked = text_at(document, "parameters", "command") or text_at(document, "parameters", "file_path")
                 tool, call = text_at(document, "tool_name"), text_at(document, "tool_id")
-                return (ToolUsed(tool=tool, call=call, asked=asked, does=_DOES.get(tool, "")),)
+                return (events.ToolUsed(tool=tool, call=call, asked=asked, does=_DOES.get(tool, "")),)
             case "tool_result" if _is_refusal(document):
                 call = text_at(document, "tool_id")
-                return (Denied(tool=call.partition("__")[0], why=text_at(document, "error", "message"), call=call),)
+                return (events.Denied(tool=call.partition("__")[0], why=text_at(document, "error", "message"), call=call),)
             case "tool_result":
-                return (ToolEnded(call=text_at(document, "tool_id"), ok=document.get("status") == "success"),)
+                return (events.ToolEnded(call=text_at(document, "tool_id"), ok=document.get("status") == "success"),)
             case "message" if document.get("role") == "assistant":
-                return (Said(text=text_at(document, "content")),)
+                return (events.Said(text=text_at(document, "content")),)
             case "error" if "loop detected" in text_at(document, "message").lower():
-                return (Ended(ok=False, message=text_at(document, "message"), reason="limit"),)
+                return (events.Finished(ok=False, message=text_at(document, "message"), reason="limit"),)
             case "result":
-                return _result(document)
+                return _read_result(document)
         return ()
 
-    def transcript(self, ending: Ending) -> Transcript:
-        """An error whose message does not name its status has it in the exit code."""
+    def transcript(self, ending: Ending) -> events.Transcript:
+        """Read its output; an error whose message does not name its status has it in the exit code."""
         seen = super().transcript(ending)
         end, code = seen.end, ending.exit_code
         if end is not None and not end.ok and not end.reason and end.status is None and code is not None:
             seen.end = msgspec.structs.replace(end, status=_STATUSES.get(code))
         return seen
 
-    def unstarted(self, exit_code: int, err: str) -> FailureKind | None:
-        """By its own exit codes."""
+    def classify_exit(self, exit_code: int, err: str) -> FailureKind | None:
+        """Classify by its own exit codes."""
         return _EXITS.get(exit_code)
 
 
@@ -135,7 +115,7 @@ def _is_refusal(document: dict[str, Any]) -> bool:
     return kind in _DENIED or _REFUSED.search(text_at(document, "error", "message")) is not None
 
 
-def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:
+def _read_result(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
     models = at(document, "stats", "models")
     usage = Usage(
         model=next(iter(models)) if isinstance(models, dict) and len(models) == 1 else None,
@@ -143,13 +123,13 @@ def _result(document: dict[str, Any]) -> Iterator[StreamEvent]:
         output_tokens=count_at(document, "stats", "output_tokens"),
         cache_read_tokens=count_at(document, "stats", "cached"),
     )
-    yield Consumed(usage=usage, total=True)
+    yield events.Consumed(usage=usage, total=True)
     message = text_at(document, "error", "message")
-    status, wait_s, now_us = status_in(message), wait_in(message), time_at(document, "timestamp")
-    if kind_of(status, message) is FailureKind.RATE_LIMITED and wait_s is not None and now_us is not None:
-        yield Limited(retry_at_us=now_us + int(wait_s * US))
+    status, wait_s, now_us = find_status(message), find_wait_s(message), time_at(document, "timestamp")
+    if classify(status, message) is FailureKind.RATE_LIMITED and wait_s is not None and now_us is not None:
+        yield events.Limited(retry_at_us=now_us + int(wait_s * US))
     limited = text_at(document, "error", "type") == "FatalTurnLimitedError"
-    yield Ended(
+    yield events.Finished(
         ok=document.get("status") == "success",
         message=message,
         status=status,

@@ -11,37 +11,24 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agent_orchestrator.agents.adapter import Task
-from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent, allow_tool
+from agent_orchestrator.agents import events
+from agent_orchestrator.agents.adapter import AgentTask
+from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent, allow_tool, flag
 from agent_orchestrator.agents.credentials import Vendor, provider_of
-from agent_orchestrator.agents.fields import at, count_at, money_at, text_at
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import (
-    RUN,
-    WRITE,
-    Consumed,
-    Denied,
-    Ended,
-    Limited,
-    Said,
-    SessionBegan,
-    StreamEvent,
-    ToolEnded,
-    ToolUsed,
-    WentOn,
-)
+from agent_orchestrator.agents.stream import at, count_at, money_at, text_at
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
 
 SHELL = "bash"
 EDIT, OUTSIDE = "edit", "external_directory"
-"""What it calls every change of a file, and whatever lies outside the tree."""
-_DOES = {"write": WRITE, "edit": WRITE, "patch": WRITE, "apply_patch": WRITE, SHELL: RUN}
+"""Its permissions for any change of a file, and for whatever lies outside the tree."""
+_DOES = {"write": events.WRITE, "edit": events.WRITE, "patch": events.WRITE, "apply_patch": events.WRITE, SHELL: events.RUN}
 READ_ONLY = ("git status", "git diff", "git log", "git show HEAD", "git ls-files")
 _REJECTED = "rejected permission"
 _OVERFLOW, _TOO_LARGE = "ContextOverflowError", 413
-"""What it mends by summing the session up, and the HTTP status of that, whatever the API's own was."""
+"""The error that it mends by summing the session up, and the HTTP status that this stands for, whatever the API's own was."""
 _STATUSES = {_OVERFLOW: _TOO_LARGE, "ProviderAuthError": UNAUTHORIZED}
 """Errors of its own that no HTTP status comes with, and the one that they mean."""
 
@@ -56,29 +43,27 @@ class OpencodeAgent(CliAgent):
     dead_session = "Session not found"
 
     def vendor(self, choice: AgentChoice) -> Vendor:
-        """The provider of the model that was chosen: it serves many, and one's key is none of the others' business."""
+        """Return the provider of the chosen model: it serves many, and one's key is none of the others' business."""
         return provider_of(choice.model)
 
     def how_to_log_in(self, choice: AgentChoice) -> str:
-        """By its provider's key, if the provider is known."""
+        """Name its provider's key, if the provider is known."""
         keys = self.vendor(choice).keys
         way = f"export {keys[0]}" if keys else "name a model as PROVIDER/MODEL and export its provider's key"
         return f"run `opencode auth login`, or {way}"
 
-    def argv(self, task: Task, settings: AgentSettings) -> Iterator[str]:
-        """Without `--auto` whatever would be asked is refused; the report lies outside the tree, which is always asked."""
+    def argv(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
+        """Return the flags. Without `--auto` it refuses what it would ask, and it always asks about files outside the tree."""
         yield from ("run", "--format", "json", "--dir", str(task.workdir))
-        if (settings.permission_mode or self.modes[0]) == self.modes[0]:
+        if self.mode(settings) == self.modes[0]:
             yield "--auto"
-        if task.effect.agent.model is not None:
-            yield from ("--model", task.effect.agent.model)
-        if task.effect.session is not None:
-            yield from ("--session", task.effect.session)
+        yield from flag("--model", task.effect.agent.model)
+        yield from flag("--session", task.effect.session)
         yield from settings.args
 
-    def environment(self, task: Task, settings: AgentSettings) -> dict[str, str]:
-        """With `ask`, what is allowed all the same is said as its configuration says it."""
-        if (settings.permission_mode or self.modes[0]) == self.modes[0]:
+    def environment(self, task: AgentTask, settings: AgentSettings) -> dict[str, str]:
+        """Return the rules that `ask` leaves room for, in the words of its configuration."""
+        if self.mode(settings) == self.modes[0]:
             return {}
         rules: dict[str, Any] = {}
         commands = [f"{SHELL}({one})" for one in (*READ_ONLY, *task.effect.allowed_commands) if "*" not in one]
@@ -92,47 +77,47 @@ class OpencodeAgent(CliAgent):
                 rules[tool.lower()] = "allow"
         return {"OPENCODE_PERMISSION": json.dumps(rules)}
 
-    def allowing(self, denied: Denied, settings: AgentSettings) -> str:
-        """Rules for its permissions: a command as it was; else the tool, and the folder, which is asked about by itself."""
+    def suggest_flags(self, denied: events.Denied, settings: AgentSettings) -> str:
+        """Return rules for its permissions: a command as it was; else the tool, and the folder, which has a rule of its own."""
         plain = denied.tool == SHELL and denied.asked and "*" not in denied.asked and "\n" not in denied.asked
         if plain or denied.tool == SHELL:
             return allow_tool(f"{SHELL}({denied.asked})" if plain else SHELL)
-        told = allow_tool(EDIT if _DOES.get(denied.tool) == WRITE else denied.tool)
+        told = allow_tool(EDIT if _DOES.get(denied.tool) == events.WRITE else denied.tool)
         folder = denied.asked.rpartition("/")[0] if denied.asked.startswith("/") else None
         return told if folder is None else f"{told} {allow_tool(f'{OUTSIDE}({folder}/*)')}"
 
-    def read(self, document: dict[str, Any]) -> Iterator[StreamEvent]:
-        """What a line means."""
+    def read(self, document: dict[str, Any]) -> Iterator[events.StreamEvent]:
+        """Turn a line into events."""
         if session := text_at(document, "sessionID"):
-            yield SessionBegan(session=session)
+            yield events.SessionBegan(session=session)
         match document.get("type"):
             case "step_start":
-                yield WentOn()
+                yield events.WentOn()
             case "text" if at(document, "part", "synthetic") is True:  # its own words to the model
-                yield WentOn()
+                yield events.WentOn()
             case "text":
-                yield Said(text=text_at(document, "part", "text"))
+                yield events.Said(text=text_at(document, "part", "text"))
             case "tool_use":
-                yield from _tool(document)
+                yield from _read_tool(document)
             case "step_finish":
-                yield from _step(document)
+                yield from _read_step(document)
             case "error":
-                yield from _error(document)
+                yield from _read_error(document)
 
 
-def _tool(document: dict[str, Any]) -> Iterable[StreamEvent]:
+def _read_tool(document: dict[str, Any]) -> Iterable[events.StreamEvent]:
     tool, why = text_at(document, "part", "tool"), text_at(document, "part", "state", "error")
     call, state = text_at(document, "part", "callID"), at(document, "part", "state")
-    yield ToolUsed(tool=tool, call=call, does=_DOES.get(tool, ""))
+    yield events.ToolUsed(tool=tool, call=call, does=_DOES.get(tool, ""))
     if text_at(state, "status") in ("completed", "error"):
         ok = text_at(state, "status") == "completed" and count_at(state, "metadata", "exit") in (None, 0)
-        yield ToolEnded(call=call, ok=ok)
+        yield events.ToolEnded(call=call, ok=ok)
     if _REJECTED in why:
         asked = text_at(document, "part", "state", "input", "command") or text_at(document, "part", "state", "input", "filePath")
-        yield Denied(tool=tool, asked=asked, call=call)
+        yield events.Denied(tool=tool, asked=asked, call=call)
 
 
-def _step(document: dict[str, Any]) -> Iterator[StreamEvent]:
+def _read_step(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
     tokens = at(document, "part", "tokens")
     said, thought = count_at(tokens, "output"), count_at(tokens, "reasoning") or 0
     usage = Usage(
@@ -142,21 +127,21 @@ def _step(document: dict[str, Any]) -> Iterator[StreamEvent]:
         cache_write_tokens=count_at(tokens, "cache", "write"),
         cost_usd=money_at(document, "part", "cost") or None,  # 0 is what it says of a model without a price
     )
-    yield Consumed(usage=usage)
+    yield events.Consumed(usage=usage)
     if text_at(document, "part", "reason") == "stop":
-        yield Ended(ok=True)
+        yield events.Finished(ok=True)
 
 
-def _error(document: dict[str, Any]) -> Iterator[StreamEvent]:
+def _read_error(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
     data = at(document, "error", "data")
     wait = text_at(data, "responseHeaders", "retry-after")
     stamp = count_at(document, "timestamp")
     if wait.isdecimal() and len(wait) < 9 and stamp is not None:
-        yield Limited(retry_at_us=stamp * 1000 + int(wait) * US)
+        yield events.Limited(retry_at_us=stamp * 1000 + int(wait) * US)
     name = text_at(document, "error", "name")
     too_long = name == _OVERFLOW
     status = _STATUSES.get(name) or count_at(data, "statusCode")
-    yield Ended(ok=False, message=text_at(data, "message") or name, status=status, final=not too_long)
+    yield events.Finished(ok=False, message=text_at(data, "message") or name, status=status, final=not too_long)
 
 
 AGENT = OpencodeAgent()

@@ -1,4 +1,4 @@
-"""What can be set for an agent in a configuration file; stored with a run, so that a resume does the same thing.
+"""The settings of an agent in a configuration file; stored with a run, so that a resume does the same thing.
 
 `AgentSettings` is one `[agents.NAME]` table. Reading files is `config.py`'s; which settings an agent understands is
 its adapter's.
@@ -42,7 +42,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     account: str | None = None
     """Whose rate limits it is under, where several agents share one or one agent has several."""
     pass_credentials: bool = True
-    """Whether it gets what its own vendor's variables hold; without them it has to be logged in itself."""
+    """True hands on its own vendor's variables; without them it has to be logged in itself."""
 
     binary: str | None = None
     permission_mode: str | None = None
@@ -53,13 +53,13 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     max_turns: int | None = None
     args: tuple[str, ...] = ()
     denials: Literal["fail", "warn"] = "warn"
-    """Whether an attempt in which a tool was refused may succeed."""
+    """`fail` fails an attempt in which a tool was refused."""
 
     argv: tuple[str, ...] | None = msgspec.field(default=None, name="command")
     prompt_mode: Literal["stdin", "argv", "file"] = "stdin"
     output: Literal["text", "report-file", "json-lines"] = "text"
     usage: dict[Literal["input", "output", "cache_read", "cache_write", "cost_usd", "session", "model"], str] = {}
-    """Where these stand in the JSON lines, as dotted paths."""
+    """Their places in the JSON lines, as dotted paths."""
     usage_counts: Literal["last", "sum"] = "last"
 
 
@@ -70,7 +70,7 @@ PROGRAM = BASICS | {"argv", "prompt_mode", "output", "usage", "usage_counts"}
 
 
 def read_settings(table: object, where: str) -> AgentSettings:
-    """One table of a configuration file; a UsageError names the file and the key at fault."""
+    """Read one table of a configuration file; a UsageError names the file and the key at fault."""
     if not isinstance(table, dict):
         raise UsageError(detail=f"{where} must be a table.")
     known = AgentSettings.__struct_encode_fields__
@@ -79,7 +79,7 @@ def read_settings(table: object, where: str) -> AgentSettings:
             near = get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known)}."
             raise UsageError(detail=f"{where}: unknown key {key}; {hint}")
-    settings = _converted(table, where)
+    settings = _convert_table(table, where)
     for model, price in settings.prices.items():
         for kind in price.__struct_fields__:
             value = getattr(price, kind)
@@ -89,7 +89,7 @@ def read_settings(table: object, where: str) -> AgentSettings:
 
 
 def settings_of(choice: AgentChoice, understood: frozenset[str]) -> AgentSettings:
-    """The settings stored with a choice; raises a UsageError for one that its adapter cannot follow."""
+    """Read the settings stored with a choice; raise a UsageError for one that its adapter does not understand."""
     table = {"command" if key == "argv" else key: value for key, value in choice.options.items()}
     settings = read_settings(table, f"The agent {choice.name}")
     if settings.max_turns is not None and settings.max_turns < 1:
@@ -107,7 +107,7 @@ def settings_of(choice: AgentChoice, understood: frozenset[str]) -> AgentSetting
 
 
 def resolve_agent(choice: AgentChoice, agents: Mapping[str, AgentSettings]) -> AgentChoice:
-    """The choice with what the configuration says about its name; what was chosen explicitly wins."""
+    """Return the choice completed by the configuration of its name; explicit choices win."""
     settings = agents.get(choice.name)
     if settings is None and choice.performer not in ADAPTERS:
         known = ", ".join(dict.fromkeys((*ADAPTERS, *agents)))
@@ -121,15 +121,15 @@ def resolve_agent(choice: AgentChoice, agents: Mapping[str, AgentSettings]) -> A
         detail = f"[agents.{choice.name}]: adapter is {adapter}; it must be one of {', '.join(ADAPTERS)}."
         raise UsageError(detail=detail)
     inherited = agents.get(adapter) if adapter != choice.name else None
-    options: dict[str, Any] = {**stored_options(inherited), **stored_options(settings)} if inherited else stored_options(settings)
+    options: dict[str, Any] = {**encode_options(inherited), **encode_options(settings)} if inherited else encode_options(settings)
     model = settings.model or (inherited.model if inherited else None)
     configured = options if model is None else {**options, "model": model}
     given = {**options, **choice.options}
     return AgentChoice(name=choice.name, model=choice.model or model, adapter=adapter, options=given, configured=configured)
 
 
-def stored_options(settings: AgentSettings) -> dict[str, Any]:
-    """The settings as plain data: only what was set."""
+def encode_options(settings: AgentSettings) -> dict[str, Any]:
+    """Return the settings as plain data: only what was set."""
     table: dict[str, Any] = msgspec.to_builtins(settings)
     if "command" in table:
         table["argv"] = table.pop("command")
@@ -137,13 +137,13 @@ def stored_options(settings: AgentSettings) -> dict[str, Any]:
 
 
 def silence_s(given_s: float | None, agent: object) -> float | None:
-    """How long an agent may be silent: as given, where 0 is for ever, else as its adapter has it; None for ever."""
+    """Return the time that an agent may be silent: as given, where 0 is for ever, else its adapter's; None is for ever."""
     own: float | None = getattr(agent, "idle_timeout_s", None)
     return own if given_s is None else given_s or None
 
 
-def priced(usage: Usage, choice: AgentChoice) -> Usage:
-    """The usage with its cost, where the agent reports tokens only and there are prices; unknown stays unknown."""
+def price_usage(usage: Usage, choice: AgentChoice) -> Usage:
+    """Return the usage with its cost, where the agent reports tokens only and there are prices; unknown stays unknown."""
     if usage.cost_usd is not None or not choice.options.get("prices"):
         return usage
     prices = msgspec.convert(choice.options["prices"], dict[str, Price])
@@ -158,7 +158,7 @@ def priced(usage: Usage, choice: AgentChoice) -> Usage:
     return msgspec.structs.replace(usage, cost_usd=cost)
 
 
-def _converted(table: dict[str, Any], where: str) -> AgentSettings:
+def _convert_table(table: dict[str, Any], where: str) -> AgentSettings:
     for key, value in table.items():
         try:
             msgspec.convert({key: value}, AgentSettings)
@@ -169,6 +169,6 @@ def _converted(table: dict[str, Any], where: str) -> AgentSettings:
 
 
 def _words(key: str) -> tuple[str, ...]:
-    """The words to choose from for a setting that has such."""
+    """Return the words to choose from for a setting that has such."""
     kind = get_type_hints(AgentSettings)[key]
     return next(get_args(one) for one in (kind, *get_args(kind)) if get_origin(one) is Literal)

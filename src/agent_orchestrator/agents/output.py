@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
 from agent_orchestrator.core.text import clip
 
@@ -15,7 +16,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def read_tail(path: Path, chars: int = TAIL_CHARS, but: re.Pattern[str] | None = None) -> str:
-    """The last characters of a file, without lines that begin with `but`; nothing where there is none."""
+    """Read the last characters of a file, without lines that begin with `but`; a missing file is empty."""
     if but is not None:
         raw, cut = _last_bytes(path, _LAST_LINE_BYTES)
         lines = raw.decode("utf-8", "replace").splitlines(keepends=True)[1 if cut else 0 :]
@@ -27,7 +28,7 @@ def read_tail(path: Path, chars: int = TAIL_CHARS, but: re.Pattern[str] | None =
 
 
 def read_last_line(path: Path, but: re.Pattern[str] | None = None) -> str:
-    """The last line with something to read in it, without colours and control characters, at most ERROR_LINE_CHARS.
+    """Read the last line with something to read in it, without colours and control characters, at most ERROR_LINE_CHARS.
 
     Lines that begin with `but` have nothing to read in them.
     """
@@ -41,7 +42,7 @@ def read_last_line(path: Path, but: re.Pattern[str] | None = None) -> str:
 
 
 def read_ends(path: Path, chars: int = TAIL_CHARS) -> str:
-    """The first and the last characters of a file: a CLI that was called wrongly says so and then prints its whole help."""
+    """Read both ends of a file: a CLI that was called wrongly says so and then prints its whole help."""
     tail = read_tail(path, chars)
     try:
         with path.open("rb") as file:
@@ -51,19 +52,32 @@ def read_ends(path: Path, chars: int = TAIL_CHARS) -> str:
     return tail if len(head) < chars else f"{head}\n{tail}"
 
 
+def read_tails(ending: Ending, said: str | None = None, chatter: re.Pattern[str] | None = None) -> str:
+    """Read the ends of both streams as text, at most TAIL_CHARS: the error output, without its chatter, comes last.
+
+    `said` stands for the output where that is a stream of events, also when nothing was said.
+    """
+    err = readable(read_tail(ending.err, TAIL_CHARS // 2, chatter))
+    room = TAIL_CHARS - len(err) - 1 if err else TAIL_CHARS
+    out = readable(said)[-room:] if said is not None else readable(read_tail(ending.out, room))
+    if not out or not err:
+        return out or err
+    return out + err if out.endswith("\n") else f"{out}\n{err}"
+
+
 def plain(text: str) -> str:
-    """The text without terminal escapes and control characters; tabs and newlines stay."""
+    """Return the text without terminal escapes and control characters; tabs and newlines stay."""
     return _CONTROLS.sub("", _ESCAPES.sub("", text))
 
 
 def readable(text: str) -> str:
-    """The text as a terminal would leave it: without escapes, and of a line that was written over only the last writing."""
+    """Return the text as a terminal leaves it: without escapes, and without what a carriage return wrote over."""
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in _ESCAPES.sub("", text).split("\n"))
     return _CONTROLS.sub("", "\n".join(lines))
 
 
 def _last_bytes(path: Path, count: int) -> tuple[bytes, bool]:
-    """The last bytes of a regular file, and whether there are more before them."""
+    """Return the last bytes of a regular file, and whether there are more before them."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

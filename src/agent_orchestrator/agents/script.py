@@ -30,7 +30,7 @@ Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do when a part of the play matches."""
+    """The actions of a matching part of the play."""
 
     step: str = "*"
     role: str = "*"
@@ -52,7 +52,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     tokens: dict[str, int] = {}
 
     def matches(self, step: str, role: str, iteration: str, attempt: str) -> bool:
-        """Whether this rule plays the part."""
+        """Return True if this rule plays the part."""
         return (
             (self.step == "*" or fnmatchcase(step, self.step))
             and (self.role == "*" or fnmatchcase(role, self.role))
@@ -62,7 +62,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def usage(self) -> Usage | None:
-        """What the part is said to have cost; None when nothing is said."""
+        """The usage that the rule states; None when it states none."""
         if self.cost_usd is None and not self.tokens:
             return None
         return Usage(
@@ -79,7 +79,7 @@ _read: dict[str, tuple[int, int, tuple[Rule, ...]]] = {}
 
 
 def load_script(path: Path) -> tuple[Rule, ...]:
-    """The rules of a script file; read once and again only when the file changed."""
+    """Read the rules of a script file, again only when the file changed."""
     try:
         status = path.stat()
         known = _read.get(str(path))
@@ -98,7 +98,7 @@ def load_script(path: Path) -> tuple[Rule, ...]:
 
 
 def parse_script(text: str, file: str) -> tuple[Rule, ...]:
-    """The rules in the text, or an InvalidSpec with all that is wrong with them."""
+    """Read the rules in the text; raise an InvalidSpec with all that is wrong with them."""
     problems: list[Problem] = []
     loader = Loader(text)
     try:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Task, Verdict
-from agent_orchestrator.agents.judging import verdict_of
+from agent_orchestrator.agents.adapter import AgentTask, Verdict
 from agent_orchestrator.agents.script import Rule, load_script
+from agent_orchestrator.agents.verdict import judge_report
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.report import COMPLETED, REPORT_SCHEMA, ReportRule
@@ -29,7 +29,7 @@ DONE = Verdict()
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Who plays, where."""
+    """A role at one launch, and the working tree that it plays in."""
 
     run: str
     step: str
@@ -41,8 +41,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """The status of a report whose rule does not say one."""
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it."""
+class Performance(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a part."""
 
     exit_code: int
     report: bytes | None
@@ -58,19 +58,19 @@ class ScriptedAgent:
     """It is as deterministic as its script, and says what it costs where the script does."""
 
     def preflight(self, choice: AgentChoice) -> None:
-        """The script must be valid."""
+        """Check that the script is valid."""
         _rules(choice)
 
-    def delay_s(self, task: Task) -> float:
-        """As long as the rule takes; a script that was broken meanwhile fails at once, in `act`."""
+    def delay_s(self, task: AgentTask) -> float:
+        """Return the time that the rule takes; a script that was broken meanwhile fails at once, in `act`."""
         try:
             rule = _rule_of(task)
         except OrcError:
             return 0.0
         return math.inf if rule.hang else rule.takes
 
-    def act(self, task: Task) -> Verdict:
-        """Plays, and is judged like a program. The report is in the verdict; no file of the launch is written."""
+    def act(self, task: AgentTask) -> Verdict:
+        """Play, and judge it like a program. The report is in the verdict; no file of the launch is written."""
         try:
             rule = _rule_of(task)
             if rule is UNSCRIPTED and not task.effect.report.required:
@@ -80,12 +80,12 @@ class ScriptedAgent:
             return Verdict(failure=Failure(kind=FailureKind.SPEC, message=f"The script cannot be played: {error}"))
         except OSError as error:
             return Verdict(failure=Failure(kind=FailureKind.EXIT, message=f"The script could not be played: {error}"))
-        verdict = verdict_of(played.exit_code, played.report, task.effect.report, where="its report", last_line=played.error)
+        verdict = judge_report(played.exit_code, played.report, task.effect.report, where="its report", last_line=played.error)
         return msgspec.structs.replace(verdict, usage=rule.usage)
 
 
-def play(rule: Rule, part: Part) -> Played:
-    """Does what the rule says to the working tree. Raises OSError, and ValueError for a path that leads out."""
+def play(rule: Rule, part: Part) -> Performance:
+    """Apply the rule to the working tree. Raises OSError, and ValueError for a path that leads out."""
     for name, text in rule.write.items():
         _inside(part.workdir, name).write_text(text, "utf-8")
     for name, text in rule.append.items():
@@ -94,7 +94,7 @@ def play(rule: Rule, part: Part) -> Played:
     for name in rule.delete:
         _inside(part.workdir, name).unlink(missing_ok=True)
     exit_code = rule.exit or (1 if rule.fail is not None else 0)
-    return Played(exit_code=exit_code, report=_report(rule, part, exit_code), said=rule.say, error=rule.fail or "")
+    return Performance(exit_code=exit_code, report=_report(rule, part, exit_code), said=rule.say, error=rule.fail or "")
 
 
 def _report(rule: Rule, part: Part, exit_code: int) -> bytes | None:
@@ -116,7 +116,7 @@ def _report(rule: Rule, part: Part, exit_code: int) -> bytes | None:
 
 
 def _inside(workdir: Path, name: str) -> Path:
-    """The path made ready for writing; a symbolic link must not lead the script out of the tree."""
+    """Return the path made ready for writing; a symbolic link must not lead the script out of the tree."""
     root = workdir.resolve()
     path = (root / name).resolve()
     if not path.is_relative_to(root):
@@ -134,7 +134,7 @@ def _rules(choice: AgentChoice) -> tuple[Rule, ...]:
     return load_script(Path(script))
 
 
-def _rule_of(task: Task) -> Rule:
+def _rule_of(task: AgentTask) -> Rule:
     rules = _rules(task.effect.agent)
     return _rule_for(rules, _part(task)) if rules else UNSCRIPTED
 
@@ -146,7 +146,7 @@ def _rule_for(rules: tuple[Rule, ...], part: Part) -> Rule:
     return UNSCRIPTED
 
 
-def _part(task: Task) -> Part:
+def _part(task: AgentTask) -> Part:
     effect = task.effect
     return Part(
         run=task.run,
@@ -160,12 +160,12 @@ def _part(task: Task) -> Part:
 
 
 def _word(rule: ReportRule) -> str:
-    """COMPLETED, or for a role that has to judge its first word: a rehearsal passes unless its script says otherwise."""
+    """Return COMPLETED, or a judging role's first word: a rehearsal passes unless its script says otherwise."""
     return COMPLETED if rule.any_status or COMPLETED in {*rule.words, *rule.aliases} else next(iter(rule.words))
 
 
 def main(argv: list[str], environ: Mapping[str, str]) -> int:
-    """The same as a program."""
+    """Play the part as a program."""
     if len(argv) != 1:
         print("usage: python -m agent_orchestrator.agents.scripted SCRIPT", file=sys.stderr)
         return 2

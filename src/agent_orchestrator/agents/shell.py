@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
+from agent_orchestrator.agents.adapter import AgentTask, Ending, Invocation, Verdict
 from agent_orchestrator.agents.environment import build_environment
-from agent_orchestrator.agents.judging import judge
+from agent_orchestrator.agents.verdict import judge
 from agent_orchestrator.core.effects import AgentChoice
 
 
@@ -17,18 +17,18 @@ class ShellAgent:
     """It asks no model: what it costs is known to be nothing."""
 
     def preflight(self, choice: AgentChoice) -> None:
-        """There is a shell wherever the engine itself can run."""
+        """Check nothing: there is a shell wherever the engine itself can run."""
 
-    def ask_for_report(self, task: Task) -> str:
-        """A script is not asked."""
+    def ask_for_report(self, task: AgentTask) -> str:
+        """Return nothing: a script is not asked."""
         return ""
 
-    def plan(self, task: Task) -> Plan:
-        """The script by path, so that its own input stays empty."""
-        return Plan(argv=("/bin/sh", str(task.prompt)), env=build_environment(task), stdin=None)
+    def plan(self, task: AgentTask) -> Invocation:
+        """Return the script by path, so that its own input stays empty."""
+        return Invocation(argv=("/bin/sh", str(task.prompt)), env=build_environment(task), stdin=None)
 
-    def judge(self, task: Task, ending: Ending) -> Verdict:
-        """By exit code and, where the script wrote one, its report."""
+    def judge(self, task: AgentTask, ending: Ending) -> Verdict:
+        """Judge by exit code and, if the script wrote one, its report."""
         return judge(task, ending)
 
 

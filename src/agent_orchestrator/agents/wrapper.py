@@ -11,10 +11,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from agent_orchestrator.agents.adapter import Ending, Plan, Task, Verdict
+from agent_orchestrator.agents.adapter import AgentTask, Ending, Invocation, Verdict
 from agent_orchestrator.agents.environment import build_environment
-from agent_orchestrator.agents.judging import judge
-from agent_orchestrator.agents.structured import ask_for_report
+from agent_orchestrator.agents.report import ask_for_report
+from agent_orchestrator.agents.verdict import judge
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import PROGRAM_IDLE_S
 from agent_orchestrator.errors import AgentMissing, InvalidValue, MissingPath
@@ -28,7 +28,7 @@ class WrapperAgent:
     idle_timeout_s = PROGRAM_IDLE_S
 
     def preflight(self, choice: AgentChoice) -> None:
-        """The wrapper must be a file that can be run."""
+        """Check that the wrapper is a file that can be run."""
         path, _ = _options(choice)
         if not path.exists():
             raise MissingPath(what="The wrapper", path=path)
@@ -40,12 +40,12 @@ class WrapperAgent:
         elif not os.access(path, os.X_OK):
             raise AgentMissing(agent=path, why="it is not executable; `chmod +x` makes it so")
 
-    def ask_for_report(self, task: Task) -> str:
-        """By file, where the prompt is not a person's: what a wrapper does with that is its own business."""
+    def ask_for_report(self, task: AgentTask) -> str:
+        """Ask for a file if the prompt is not a person's, which a wrapper may take as it likes."""
         return ask_for_report(task, task.report) if task.effect.prompt_text is not None else ""
 
-    def plan(self, task: Task) -> Plan:
-        """The flags of the contract, then the wrapper's own."""
+    def plan(self, task: AgentTask) -> Invocation:
+        """Return the wrapper with the flags of the contract, then its own."""
         path, args = _options(task.effect.agent)
         env = _without_ours(build_environment(task))
         flags = {
@@ -57,10 +57,10 @@ class WrapperAgent:
             "--report": str(task.report),
         }
         words = tuple(word for pair in flags.items() for word in pair)
-        return Plan(argv=(*_program(path, env), *words, *args), env=env, stdin=task.prompt)
+        return Invocation(argv=(*_program(path, env), *words, *args), env=env, stdin=task.prompt)
 
-    def judge(self, task: Task, ending: Ending) -> Verdict:
-        """By exit code and report."""
+    def judge(self, task: AgentTask, ending: Ending) -> Verdict:
+        """Judge by exit code and report."""
         return judge(task, ending)
 
 
@@ -74,7 +74,7 @@ def _options(choice: AgentChoice) -> tuple[Path, tuple[str, ...]]:
 
 
 def _program(path: Path, env: dict[str, str]) -> tuple[str, ...]:
-    """The words that run the wrapper."""
+    """Return the words that run the wrapper."""
     if path.suffix != ".py" or (os.access(path, os.X_OK) and _names_interpreter(path)):
         return (str(path),)
     # Without any python3 ours is better than none.
@@ -90,7 +90,7 @@ def _names_interpreter(path: Path) -> bool:
 
 
 def _without_ours(env: dict[str, str]) -> dict[str, str]:
-    """The environment without the folder that our own package is imported from."""
+    """Return the environment without the folder that our own package is imported from."""
     if "PYTHONPATH" not in env:
         return env
     ours = Path(__file__).resolve().parents[2]

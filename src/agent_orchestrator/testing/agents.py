@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, InProcessAgent, Plan, Task, Verdict
+from agent_orchestrator.agents.adapter import Agent, AgentTask, Announcing, Ending, InProcessAgent, Invocation, Verdict
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.failure import DETERMINISTIC, Failure, FailureKind
 from agent_orchestrator.core.forms import Form
@@ -36,7 +36,7 @@ FOREIGN_REPORTS = (
 )
 
 
-def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, form: Form | None = None) -> Task:
+def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, form: Form | None = None) -> AgentTask:
     """A task whose files stand in `folder`, as the engine would make it."""
     launch = folder / "launch"
     workdir = folder / "tree"
@@ -57,7 +57,7 @@ def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, form
         inputs={"plan-1": ("docs/plan.md",)},
         artifacts_dir="artifacts",
     )
-    task = Task(
+    task = AgentTask(
         effect=effect,
         run="run1",
         home=folder,
@@ -70,7 +70,7 @@ def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, form
     return task
 
 
-def make_ending(task: Task, exit_code: int | None = 0, cause: Failure | None = None) -> Ending:
+def make_ending(task: AgentTask, exit_code: int | None = 0, cause: Failure | None = None) -> Ending:
     """The end of that task's launch."""
     out, err = task.launch_dir / "out", task.launch_dir / "err"
     return Ending(exit_code=exit_code, cause=cause, started_us=1, ended_us=2, out=out, err=err)
@@ -101,7 +101,7 @@ def _check_preflight(agent: Agent | InProcessAgent, choice: AgentChoice) -> None
             agent.preflight(AgentChoice(name=choice.name, options=options))
 
 
-def _check_plan(plan: Plan, task: Task, environ: Mapping[str, str]) -> None:
+def _check_plan(plan: Invocation, task: AgentTask, environ: Mapping[str, str]) -> None:
     assert plan.argv, "there is a program"
     assert plan.argv[0], "the program has a name"
     words: list[object] = [*plan.argv, *plan.env, *plan.env.values()]
@@ -125,7 +125,7 @@ def _check_judging(agent: Agent, choice: AgentChoice, folder: Path) -> None:
     for output in NONSENSE_OUTPUTS:
         ending.out.write_bytes(output)
         if isinstance(agent, Announcing):
-            assert agent.finished(task, ending.out)() in {True, False}, "a look at nonsense is a look"
+            assert agent.watch_result(task, ending.out)() in {True, False}, "a look at nonsense is a look"
         ending.err.write_bytes(output)
         for exit_code in (1, 2, 126, 127, 137, 255):
             task.report.write_bytes(good)

@@ -11,7 +11,7 @@ import pytest
 
 import agent_orchestrator
 from agent_orchestrator.agents import find_agent
-from agent_orchestrator.agents.adapter import Agent, Plan, Verdict
+from agent_orchestrator.agents.adapter import Agent, Invocation, Verdict
 from agent_orchestrator.agents.command import CommandAgent
 from agent_orchestrator.agents.shell import ShellAgent
 from agent_orchestrator.agents.wrapper import WrapperAgent
@@ -33,7 +33,7 @@ def test_a_wrapper_gets_the_flags_of_the_contract_then_its_own(tmp_path: Path) -
     )  # fmt: skip
 
 
-def wrapper_plan(tmp_path: Path, path: Path, **env: str) -> Plan:
+def wrapper_plan(tmp_path: Path, path: Path, **env: str) -> Invocation:
     task = make_task(tmp_path, choose("wrapper", path=str(path)))
     return WrapperAgent().plan(msgspec.structs.replace(task, inherited_env={**task.inherited_env, **env}))
 
@@ -118,7 +118,7 @@ class Careless(CommandAgent):
         if self.flaw == "preflight":
             choice.options["argv"][0]
 
-    def plan(self, task: Any) -> Plan:
+    def plan(self, task: Any) -> Invocation:
         plan = super().plan(task)
         argv, env = plan.argv, dict(plan.env)
         if self.flaw == "argv":
@@ -127,7 +127,7 @@ class Careless(CommandAgent):
             del env["REPORT_PATH"]
         if self.flaw == "secrets":
             env["ORC_TEST_SECRET"] = "sesame-open"
-        return Plan(argv=argv, env=env, stdin=plan.stdin)
+        return Invocation(argv=argv, env=env, stdin=plan.stdin)
 
     def judge(self, task: Any, ending: Any) -> Verdict:
         if self.flaw == "exit":

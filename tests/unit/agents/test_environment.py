@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.agents.adapter import AgentTask
 from agent_orchestrator.agents.environment import FEEDBACK_TITLE, build_environment, render_prompt
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.testing.agents import make_task
 
 
-def task_with(folder: Path, *, inherited: dict[str, str] | None = None, **effect: object) -> Task:
+def task_with(folder: Path, *, inherited: dict[str, str] | None = None, **effect: object) -> AgentTask:
     task = make_task(folder, AgentChoice(name="command", options={"argv": ["true"]}))
     changed: RunAgent = msgspec.structs.replace(task.effect, **effect)
     return msgspec.structs.replace(task, effect=changed, inherited_env=inherited or {})

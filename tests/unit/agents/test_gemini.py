@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.agents.classify import wait_in
 from agent_orchestrator.agents.gemini import AGENT
+from agent_orchestrator.agents.refusal import find_wait_s
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.units import from_iso
@@ -80,4 +80,4 @@ def test_without_a_time_of_its_own_it_cannot_say_until_when(tmp_path: Path) -> N
     ],
 )  # fmt: skip
 def test_a_wait_is_read_where_one_is_said(message: str, wait_s: float | None) -> None:
-    assert wait_in(message) == wait_s
+    assert find_wait_s(message) == wait_s

@@ -11,7 +11,7 @@ import pytest
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.adapter import Verdict
 from agent_orchestrator.agents.cli import CliAgent
-from agent_orchestrator.agents.judging import tail_of
+from agent_orchestrator.agents.output import read_tails
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.testing.agents import make_ending, make_task
@@ -30,7 +30,7 @@ def judged(folder: Path, name: str, lines: list[dict[str, Any]], cause: Failure 
     agent = find_agent(name)
     assert isinstance(agent, CliAgent)
     verdict = agent.judge(task, ending)
-    return verdict, tail_of(ending, verdict.said, agent.chatter)
+    return verdict, read_tails(ending, verdict.said, agent.chatter)
 
 
 @pytest.mark.parametrize("name", STREAMS)

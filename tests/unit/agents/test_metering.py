@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_orchestrator.agents.options import priced
+from agent_orchestrator.agents.options import price_usage
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.engine.perform.metering import own_part
@@ -34,9 +34,9 @@ def test_a_total_below_what_was_counted_is_none() -> None:
 
 def test_tokens_are_priced_by_model_or_by_default() -> None:
     used = Usage(model="small", input_tokens=1_000_000, output_tokens=100_000, cache_read_tokens=500_000)
-    assert priced(used, AgentChoice(name="codex", options={"prices": PRICES})).cost_usd == pytest.approx(2.0 + 1.0 + 0.1)
+    assert price_usage(used, AgentChoice(name="codex", options={"prices": PRICES})).cost_usd == pytest.approx(2.0 + 1.0 + 0.1)
     big = Usage(input_tokens=1_000, output_tokens=1_000)
-    assert priced(big, AgentChoice(name="codex", model="big", options={"prices": PRICES})).cost_usd == pytest.approx(0.12)
+    assert price_usage(big, AgentChoice(name="codex", model="big", options={"prices": PRICES})).cost_usd == pytest.approx(0.12)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_tokens_are_priced_by_model_or_by_default() -> None:
     ],
 )
 def test_what_cannot_be_priced_stays_unknown(usage: Usage, prices: object) -> None:
-    assert priced(usage, AgentChoice(name="codex", options={"prices": prices})).cost_usd is None
+    assert price_usage(usage, AgentChoice(name="codex", options={"prices": prices})).cost_usd is None
 
 
 def test_a_cost_that_the_agent_reports_is_believed() -> None:
     used = Usage(input_tokens=1, output_tokens=1, cost_usd=7.0)
-    assert priced(used, AgentChoice(name="claude", options={"prices": PRICES})) == used
+    assert price_usage(used, AgentChoice(name="claude", options={"prices": PRICES})) == used

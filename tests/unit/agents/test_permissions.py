@@ -11,8 +11,8 @@ import pytest
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.cli import CliAgent
+from agent_orchestrator.agents.events import Denied
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import Denied
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.errors import InvalidValue, UsageError
 from agent_orchestrator.runs.choices import Permissions, read_idle_s
@@ -90,7 +90,7 @@ def test_opencode_is_told_by_its_permissions_where_it_would_ask(tmp_path: Path) 
     ],
 )
 def test_each_refusal_has_the_option_that_would_allow_it(agent: str, denied: Denied, mode: str | None, allow: str) -> None:
-    assert adapter(agent).allowing(denied, AgentSettings(permission_mode=mode)) == allow
+    assert adapter(agent).suggest_flags(denied, AgentSettings(permission_mode=mode)) == allow
 
 
 def test_options_of_a_command_line_reach_the_agents_that_can_follow() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.agents.adapter import Task, Verdict
+from agent_orchestrator.agents.adapter import AgentTask, Verdict
 from agent_orchestrator.agents.environment import build_environment
-from agent_orchestrator.agents.judging import judge
 from agent_orchestrator.agents.script import load_script, parse_script
 from agent_orchestrator.agents.scripted import ScriptedAgent
+from agent_orchestrator.agents.verdict import judge
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Usage
@@ -24,13 +24,13 @@ from agent_orchestrator.testing.agents import make_ending, make_task
 AGENT = ScriptedAgent()
 
 
-def task_of(folder: Path, script: str, *, required: bool = True) -> Task:
+def task_of(folder: Path, script: str, *, required: bool = True) -> AgentTask:
     file = folder / "script.yaml"
     file.write_text(script)
     return make_task(folder, AgentChoice(name="scripted", options={"script": str(file)}), required=required)
 
 
-def play_as_program(task: Task) -> Verdict:
+def play_as_program(task: AgentTask) -> Verdict:
     ending = make_ending(task)
     env = {**build_environment(task), "PYTHONPATH": ":".join(sys.path)}
     argv = [sys.executable, "-m", "agent_orchestrator.agents.scripted", task.effect.agent.options["script"]]

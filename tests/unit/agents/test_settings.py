@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from agent_orchestrator.agents import find_agent
-from agent_orchestrator.agents.adapter import Agent, Plan, Task
+from agent_orchestrator.agents.adapter import Agent, AgentTask, Invocation
 from agent_orchestrator.agents.options import AgentSettings, Price, read_settings, resolve_agent
 from agent_orchestrator.config import Settings, config_files, load_agents
 from agent_orchestrator.core.effects import AgentChoice
@@ -35,11 +35,11 @@ def adapter(name: str) -> Agent:
     return agent
 
 
-def plan(task: Task) -> Plan:
+def plan(task: AgentTask) -> Invocation:
     return adapter(task.effect.agent.performer).plan(task)
 
 
-def asked_of(task: Task) -> str:
+def asked_of(task: AgentTask) -> str:
     return adapter(task.effect.agent.performer).ask_for_report(task)
 
 

@@ -6,30 +6,30 @@ from pathlib import Path
 from typing import Any
 
 from agent_orchestrator.agents.claude import AGENT
-from agent_orchestrator.agents.fields import count_at, money_at, text_at
-from agent_orchestrator.agents.stream import LOOK_BYTES, Consumed, Ended, ResultWatch, Transcript, read_transcript, sum_usage
+from agent_orchestrator.agents.events import Consumed, Finished, Transcript, sum_usage
+from agent_orchestrator.agents.stream import LOOK_BYTES, ResultWatch, count_at, money_at, read_transcript, text_at
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
 
 RESULT = b'{"type":"result","is_error":false,"subtype":"success","result":"done"}\n'
 
 
-def texts(document: dict[str, Any]) -> list[Ended]:
-    return [Ended(ok=True, message=text_at(document, "say"))] if "say" in document else []
+def texts(document: dict[str, Any]) -> list[Finished]:
+    return [Finished(ok=True, message=text_at(document, "say"))] if "say" in document else []
 
 
 def test_chatter_broken_lines_and_unknown_events_are_passed_over(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_bytes(b'Welcome!\n{"say": \n[1]\n{"type":"new_thing"}\n\xff\xfe\n{"say":"yes"}')
     seen = read_transcript(out, texts)
-    assert seen.end == Ended(ok=True, message="yes")
+    assert seen.end == Finished(ok=True, message="yes")
 
 
 def test_a_line_that_is_too_long_is_skipped_and_counted_and_the_next_is_read(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_bytes(b'{"say":"' + b"x" * LINE_LIMIT_BYTES + b'"}\n' + b'{"say":"short"}\n')
     seen = read_transcript(out, texts)
-    assert (seen.skipped, seen.end) == (1, Ended(ok=True, message="short"))
+    assert (seen.skipped, seen.end) == (1, Finished(ok=True, message="short"))
 
 
 def test_a_missing_file_says_nothing(tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ def test_a_result_behind_a_flood_is_found(tmp_path: Path) -> None:
 
 def test_what_failed_stays_failed() -> None:
     seen = Transcript()
-    seen.add(Ended(ok=False, message="loop detected"))
-    seen.add(Ended(ok=True))
-    assert seen.end == Ended(ok=False, message="loop detected")
+    seen.add(Finished(ok=False, message="loop detected"))
+    seen.add(Finished(ok=True))
+    assert seen.end == Finished(ok=False, message="loop detected")
 
 
 def test_usage_adds_up_and_a_total_replaces_it() -> None:

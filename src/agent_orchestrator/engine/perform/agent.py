@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered, Reading, Sleeping, Verdict
-from agent_orchestrator.agents.judging import tail_of
 from agent_orchestrator.agents.options import silence_s
-from agent_orchestrator.agents.output import readable
+from agent_orchestrator.agents.output import read_tails, readable
 from agent_orchestrator.core.budget import Limits
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure
@@ -79,7 +78,7 @@ class AgentWork(Launched):
             budget_s=self.driver.admission.run_left_s(effect),
             output_limit_bytes=effect.output_limit_bytes,
             grace_s=self.engine.stop_grace_s,
-            finished=self._announcing.finished(self._task, self.directory / "out") if self._announcing is not None else None,
+            finished=self._announcing.watch_result(self._task, self.directory / "out") if self._announcing is not None else None,
             result_grace_s=self.engine.result_grace_s,
             grew=self._look if self._metered is not None or self._sleeping is not None else None,
             look_s=self._look_s if self._metered is not None else None,
@@ -92,7 +91,7 @@ class AgentWork(Launched):
     def _look(self) -> Failure | None:
         """Why it has to be stopped, by what it has written up to now."""
         if self._sleeping is not None and self._asleep is None:
-            self._asleep = self._sleeping.asleep(self._task, self.directory / "err")
+            self._asleep = self._sleeping.watch_sleep(self._task, self.directory / "err")
         sleeps = self._asleep() if self._asleep is not None else None
         return sleeps or self._spends()
 
@@ -147,7 +146,7 @@ class AgentWork(Launched):
         """The end of what it wrote; of one whose work is good and who says so, its words alone."""
         if verdict.said and verdict.failure is None:
             return readable(verdict.said)[-TAIL_CHARS:]
-        return tail_of(ending, verdict.said, getattr(self._agent, "chatter", None))
+        return read_tails(ending, verdict.said, getattr(self._agent, "chatter", None))
 
     def unjudged(self, ending: Ending, failure: Failure) -> AgentEnded:
         """Never started, or its end cannot be understood."""

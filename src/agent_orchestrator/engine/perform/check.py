@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Ending
-from agent_orchestrator.agents.judging import tail_of
+from agent_orchestrator.agents.output import read_tails
 from agent_orchestrator.core.effects import RunCheck
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import CheckEnded
@@ -91,7 +91,7 @@ class CheckWork(Launched):
             ended_us=ending.ended_us,
             exit_code=ending.exit_code,
             failure=ending.cause,
-            tail=self.engine.redactor.redact_text(tail_of(ending)),
+            tail=self.engine.redactor.redact_text(read_tails(ending)),
             tree_before=before,
             tree_after=after,
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from agent_orchestrator.agents.adapter import Ending
-from agent_orchestrator.agents.judging import tail_of
+from agent_orchestrator.agents.output import read_tails
 from agent_orchestrator.core.effects import Merge
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
@@ -134,7 +134,7 @@ class MergeWork(Launched):
         return msgspec.structs.replace(
             found,
             exit_code=ending.exit_code,
-            tail=self.engine.redactor.redact_text(tail_of(ending)),
+            tail=self.engine.redactor.redact_text(read_tails(ending)),
             started_us=ending.started_us,
             ended_us=ending.ended_us,
         )

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from agent_orchestrator.agents.options import priced
-from agent_orchestrator.agents.stream import COUNTED
+from agent_orchestrator.agents.events import COUNTED
+from agent_orchestrator.agents.options import price_usage
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.inputs import AgentEnded, Usage
 from agent_orchestrator.store.port import Store, StoredUsage
@@ -25,7 +25,7 @@ def metered(outcome: AgentEnded, effect: RunAgent, store: Store, *, cumulative: 
     if cumulative and effect.session is not None:
         earlier = (row for row in store.usage(effect.id.split("/")[0]) if row.effect != effect.id)
         usage = own_part(usage, (row for row in earlier if row.usage.session == usage.session))
-    return msgspec.structs.replace(outcome, usage=priced(usage, effect.agent))
+    return msgspec.structs.replace(outcome, usage=price_usage(usage, effect.agent))
 
 
 def own_part(usage: Usage, earlier: Iterable[StoredUsage]) -> Usage:

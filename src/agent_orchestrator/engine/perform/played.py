@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import InProcessAgent, Task
+from agent_orchestrator.agents.adapter import AgentTask, InProcessAgent
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded
@@ -32,7 +32,7 @@ class PlayedWork:
         self._finished, self._agent, self._inherited = finished, agent, inherited
         self._started_us = driver.engine.clock.now_us()
         self._timer: asyncio.Handle | None = None
-        self._task: Task | None = None
+        self._task: AgentTask | None = None
         self._over = False
 
     def start(self, *, halt: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Agent, InProcessAgent, Task
+from agent_orchestrator.agents.adapter import Agent, AgentTask, InProcessAgent
 from agent_orchestrator.agents.environment import render_prompt, tell_refused
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
 
-def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent | InProcessAgent) -> Task:
+def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent | InProcessAgent) -> AgentTask:
     """Who does what where; nothing is read or written."""
-    return Task(
+    return AgentTask(
         effect=effect,
         run=driver.run.id,
         home=driver.home,
@@ -59,7 +59,7 @@ def _refused(driver: Driver, effect: RunAgent) -> tuple[str, ...]:
     )
 
 
-def write_task(task: Task, agent: Agent) -> None:
+def write_task(task: AgentTask, agent: Agent) -> None:
     """Writes what the agent will read. Raises CannotStart when its prompt cannot be had."""
     effect = task.effect
     task.launch_dir.mkdir(parents=True, exist_ok=True)

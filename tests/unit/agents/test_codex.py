@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agent_orchestrator.agents.adapter import Ending, Reading, Task, Verdict
+from agent_orchestrator.agents.adapter import AgentTask, Ending, Reading, Verdict
 from agent_orchestrator.agents.codex import AGENT
-from agent_orchestrator.agents.judging import tail_of
+from agent_orchestrator.agents.output import read_tails
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.units import from_iso
@@ -45,7 +45,7 @@ BLOCKED = (
 WAKES_US = from_iso("2026-11-16T05:06:30.276143Z")
 
 
-def launch(folder: Path, out: str, err: str, exit_code: int = 0, **options: object) -> tuple[Task, Ending]:
+def launch(folder: Path, out: str, err: str, exit_code: int = 0, **options: object) -> tuple[AgentTask, Ending]:
     task = make_task(folder, AgentChoice(name="codex", options=options))
     ending = make_ending(task, exit_code)
     ending.out.write_text(out, "utf-8")
@@ -97,7 +97,7 @@ def test_the_total_of_a_turn_is_believed_and_its_model_is_that_of_the_log(tmp_pa
 )
 def test_a_long_sleep_is_not_waited_for(err: str, sleeps: bool, tmp_path: Path) -> None:
     task, ending = launch(tmp_path, BEGUN, err)
-    why = AGENT.asleep(task, ending.err)()
+    why = AGENT.watch_sleep(task, ending.err)()
     message = "Stopped: its API refused a call (429), and it would have slept for 1h 00m."
     assert why == (Failure(kind=FailureKind.RATE_LIMITED, message=message, retry_at_us=WAKES_US) if sleeps else None)
 
@@ -136,8 +136,8 @@ def test_what_is_logged_for_us_is_no_reason_and_nothing_to_tell(tmp_path: Path) 
     failure = AGENT.judge(task, ending).failure
     assert failure is not None
     assert failure.message == "Agent process exited with code 101: thread 'main' panicked"
-    assert tail_of(ending, chatter=AGENT.chatter) == BEGUN + "thread 'main' panicked\n"
-    assert "codex_otel" in tail_of(ending)
+    assert read_tails(ending, chatter=AGENT.chatter) == BEGUN + "thread 'main' panicked\n"
+    assert "codex_otel" in read_tails(ending)
 
 
 def test_the_log_is_asked_for_unless_somebody_asks_for_another(tmp_path: Path) -> None:

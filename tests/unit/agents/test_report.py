@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from agent_orchestrator.agents.structured import ask_for_report, report_schema, status_words, unfold
+from agent_orchestrator.agents.report import ask_for_report, report_schema, status_words, unfold
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.report import Report, ReportRule, check_report
 from agent_orchestrator.systems.workflow.effects import WORDS, Gate

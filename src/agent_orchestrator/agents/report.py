@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent_orchestrator.agents.adapter import Task
+from agent_orchestrator.agents.adapter import AgentTask
 from agent_orchestrator.core.forms import NAME, VALUE, Form, Shape, example_of, mapped, shape_of
 from agent_orchestrator.core.forms import unfold as unfold_shape
 from agent_orchestrator.core.markdown import fenced
@@ -26,7 +26,7 @@ _NULL = {"type": "null"}
 
 
 def status_words(rule: ReportRule) -> list[str]:
-    """The words to choose from: each meaning once."""
+    """Return the words to choose from: each meaning once."""
     chosen: dict[str, str] = {}
     for word, meaning in rule.words.items():
         if meaning not in chosen or word == meaning.upper():
@@ -35,7 +35,7 @@ def status_words(rule: ReportRule) -> list[str]:
 
 
 def report_schema(rule: ReportRule, form: Form | None) -> dict[str, Any]:
-    """The JSON Schema of a report under this rule."""
+    """Return the JSON Schema of a report under this rule."""
     schema = _strict_report(form)
     words = status_words(rule)
     status = {"type": "string", **({"enum": words} if words and not rule.any_status else {})}
@@ -43,13 +43,13 @@ def report_schema(rule: ReportRule, form: Form | None) -> dict[str, Any]:
 
 
 def unfold(answer: dict[str, Any], form: Form | None) -> dict[str, Any]:
-    """The report in an answer to that schema."""
+    """Return the report in an answer to that schema."""
     report: dict[str, Any] = unfold_shape(answer, shape_of(form))
     return report
 
 
-def ask_for_report(task: Task, file: Path) -> str:
-    """The closing section of a prompt whose agent answers by file."""
+def ask_for_report(task: AgentTask, file: Path) -> str:
+    """Return the closing section of a prompt whose agent answers by file."""
     rule, form = task.effect.report, task.form
     example = example_of(form, status_words(rule)[0] if rule.words else "DONE")
     return (
@@ -57,17 +57,17 @@ def ask_for_report(task: Task, file: Path) -> str:
         "When you are done, and as the last thing you do, write one JSON object to this file:\n\n"
         f"    {file}\n\n"
         f"like this, leaving out what does not apply:\n\n{fenced(json.dumps(example, ensure_ascii=False, indent=2), 'json')}\n\n"
-        f"What stands in it:\n\n{_meanings(rule, form)}\n"
+        f"What stands in it:\n\n{_list_meanings(rule, form)}\n"
     )
 
 
-def tell_of_report(task: Task) -> str:
-    """The closing section of a prompt whose agent is held to the schema: what the fields mean, and nothing of their shape."""
-    meanings = _meanings(task.effect.report, task.form)
+def tell_of_report(task: AgentTask) -> str:
+    """Return the closing section of a prompt whose agent is held to the schema: the meaning of the fields, not their shape."""
+    meanings = _list_meanings(task.effect.report, task.form)
     return f"{REPORT_TITLE}\n\nWhen you are done, report, in the form that you are held to. What its fields mean:\n\n{meanings}\n"
 
 
-def _meanings(rule: ReportRule, form: Form | None) -> str:
+def _list_meanings(rule: ReportRule, form: Form | None) -> str:
     words = " or ".join(json.dumps(word) for word in status_words(rule))
     status = f"{words}, or a word of your own" if rule.any_status else words
     about = {name: field.get("description") for name, field in shape_of(form)["properties"].items()}

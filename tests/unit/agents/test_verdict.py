@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.agents.adapter import Task, Verdict
-from agent_orchestrator.agents.judging import judge, read_report_file, tail_of
-from agent_orchestrator.agents.output import read_last_line, read_tail
+from agent_orchestrator.agents.adapter import AgentTask, Verdict
+from agent_orchestrator.agents.output import read_last_line, read_tail, read_tails
+from agent_orchestrator.agents.verdict import judge, read_report_file
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS, REPORT_LIMIT_BYTES, TAIL_CHARS
 from agent_orchestrator.testing.agents import make_ending, make_task
 
 
-def make(folder: Path, *, required: bool = False) -> Task:
+def make(folder: Path, *, required: bool = False) -> AgentTask:
     return make_task(folder, AgentChoice(name="command", options={"argv": ["true"]}), required=required)
 
 
@@ -143,14 +143,14 @@ def test_the_last_line_is_what_a_person_would_read(tmp_path: Path) -> None:
 def test_both_streams_share_the_tail(tmp_path: Path) -> None:
     task = make(tmp_path)
     ending = make_ending(task)
-    assert tail_of(ending) == ""
+    assert read_tails(ending) == ""
     ending.out.write_text("said")
-    assert tail_of(ending) == "said"
+    assert read_tails(ending) == "said"
     ending.err.write_text("wrong\n")
-    assert tail_of(ending) == "said\nwrong\n"
+    assert read_tails(ending) == "said\nwrong\n"
     ending.out.write_text("o" * 10_000)
     ending.err.write_text("e" * 10_000)
-    tail = tail_of(ending)
+    tail = read_tails(ending)
     assert len(tail) <= TAIL_CHARS
     assert tail.endswith("e" * (TAIL_CHARS // 2))
     assert tail.startswith("ooo")
@@ -159,6 +159,6 @@ def test_both_streams_share_the_tail(tmp_path: Path) -> None:
 def test_the_tail_is_text_as_a_terminal_would_leave_it(tmp_path: Path) -> None:
     ending = make_ending(make(tmp_path))
     ending.out.write_bytes(b"10 %\r50 %\r\x1b[32mall\x1b[0m done\r\nbye\x07\n")
-    assert tail_of(ending) == "all done\nbye\n"
+    assert read_tails(ending) == "all done\nbye\n"
     ending.err.write_text("\x1b[31mwrong\x1b[0m\n")
-    assert tail_of(ending, "its last words") == "its last words\nwrong\n", "events are for programs"
+    assert read_tails(ending, "its last words") == "its last words\nwrong\n", "events are for programs"

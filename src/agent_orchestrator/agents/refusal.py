@@ -1,4 +1,4 @@
-"""Which kind of failure an API's refusal is: by its HTTP status, else by the words of the terminal event.
+"""The kinds of failure that an API's refusal can be: by its HTTP status, else by the words of the terminal event.
 
 Only typed terminal events and a CLI's own error output come here, never what a model said or a file holds.
 """
@@ -48,19 +48,19 @@ BAD_START = re.compile(
     r"|not running in a trusted directory|invalid value .* for|^usage:|already in use|input must be provided|^positionals:",
     re.I | re.M,
 )
-"""What a CLI says on its error output when it was started wrongly: the same would happen again."""
+"""The error output of a CLI that was started wrongly: the same would happen again."""
 
 _STATUS = re.compile(r"\bstatus(?: code)?:? (\d{3})\b|\"code\": ?(\d{3})\b|API Error: (\d{3})\b|\((\d{3})\)")
 
 
-def status_in(message: str) -> int | None:
-    """The HTTP status that an error message of a CLI names."""
+def find_status(message: str) -> int | None:
+    """Return the HTTP status that an error message of a CLI names."""
     found = _STATUS.search(message)
     return int(next(group for group in found.groups() if group)) if found else None
 
 
-def wait_in(message: str) -> float | None:
-    """How many seconds to wait, where an error message of a CLI says so: `retry in 34.07s`, `reset after 8h44m7s`."""
+def find_wait_s(message: str) -> float | None:
+    """Return the seconds to wait, if an error message of a CLI says so: `retry in 34.07s`, `reset after 8h44m7s`."""
     found = _WAIT.search(message)
     try:
         return read_duration_s(found[1], "the wait") if found else None
@@ -69,12 +69,12 @@ def wait_in(message: str) -> float | None:
 
 
 def is_unpaid(message: str) -> bool:
-    """Whether the account is known and has nothing left to spend: no login would change that."""
+    """Return True if the account is known and has nothing left to spend: no login would change that."""
     return any(kind is FailureKind.AUTH and re.search(words, message, re.I) for kind, words in _TELLING)
 
 
-def kind_of(status: int | None, message: str) -> FailureKind:
-    """What kind of failure it is; EXIT, which is tried again, when nothing is known."""
+def classify(status: int | None, message: str) -> FailureKind:
+    """Classify a refusal; EXIT, which is tried again, when nothing is known."""
     for kind, words in _TELLING:
         if re.search(words, message, re.I):
             return kind

@@ -1,4 +1,4 @@
-"""What the end of a program means: exit code, the engine's cause and the report must agree, or the attempt failed.
+"""The judgement of an ended program: exit code, the engine's cause and the report must agree, or the attempt failed.
 
 Shared by all adapters whose agent answers at REPORT_PATH. An agent's words are never taken for more than they are.
 """
@@ -7,35 +7,34 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from pathlib import Path
 
-from agent_orchestrator.agents.adapter import Ending, Task, Verdict
-from agent_orchestrator.agents.output import read_last_line, read_tail, readable
+from agent_orchestrator.agents.adapter import AgentTask, Ending, Verdict
+from agent_orchestrator.agents.output import read_last_line
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
-from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES, TAIL_CHARS
+from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.report import FAILED, Report, ReportRule, read_report
 
 _NOT_STARTED = {126: "a program is not executable", 127: "a program was not found"}
 """Exit codes by which a shell says that it could not run a program: the same would happen again."""
 
 
-def judge(task: Task, ending: Ending) -> Verdict:
-    """The verdict on a launch whose agent reports by file."""
+def judge(task: AgentTask, ending: Ending) -> Verdict:
+    """Judge a launch whose agent reports by file."""
     if ending.cause is not None:
         return Verdict(failure=ending.cause)
     raw = read_report_file(task.report)
     last_line = ""
     if ending.exit_code != 0:
         last_line = read_last_line(ending.err) or read_last_line(ending.out)
-    return verdict_of(ending.exit_code, raw, task.effect.report, where=str(task.report), last_line=last_line)
+    return judge_report(ending.exit_code, raw, task.effect.report, where=str(task.report), last_line=last_line)
 
 
-def verdict_of(
+def judge_report(
     exit_code: int | None, raw: bytes | Failure | None, rule: ReportRule, *, where: str, last_line: str = ""
 ) -> Verdict:
-    """The same without files: `raw` is the report, None when there is none, or why it could not be read."""
+    """Judge without files: `raw` is the report, None when there is none, or the failure to read it."""
     said = read_report(raw, rule) if isinstance(raw, bytes) else raw
     report = said if isinstance(said, Report) else None
     if exit_code != 0:
@@ -56,7 +55,7 @@ def verdict_of(
 
 
 def failed_exit(exit_code: int | None, last_line: str) -> Failure:
-    """Why a program that did not exit 0 failed."""
+    """Return the failure of a program that did not exit 0."""
     if exit_code is None:
         return Failure(kind=FailureKind.LOST, message="The program was lost: it left no exit code.")
     kind = FailureKind.LAUNCH if exit_code in _NOT_STARTED else FailureKind.EXIT
@@ -66,7 +65,7 @@ def failed_exit(exit_code: int | None, last_line: str) -> Failure:
 
 
 def read_report_file(path: Path) -> bytes | Failure | None:
-    """The report's bytes, None when there is none; anything but a plain file of reasonable size is refused unread."""
+    """Read the report, None when there is none; anything but a plain file of reasonable size is refused unread."""
     try:
         # NOFOLLOW: a link would make us read somebody else's file. NONBLOCK: a FIFO would make us wait for ever.
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -91,19 +90,6 @@ def read_report_file(path: Path) -> bytes | Failure | None:
         return _unreadable(path, error.strerror or str(error))
     finally:
         os.close(opened)
-
-
-def tail_of(ending: Ending, said: str | None = None, chatter: re.Pattern[str] | None = None) -> str:
-    """The end of what it wrote, both streams, as text, at most TAIL_CHARS: the error output, without its chatter, comes last.
-
-    `said` stands for the output where that is a stream of events, also when nothing was said.
-    """
-    err = readable(read_tail(ending.err, TAIL_CHARS // 2, chatter))
-    room = TAIL_CHARS - len(err) - 1 if err else TAIL_CHARS
-    out = readable(said)[-room:] if said is not None else readable(read_tail(ending.out, room))
-    if not out or not err:
-        return out or err
-    return out + err if out.endswith("\n") else f"{out}\n{err}"
 
 
 def _unreadable(path: Path, why: str) -> Failure:
