@@ -34,6 +34,7 @@ from agent_orchestrator.core.inputs import (
     TimerFired,
     Usage,
 )
+from agent_orchestrator.core.launch_events import LaunchFinished
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.phases import PhasesState
@@ -50,6 +51,12 @@ from tests.scenarios.world import World
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(HERE.glob("*.txt"))
+ENDED = """
+effect step purpose criterion requirement command started_us ended_us exit_code failure reported artifacts metrics logs
+summary done quality_score output metered cost_usd tokens tail tests tests_passed warnings session tree moved again worth then
+goes_on
+"""
+"""The order in which a transcript has the fields of a program that ended: what it was about comes first."""
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
@@ -265,6 +272,9 @@ class Stage:
         name = fields.pop("event")
         for left_out in ("spec", "diff", "changed", "message"):
             fields.pop(left_out, None)
+        if isinstance(event, LaunchFinished):
+            unit = ("step", "bead") if isinstance(self.world, World | SwarmWorld) else ()
+            fields = {key: fields[key] for key in dict.fromkeys((*unit, *ENDED.split(), *fields)) if key in fields}
         return " ".join([f"  {name}", *(f"{key}={_short(key, value)}" for key, value in fields.items())])
 
     def _changes(self) -> list[str]:

@@ -14,6 +14,7 @@ import msgspec
 from agent_orchestrator.core.budget import Hold, Limits
 from agent_orchestrator.core.effects import ACTIVE, AgentChoice, Effect, RunAgent
 from agent_orchestrator.core.events import ToolRefused
+from agent_orchestrator.core.ids import unit_of
 
 
 class Doing:
@@ -76,7 +77,7 @@ class Doing:
 
     def is_held(self, effect: str) -> bool:
         """Whether this effect is wanted, and may not start yet."""
-        hold = self.holds.get(effect.split("/", 2)[1]) if self.holds else None
+        hold = self.holds.get(unit_of(effect)) if self.holds else None
         return hold is not None and hold.effect == effect
 
     def of(self, unit: str) -> Effect | None:
@@ -85,7 +86,7 @@ class Doing:
 
     def wants(self, effect: str) -> bool:
         """Whether an outcome of this effect still matters."""
-        wanted = self._effects.get(effect.split("/", 2)[1])
+        wanted = self._effects.get(unit_of(effect))
         return wanted is not None and wanted.id == effect
 
     def boot_of(self, unit: str) -> str | None:

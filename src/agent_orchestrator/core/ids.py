@@ -37,6 +37,11 @@ def effect_id(run: str, unit: str, iteration: int, attempt: int, launch: int, ki
     return f"{run}/{unit}/i{iteration}.a{attempt}.l{launch}.{kind}"
 
 
+def unit_of(effect: str) -> str:
+    """Give the unit that an effect belongs to."""
+    return effect.split("/", 2)[1]
+
+
 def split_effect_id(effect: str) -> tuple[str, str, str]:
     """An effect id's run, unit and launch name."""
     run, unit, launch = effect.split("/")

@@ -14,6 +14,7 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded
 from agent_orchestrator.core.limits import CHECK_RERUNS_MAX
 from agent_orchestrator.core.retry import backoff_us
+from agent_orchestrator.core.text import last_line
 
 _WENT_ON_IN_0_1_0 = frozenset({FailureKind.STOPPED, FailureKind.SESSION_LOST, FailureKind.RATE_LIMITED, FailureKind.BUDGET})
 """For old journals only: never changed, whatever goes on today."""
@@ -47,6 +48,21 @@ def judge_check(outcome: CheckEnded, reruns: int, *, shared: bool = False) -> Wo
         return Worth.AGAIN
     passed = failure is None and outcome.exit_code == 0 and not moved
     return Worth.PASSED if passed else Worth.FAILED
+
+
+def say_check_failure(outcome: CheckEnded, *, moved: bool) -> str:
+    """Say why a check did not pass, to follow its name in a sentence."""
+    if moved:
+        return "changed the working tree while it ran"
+    if outcome.failure is not None:
+        return f"could not be run to its end: {outcome.failure.message}"
+    return say_exit(outcome)
+
+
+def say_exit(outcome: CheckEnded) -> str:
+    """Say the exit code of a command and the last line of its output."""
+    last = last_line(outcome.tail)
+    return f"exited with code {outcome.exit_code}" + (f": {last}" if last else "")
 
 
 def known_worth(said: Worth | None, failure: Failure | None, exit_code: int | None, *, moved: bool, again: bool) -> Worth:

@@ -10,7 +10,9 @@ stop what runs; an agent that finished before the signal reached it still counts
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import Any
 
 from agent_orchestrator.core.events import (
     Aborted,
@@ -22,6 +24,19 @@ from agent_orchestrator.core.events import (
     StopReason,
 )
 from agent_orchestrator.core.inputs import Abort, Pause
+
+Facts = dict[type, Callable[[Any, Any, int], None]]
+"""The function of each event that changes a system's state: state, event, time."""
+
+
+def apply_event(facts: Facts, state: Any, event: Any, at_us: int) -> None:
+    """Apply an event that happened at `at_us`; one that has no function is common, and the lifecycle's or nobody's."""
+    state.updated_us = at_us
+    apply = facts.get(type(event))
+    if apply is not None:
+        apply(state, event, at_us)
+    else:
+        state.lifecycle.evolve(event)
 
 
 class Phase(StrEnum):

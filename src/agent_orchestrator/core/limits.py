@@ -57,6 +57,14 @@ SHORTAGE_CAP_S = 60.0
 WAIT_RECHECK_S = 30.0
 """Deadlines are wall-clock times and are compared again at least this often: a suspended machine's timers stand still."""
 
+LAUNCHES_KEPT = 1_000
+EVIDENCE_KEPT = 100
+WARNINGS_KEPT = 100
+"""What is kept of a unit in memory, newest last; the journal has all."""
+
+TIMEOUT_LEFT_MIN_S = 1.0
+"""An interrupted attempt gets at least this much more time."""
+
 FEEDBACK_ENTRIES_MAX = 8
 """Earlier iterations shown to an agent, newest kept."""
 

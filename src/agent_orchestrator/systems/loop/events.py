@@ -11,9 +11,8 @@ import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import CommonEvent, Event, StopReason
-from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Change
-from agent_orchestrator.core.judging import Worth, known_worth
+from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
 
 
 class LoopBegan(Event, frozen=True, kw_only=True, tag="loop_began"):
@@ -54,26 +53,15 @@ class IterationStarted(Event, frozen=True, kw_only=True, tag="iteration_started"
     iteration: int
 
 
-class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
+class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_finished"):
     """The agent is over, and this is what it said; what it means follows as an event of its own."""
 
-    effect: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
-    summary: str = ""
     done: bool = False
     """The agent's own verdict: recorded, and evidence of nothing."""
     quality_score: float | None = None
     learnings: tuple[str, ...] = ()
     tokens: int | None = None
     cost_usd: float | None = None
-    session: str | None = None
-    tail: str = ""
-    warnings: tuple[str, ...] = ()
-    goes_on: bool | None = None
-    """Whether the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
 
 
 class BudgetNeared(Event, frozen=True, kw_only=True, tag="budget_neared"):
@@ -96,39 +84,16 @@ class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
     purpose: str
 
 
-class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
+class CheckFinished(JudgedCheckFinished, frozen=True, kw_only=True, tag="check_finished"):
     """The evidence of one command; what it means follows as an event of its own."""
 
-    effect: str
     purpose: str
     command: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
-    tail: str = ""
     tests: int | None = None
     """How many tests a recognised runner says that it ran."""
     tests_passed: int | None = None
-    tree: str | None = None
-    moved: bool = False
-    """The working tree changed while it ran."""
-    again: bool = False
-    """The same command is run once more: its evidence is worth nothing, or a verification gets its second chance."""
-    worth: Worth | None = None
-    """What it was judged to be evidence of."""
     then: str | None = None
     """What is due next; nothing when the loop ends with it."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether it is evidence of success."""
-        return self.judged is Worth.PASSED
-
-    @property
-    def judged(self) -> Worth:
-        """What it is evidence of, in old journals too."""
-        return known_worth(self.worth, self.failure, self.exit_code, moved=self.moved, again=self.again)
 
 
 class ConfirmationStarted(Event, frozen=True, kw_only=True, tag="confirmation_started"):

@@ -17,8 +17,8 @@ from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.inputs import Change
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
-from agent_orchestrator.core.shown import Launch, UnitNeeds, UnitView
 from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.unit import Launch, UnitNeeds, UnitView
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.spec import Carried, LoopSpec, Tried
 from agent_orchestrator.systems.loop.transitions import Status

@@ -11,9 +11,9 @@ from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
-from agent_orchestrator.core.shown import Launch, UnitNeeds, UnitView
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.unit import Launch, UnitNeeds, UnitView
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.phases.events import Intervened
 from agent_orchestrator.systems.phases.spec import Bounds, Lesson, PhasesSpec, Task

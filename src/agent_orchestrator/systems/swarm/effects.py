@@ -11,7 +11,6 @@ from msgspec import Meta
 from agent_orchestrator.core.effects import Checkpoint, Merge, RunAgent, RunCheck
 from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.report import FAILED, ReportRule, common_words
-from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.swarm.compose import compose
 from agent_orchestrator.systems.swarm.spec import terminal_of
 from agent_orchestrator.systems.swarm.state import SwarmState
@@ -28,8 +27,6 @@ class BeadReport(msgspec.Struct, frozen=True):
 
 
 FORMS: Forms = {BEAD: BeadReport}
-TIMEOUT_LEFT_MIN_S = 1.0
-"""An interrupted attempt gets at least this much more time."""
 CLOSE_TIMEOUT_S = 60.0
 TITLE_CHARS = 60
 
@@ -37,9 +34,6 @@ TITLE_CHARS = 60
 def run_agent(state: SwarmState, bead: str, effect: str, beside: tuple[str, ...]) -> RunAgent:
     """The bead's agent, for the attempt that the state is at."""
     spec, held, run = state.specs[bead], state.beads[bead], state.context.run
-    timeout_s = spec.timeout_s
-    if held.spent_us:
-        timeout_s = max(TIMEOUT_LEFT_MIN_S, timeout_s - held.spent_us / US)
     return RunAgent(
         id=effect,
         unit=bead,
@@ -56,7 +50,7 @@ def run_agent(state: SwarmState, bead: str, effect: str, beside: tuple[str, ...]
         session=held.session,
         allowed_commands=(spec.verify,) if spec.verify else (),
         terminal=terminal_of(bead) if state.spec.tmux else None,
-        timeout_s=timeout_s,
+        timeout_s=held.time_left_s(spec.timeout_s),
         idle_timeout_s=state.spec.idle_timeout_s,
         output_limit_bytes=state.spec.output_limit_bytes,
     )

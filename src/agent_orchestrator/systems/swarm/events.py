@@ -6,7 +6,7 @@ Events that begin an effect carry its id; the effect itself is built from the sp
 from __future__ import annotations
 
 from agent_orchestrator.core.events import CommonEvent, Event
-from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.launch_events import AgentLaunchFinished, CheckLaunchFinished, LaunchFinished
 from agent_orchestrator.systems.swarm.records import ResultRecord, RunRecord, Verdict
 
 
@@ -34,23 +34,13 @@ class AttemptStarted(Event, frozen=True, kw_only=True, tag="attempt_started"):
     """Other beads at work on the same repository, which the agent is told about."""
 
 
-class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
+class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_finished"):
     """The bead's agent is over, and this is what it left; what it means follows as an event of its own."""
 
     bead: str
-    effect: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
-    summary: str = ""
     output: str = ""
-    session: str | None = None
-    warnings: tuple[str, ...] = ()
     cost_usd: float | None = None
     tokens: int | None = None
-    goes_on: bool | None = None
-    """Whether the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
 
 
 class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
@@ -75,19 +65,10 @@ class VerificationStarted(Event, frozen=True, kw_only=True, tag="verification_st
     effect: str
 
 
-class VerificationFinished(Event, frozen=True, kw_only=True, tag="verification_finished"):
+class VerificationFinished(CheckLaunchFinished, frozen=True, kw_only=True, tag="verification_finished"):
     """The evidence of one verification; what it means follows as an event of its own."""
 
     bead: str
-    effect: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
-    tail: str = ""
-    tree: str | None = None
-    moved: bool = False
-    """The working tree changed while it ran."""
 
 
 class AttemptEnded(Event, frozen=True, kw_only=True, tag="attempt_ended"):
@@ -120,14 +101,10 @@ class ClosingStarted(Event, frozen=True, kw_only=True, tag="closing_started"):
     effect: str
 
 
-class ClosingFinished(Event, frozen=True, kw_only=True, tag="closing_finished"):
+class ClosingFinished(LaunchFinished, frozen=True, kw_only=True, tag="closing_finished"):
     """The tracker answered; a bead that could not be closed there is done all the same."""
 
     bead: str
-    effect: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
     problem: str = ""
 
 

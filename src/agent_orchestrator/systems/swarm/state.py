@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
@@ -18,45 +17,30 @@ from agent_orchestrator.core.effects import RunCheck, Wait
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
-from agent_orchestrator.core.shown import Evidence, Launch, UnitView
 from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.unit import UnitRecord, UnitView
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.swarm.records import ABORTED, Kept, ResultRecord, RunRecord, Status
 from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
 
-EVIDENCE_MAX = 20
-WARNINGS_MAX = 20
-"""What is kept of a bead in memory, newest last; the journal has all."""
 
-
-class Bead(msgspec.Struct, kw_only=True):
-    """What is known of a bead. Tuples, because most stay empty."""
+class Bead(UnitRecord, kw_only=True):
+    """The work on a bead."""
 
     attempt: int
     """The newest attempt; before the first, that of an earlier dispatch."""
     limit: int
     """The last attempt that may be made."""
-    launches: int = 0
-    """Effects made so far: the launch number, never reused."""
     started_us: int = 0
-    spent_us: int = 0
-    """Running time of this attempt's earlier launches."""
-    session: str | None = None
-    """The agent's session that this attempt was interrupted in."""
     exit_code: int | None = None
     summary: str = ""
     output: str = ""
     error: str = ""
-    reruns: int = 0
     stopping: str | None = None
     """Why a person stops it, until it has stopped."""
     run: RunRecord | None = None
     result: ResultRecord | None = None
     kept: tuple[Kept, ...] = ()
-    feedback: tuple[dict[str, Any], ...] = ()
-    history: tuple[Launch, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-    warnings: tuple[str, ...] = ()
     cost_usd: float | None = None
     tokens: int | None = None
     merge: Merging | None = None

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import CommonEvent, Event, StopReason
-from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Commit, MergeVerdict
-from agent_orchestrator.core.judging import Worth, known_worth
+from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
 from agent_orchestrator.systems.team.shapes import ImportedGroup
 from agent_orchestrator.systems.team.words import Purpose
 
@@ -39,19 +38,10 @@ class AgentStarted(Event, frozen=True, kw_only=True, tag="agent_started"):
     again: bool = False
 
 
-class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
+class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_finished"):
     """An agent is over; what its report means follows as an event of its own."""
 
-    effect: str
     step: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
-    summary: str = ""
-    session: str | None = None
-    tail: str = ""
-    warnings: tuple[str, ...] = ()
 
 
 class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
@@ -275,28 +265,11 @@ class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
     requirement: int
 
 
-class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
+class CheckFinished(JudgedCheckFinished, frozen=True, kw_only=True, tag="check_finished"):
     """The evidence for one requirement."""
 
-    effect: str
     step: str
     requirement: int
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
-    tail: str = ""
-    moved: bool = False
-    """The working tree changed while it ran."""
-    again: bool = False
-    """It is run once more: it is evidence of nothing."""
-    worth: Worth | None = None
-    """What it was judged to be evidence of."""
-
-    @property
-    def judged(self) -> Worth:
-        """What it is evidence of, in old journals too."""
-        return known_worth(self.worth, self.failure, self.exit_code, moved=self.moved, again=self.again)
 
 
 class RequirementMet(Event, frozen=True, kw_only=True, tag="requirement_met"):

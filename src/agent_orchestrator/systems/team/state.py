@@ -17,8 +17,8 @@ from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.inputs import Commit
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.queue import MergeQueue
-from agent_orchestrator.core.shown import Launch
 from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.unit import Launch
 from agent_orchestrator.systems.team.spec import TeamSpec, Wanted
 from agent_orchestrator.systems.team.words import Purpose
 

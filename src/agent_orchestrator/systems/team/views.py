@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from agent_orchestrator.core.shown import UnitNeeds, UnitView
+from agent_orchestrator.core.unit import UnitNeeds, UnitView
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState
 from agent_orchestrator.systems.team.status import status_of, waiting_for

@@ -13,7 +13,7 @@ from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.workflow.effects import run_directory
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
-from agent_orchestrator.systems.workflow.state import StepRuntime, Work, WorkflowState
+from agent_orchestrator.systems.workflow.state import StepRuntime, StepWork, WorkflowState
 
 DOING_SHOWN = 5
 
@@ -91,7 +91,7 @@ def details(state: WorkflowState) -> dict[str, Any]:
     }
 
 
-def _step_details(state: WorkflowState, unit: str, work: Work) -> dict[str, Any]:
+def _step_details(state: WorkflowState, unit: str, work: StepWork) -> dict[str, Any]:
     return {
         "cause": state.failed.get(unit),
         "due": state.due.get(unit),

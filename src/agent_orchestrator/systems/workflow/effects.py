@@ -10,7 +10,6 @@ from msgspec import Meta
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, ReadFile, RunAgent, RunCheck
 from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.report import COMPLETED, FAILED, ReportRule, common_words
-from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.workflow.spec import StepSpec
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
@@ -35,9 +34,6 @@ class Gate(msgspec.Struct, frozen=True):
 
 FORMS: Forms = {GATE: Gate}
 
-TIMEOUT_LEFT_MIN_S = 1.0
-"""An interrupted attempt gets at least this much more time."""
-
 
 def run_directory(run: str) -> str:
     """The run's directory of print-outs, relative to its home."""
@@ -60,8 +56,6 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
     runtime, work, run = state.steps[unit], state.works[unit], state.context.run
     choice = spec.choice_for(step)
     timeout_s = step.timeout_s if step.timeout_s is not None else spec.timeout_s
-    if timeout_s is not None and work.spent_us:
-        timeout_s = max(TIMEOUT_LEFT_MIN_S, timeout_s - work.spent_us / US)
     variables, env = state.variables, spec.env
     if step.loop is not None:
         item_text, env_of_item = _item(state, step)
@@ -90,7 +84,7 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
         artifacts_dir=f"{run_directory(run)}/artifacts",
         session=work.session,
         allowed_commands=state.checks,
-        timeout_s=timeout_s,
+        timeout_s=work.time_left_s(timeout_s),
         idle_timeout_s=spec.idle_timeout_s,
         step_limits=step.budget,
         attempt_limits=step.attempt_budget,

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import CommonEvent, Event
-from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.launch_events import AgentLaunchFinished, CheckLaunchFinished
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 
 
@@ -30,25 +30,14 @@ class StepStarted(Event, frozen=True, kw_only=True, tag="step_started"):
     item: int | None = None
 
 
-class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
+class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_finished"):
     """The step's agent is over, and this is what it left; what it means follows as an event of its own."""
 
     step: str
-    effect: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
     reported: bool = False
     artifacts: tuple[str, ...] = ()
     metrics: dict[str, str] = msgspec.field(default_factory=dict)
     logs: tuple[str, ...] = ()
-    summary: str = ""
-    tail: str = ""
-    warnings: tuple[str, ...] = ()
-    session: str | None = None
-    goes_on: bool | None = None
-    """Whether the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
 
 
 class RetryScheduled(Event, frozen=True, kw_only=True, tag="retry_scheduled"):
@@ -88,20 +77,11 @@ class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
     effect: str
 
 
-class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
+class CheckFinished(CheckLaunchFinished, frozen=True, kw_only=True, tag="check_finished"):
     """The evidence of one check; what it means follows as an event of its own."""
 
     step: str
-    effect: str
     command: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
-    tail: str = ""
-    tree: str | None = None
-    moved: bool = False
-    """The working tree changed while it ran."""
 
 
 class HumanAsked(Event, frozen=True, kw_only=True, tag="human_asked"):

@@ -1,4 +1,4 @@
-"""A workflow run in memory. `StepRuntime` is the step as `run_state.json` prints it; `Work` is what we keep beside it.
+"""A workflow run in memory. `StepRuntime` is the step as `run_state.json` prints it; `StepWork` is what we keep beside it.
 
 Only `evolve` changes any of this.
 """
@@ -15,14 +15,10 @@ from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.limits import CHECKS_TOLD_MAX
-from agent_orchestrator.core.shown import Evidence, Launch
 from agent_orchestrator.core.system import Context
+from agent_orchestrator.core.unit import UnitRecord
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
 from agent_orchestrator.systems.workflow.when import Condition, Operand, holds, parse_when
-
-EVIDENCE_MAX = 100
-WARNINGS_MAX = 100
-"""What is kept of a step in memory, newest last; the journal has all."""
 
 
 class StepStatus(StrEnum):
@@ -57,27 +53,19 @@ class StepRuntime(msgspec.Struct, kw_only=True, gc=False):
     blocked_by_loop: str | None = None
 
 
-class Work(msgspec.Struct, kw_only=True, gc=False):
-    """What is known of a step beyond its document. Tuples, because most stay empty and 10,000 empty lists cost."""
+class StepWork(UnitRecord, kw_only=True, gc=False):
+    """The work on a step, beyond its document."""
 
-    launches: int = 0
-    """Effects made so far: the launch number, never reused."""
     next_attempt: int = 1
-    spent_us: int = 0
-    """Running time of this attempt's earlier launches."""
-    agent_launch: str = ""
-    """The newest agent launch, whose work a person judges."""
-    session: str | None = None
-    """The agent's session that this attempt was stopped in."""
     summary: str = ""
-    check_reruns: int = 0
     items: tuple[Any, ...] | None = None
     item: int = 0
-    feedback: tuple[dict[str, Any], ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-    history: tuple[Launch, ...] = ()
-    warnings: tuple[str, ...] = ()
     answer: dict[str, Any] | None = None
+
+    def forget_attempts(self) -> None:
+        """Errors of attempts concern the iteration and the item in which they happened, and no other."""
+        if self.feedback:
+            self.feedback = tuple(entry for entry in self.feedback if "attempt" not in entry)
 
 
 class WorkflowState:
@@ -102,7 +90,7 @@ class WorkflowState:
         self.retired: dict[str, int] = {}
         """Launch counters of steps that a changed file dropped: should they come back, no launch is named twice."""
         self.steps: dict[str, StepRuntime] = {step.id: StepRuntime() for step in spec.steps}
-        self.works: dict[str, Work] = {step.id: Work() for step in spec.steps}
+        self.works: dict[str, StepWork] = {step.id: StepWork() for step in spec.steps}
         self.updated_us = context.created_us
         self.adopt(spec)
 

@@ -8,7 +8,8 @@ from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded
-from agent_orchestrator.core.judging import After, Worth, judge_agent, judge_check, judge_session, session_after, tree_moved
+from agent_orchestrator.core.judging import After, Worth, judge_agent, judge_check, judge_session, session_after
+from agent_orchestrator.core.launch_events import agent_fields, check_fields
 from agent_orchestrator.core.limits import CHECK_RERUNS_MAX
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip, last_line
@@ -36,11 +37,6 @@ def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
     failure = judge_session(outcome.failure, state.doing.of(UNIT)) or (said if isinstance(said, Failure) else None)
     added = said if isinstance(said, IterationReport) else IterationReport()
     finished = AgentFinished(
-        effect=outcome.effect,
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=failure,
         summary=clip(report.summary),
         done=added.done,
         quality_score=added.quality_score,
@@ -49,8 +45,7 @@ def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
         cost_usd=outcome.usage.cost_usd if outcome.usage is not None else None,
         session=session_after(outcome, failure),
         tail=outcome.tail if failure is not None else "",
-        warnings=(*outcome.warnings, *report.warnings),
-        goes_on=failure.goes_on if failure is not None else None,
+        **agent_fields(outcome, failure),
     )
     return [finished, *_followed(state, finished, report)]
 
@@ -83,21 +78,15 @@ def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
     counted = count_tests(outcome.tail)
     spec = state.spec
     finished = CheckFinished(
-        effect=outcome.effect,
         purpose=purpose,
         command=(spec.test_command if purpose == "tests" else spec.command) or "",
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=failure,
-        tail=outcome.tail,
         tests=counted[0] if counted is not None else None,
         tests_passed=counted[1] if counted is not None else None,
         tree=outcome.tree_after,
-        moved=tree_moved(outcome),
         again=worth is Worth.AGAIN,
         worth=worth,
         then=after_check(state, purpose, worth),
+        **check_fields(outcome),
     )
     if worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(what=purpose)]

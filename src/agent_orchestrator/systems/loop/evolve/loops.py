@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 
 from agent_orchestrator.core.events import Aborted, Ended, HoldEnded, Paused, Resumed, StopReason, TakenUp, UnitHeld
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.checkpoints import keep_checkpoint
@@ -168,7 +166,7 @@ def _recovered(state: LoopState, event: e.Recovered, at_us: int) -> None:
     state.recovered_by = event.by
 
 
-LOOP_FACTS: dict[type, Callable[[LoopState, Any, int], None]] = {
+LOOP_FACTS: Facts = {
     e.IterationFinished: _iteration_finished,
     e.StuckNoticed: _stuck_noticed,
     e.CompletionBegan: _completion_began,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.judging import Worth, has_gone_on
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.limits import TAIL_CHARS
-from agent_orchestrator.core.shown import Launch
 from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.unit import Launch
 from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.effects import ask_human, confirm, run_agent, run_check, save_tree
 from agent_orchestrator.systems.loop.evolve import old_rules
@@ -187,7 +185,7 @@ def _backoff_ended(state: LoopState, event: e.BackoffEnded, at_us: int) -> None:
     state.due = state.then
 
 
-WORK_FACTS: dict[type, Callable[[LoopState, Any, int], None]] = {
+WORK_FACTS: Facts = {
     e.SavingStarted: _saving_started,
     e.TreeSaved: _tree_saved,
     e.IterationStarted: _iteration_started,

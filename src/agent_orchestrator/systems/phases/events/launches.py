@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.events import Event
-from agent_orchestrator.core.failure import Failure
-from agent_orchestrator.core.judging import Worth, known_worth
+from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
 from agent_orchestrator.core.report import Learning
 
 
@@ -43,25 +42,14 @@ class AgentStarted(Event, frozen=True, kw_only=True, tag="agent_started"):
     attempt: int = 1
 
 
-class AgentFinished(Event, frozen=True, kw_only=True, tag="agent_finished"):
+class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_finished"):
     """The agent is over, and this is what it said; what it means follows as events of their own."""
 
-    effect: str
     step: str
     purpose: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
-    summary: str = ""
     metered: bool = True
     """Whether it is known what it cost."""
     cost_usd: float | None = None
-    session: str | None = None
-    tail: str = ""
-    warnings: tuple[str, ...] = ()
-    goes_on: bool | None = None
-    """Whether the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
 
 
 class LearningsRecorded(Event, frozen=True, kw_only=True, tag="learnings_recorded"):
@@ -140,37 +128,15 @@ class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
     criterion: str = ""
 
 
-class CheckFinished(Event, frozen=True, kw_only=True, tag="check_finished"):
+class CheckFinished(JudgedCheckFinished, frozen=True, kw_only=True, tag="check_finished"):
     """The evidence of one command."""
 
-    effect: str
     step: str
     purpose: str
     criterion: str
     command: str
-    started_us: int
-    ended_us: int
-    exit_code: int | None = None
-    failure: Failure | None = None
-    tail: str = ""
-    moved: bool = False
-    """The working tree changed while it ran."""
-    again: bool = False
-    """It is run once more: the evidence is worth nothing."""
-    worth: Worth | None = None
-    """What it was judged to be evidence of."""
     then: str = ""
     """What follows the last criterion of the whole: `reviewed`, `repair`, `unmet`."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether it is evidence of success."""
-        return self.judged is Worth.PASSED
-
-    @property
-    def judged(self) -> Worth:
-        """What it is evidence of, in old journals too."""
-        return known_worth(self.worth, self.failure, self.exit_code, moved=self.moved, again=self.again)
 
 
 class AgentGaveUp(Event, frozen=True, kw_only=True, tag="agent_gave_up"):

@@ -6,6 +6,7 @@ from typing import Any
 
 from agent_orchestrator.core.events import CameLate, TakenUp
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.lifecycle import Facts, apply_event
 from agent_orchestrator.systems.phases.evolve.launches import LAUNCH_FACTS
 from agent_orchestrator.systems.phases.evolve.review import REVIEW_FACTS
 from agent_orchestrator.systems.phases.evolve.runs import RUN_FACTS
@@ -19,13 +20,7 @@ def evolve(state: PhasesState, event: Any, at_us: int) -> None:
     if isinstance(event, CameLate):
         return
     _accrue(state, event, at_us)
-    state.updated_us = at_us
-    apply = _APPLY.get(type(event))
-    if apply is not None:
-        apply(state, event, at_us)
-    else:
-        # All that is not ours is common; a common event that concerns no lifecycle is ignored there.
-        state.lifecycle.evolve(event)
+    apply_event(_FACTS, state, event, at_us)
     state.ticking_us = at_us if state.doing.at_work else None
 
 
@@ -45,5 +40,5 @@ def _accrue(state: PhasesState, event: Any, at_us: int) -> None:
     state.elapsed_us += max(0, until_us - state.ticking_us)
 
 
-_APPLY = LAUNCH_FACTS | TASK_FACTS | SUPERVISION_FACTS | REVIEW_FACTS | RUN_FACTS
+_FACTS: Facts = LAUNCH_FACTS | TASK_FACTS | SUPERVISION_FACTS | REVIEW_FACTS | RUN_FACTS
 """RunPlanned and EditRefused change nothing but the time of the last fact."""

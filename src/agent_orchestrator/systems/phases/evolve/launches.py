@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.judging import Worth, has_gone_on
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
@@ -222,7 +220,7 @@ def _unmet(event: e.CheckFinished) -> str:
     return f"`{event.command}` failed ({said})"
 
 
-LAUNCH_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
+LAUNCH_FACTS: Facts = {
     e.AgentStarted: _agent_started,
     e.AgentFinished: _agent_finished,
     e.LearningsRecorded: _learnings_recorded,

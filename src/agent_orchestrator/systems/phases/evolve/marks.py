@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.shown import Launch
+from agent_orchestrator.core.unit import Launch
 from agent_orchestrator.systems.phases.events import AgentFinished, CheckFinished
 from agent_orchestrator.systems.phases.spec import Criterion
 from agent_orchestrator.systems.phases.state import LAUNCHES_KEPT, WARNINGS_KEPT, PhasesState

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.phases import events as e
@@ -113,7 +111,7 @@ def _review(state: PhasesState) -> ReviewWork:
     return work
 
 
-REVIEW_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
+REVIEW_FACTS: Facts = {
     e.PhaseCompleted: _phase_completed,
     e.MilestoneRecorded: _milestone_recorded,
     e.ReviewStarted: _review_started,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 
 from agent_orchestrator.core.events import Ended, Resumed
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.units import US, read_count
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import with_bounds
@@ -147,7 +145,7 @@ def _imported(state: PhasesState, event: e.Imported, at_us: int) -> None:
         state.phase = first_open_phase(state)
 
 
-RUN_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
+RUN_FACTS: Facts = {
     e.QuestionsRaised: _questions_raised,
     e.PlanApproved: _plan_approved,
     e.BoundsChanged: _bounds_changed,

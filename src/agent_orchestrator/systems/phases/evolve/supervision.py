@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.evolve.marks import drop_work, warn
@@ -139,7 +137,7 @@ def _check_requested(state: PhasesState, event: e.CheckRequested, at_us: int) ->
     state.wanted_checks.append(event.task)
 
 
-SUPERVISION_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
+SUPERVISION_FACTS: Facts = {
     e.SupervisorChecked: _supervisor_checked,
     e.Intervened: _intervened,
     e.PlanChanged: _plan_changed,

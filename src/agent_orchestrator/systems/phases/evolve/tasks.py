@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import say_money, say_spent
@@ -167,7 +167,7 @@ def _task(state: PhasesState, task: str) -> TaskWork:
     return work
 
 
-TASK_FACTS: dict[type, Callable[[PhasesState, Any, int], None]] = {
+TASK_FACTS: Facts = {
     e.TaskStarted: _task_started,
     e.TaskBlocked: _task_blocked,
     e.CriteriaReported: _criteria_reported,

@@ -7,6 +7,7 @@ import msgspec
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.forms import read_fields
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, TimerFired, Usage
 from agent_orchestrator.core.judging import (
     After,
@@ -16,11 +17,13 @@ from agent_orchestrator.core.judging import (
     judge_check,
     judge_session,
     retry_us,
-    tree_moved,
+    say_check_failure,
+    say_exit,
 )
+from agent_orchestrator.core.launch_events import agent_fields, check_fields, launch_fields
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS
 from agent_orchestrator.core.report import Report
-from agent_orchestrator.core.text import clip, last_line
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.swarm.effects import BeadReport
 from agent_orchestrator.systems.swarm.events import (
     AgentFinished,
@@ -55,14 +58,9 @@ _NAMED = {
 _TIMEOUTS = (FailureKind.TIMEOUT, FailureKind.IDLE)
 
 
-def bead_of(effect: str) -> str:
-    """The bead an effect belongs to."""
-    return effect.split("/", 2)[1]
-
-
 def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[SwarmEvent]:
     """The bead's agent is over."""
-    bead = bead_of(outcome.effect)
+    bead = unit_of(outcome.effect)
     failure = judge_session(outcome.failure, state.doing.of(bead))
     finished = _finished(bead, outcome, failure)
     if failure is None:
@@ -87,31 +85,21 @@ def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[Swa
 
 def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[SwarmEvent]:
     """The bead's verification is over, or the tracker has answered."""
-    bead = bead_of(outcome.effect)
+    bead = unit_of(outcome.effect)
     if outcome.effect.endswith(".close"):
         return _closed(bead, outcome)
     failure, held = outcome.failure, state.beads[bead]
     # Where several work in one tree, it moves without anybody meddling with the evidence.
-    moved = tree_moved(outcome) and not state.spec.shared
-    worth = judge_check(outcome, held.reruns, shared=state.spec.shared)
-    finished = VerificationFinished(
-        bead=bead,
-        effect=outcome.effect,
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=failure,
-        tail=outcome.tail,
-        tree=outcome.tree_after,
-        moved=moved,
-    )
+    shared = state.spec.shared
+    worth = judge_check(outcome, held.reruns, shared=shared)
+    finished = VerificationFinished(bead=bead, tree=outcome.tree_after, **check_fields(outcome, shared=shared))
     if failure is not None and worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(bead=bead, due="verify", why=failure.message)]
     if worth is Worth.AGAIN:
         return [finished, VerificationQueued(bead=bead, again=True)]
     if worth is Worth.PASSED:
         return [finished, _done(state, bead, held.summary, held.exit_code)]
-    reason = _verification_failure(state.specs[bead].verify or "", outcome, moved=moved)
+    reason = f"`{state.specs[bead].verify}` {say_check_failure(outcome, moved=finished.moved)}"
     verdict = Verdict(status=Status.FAILED, reason=reason, failure_reason="verification-failed", exit_code=held.exit_code)
     tried = _tried(state, bead)
     after = judge_attempt(tried, state.specs[bead].max_attempts)
@@ -120,7 +108,7 @@ def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[Swa
 
 def timer_fired(state: SwarmState, outcome: TimerFired) -> list[SwarmEvent]:
     """The wait is over, or what a person stopped is gone."""
-    bead = bead_of(outcome.effect)
+    bead = unit_of(outcome.effect)
     stopping = state.beads[bead].stopping
     if stopping is None:
         return [WaitEnded(bead=bead)]
@@ -148,18 +136,12 @@ def _finished(bead: str, outcome: AgentEnded, failure: Failure | None) -> AgentF
     summary = (_reason(report) or report.summary) if report is not None else ""
     return AgentFinished(
         bead=bead,
-        effect=outcome.effect,
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=failure,
         summary=clip(summary),
         output=outcome.tail[-OUTPUT_SHOWN_CHARS:],
         session=outcome.session,
-        warnings=(*outcome.warnings, *(report.warnings if report is not None else ())),
         cost_usd=usage.cost_usd if usage is not None else None,
         tokens=_tokens(usage),
-        goes_on=failure.goes_on if failure is not None else None,
+        **agent_fields(outcome, failure),
     )
 
 
@@ -201,27 +183,5 @@ def _closed(bead: str, outcome: CheckEnded) -> list[SwarmEvent]:
         return [LaunchInterrupted(bead=bead, due="close", why=failure.message)]
     problem = failure.message if failure is not None else ""
     if not problem and outcome.exit_code != 0:
-        problem = f"`bd close` exited with code {outcome.exit_code}{_said(outcome.tail)}"
-    return [
-        ClosingFinished(
-            bead=bead,
-            effect=outcome.effect,
-            started_us=outcome.started_us,
-            ended_us=outcome.ended_us,
-            exit_code=outcome.exit_code,
-            problem=problem,
-        )
-    ]
-
-
-def _verification_failure(command: str, outcome: CheckEnded, *, moved: bool) -> str:
-    if moved:
-        return f"`{command}` changed the working tree while it ran"
-    if outcome.failure is not None:
-        return f"`{command}` could not be run to its end: {outcome.failure.message}"
-    return f"`{command}` exited with code {outcome.exit_code}{_said(outcome.tail)}"
-
-
-def _said(tail: str) -> str:
-    last = last_line(tail)
-    return f": {last}" if last else ""
+        problem = f"`bd close` {say_exit(outcome)}"
+    return [ClosingFinished(bead=bead, problem=problem, **launch_fields(outcome))]

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from agent_orchestrator.core.effects import Wait
-from agent_orchestrator.core.failure import FailureKind
-from agent_orchestrator.core.judging import has_gone_on
-from agent_orchestrator.core.shown import Evidence
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.systems.swarm import events as e
 from agent_orchestrator.systems.swarm.effects import close_bead, run_agent, run_verification
 from agent_orchestrator.systems.swarm.evolve.marks import (
-    close_launch,
     end_attempt,
     free_tree,
     give_up,
     hold_tree,
     leave,
-    open_launch,
     queue_up,
     rest,
-    tell,
 )
 from agent_orchestrator.systems.swarm.records import Status, start_record
-from agent_orchestrator.systems.swarm.state import EVIDENCE_MAX, WARNINGS_MAX, SwarmState
+from agent_orchestrator.systems.swarm.state import SwarmState
 
 
 def _bead_queued(state: SwarmState, event: e.BeadQueued, at_us: int) -> None:
@@ -44,29 +36,22 @@ def _attempt_started(state: SwarmState, event: e.AttemptStarted, at_us: int) -> 
         held.attempt, held.started_us = event.attempt, at_us
         held.run, held.result = start_record(spec, event.attempt, held.limit, at_us), None
         held.exit_code, held.summary, held.output, held.error = None, "", "", ""
-    open_launch(held, event.effect, at_us)
+    held.open_launch(event.effect, at_us)
+    held.agent_launch = event.effect
     state.doing.put(run_agent(state, bead, event.effect, event.beside))
 
 
 def _agent_finished(state: SwarmState, event: e.AgentFinished, at_us: int) -> None:
-    bead, failure = event.bead, event.failure
-    held = state.beads[bead]
-    leave(state, bead)
-    close_launch(held, event)
+    held = state.beads[event.bead]
+    leave(state, event.bead)
+    held.end_agent(event)
     held.exit_code, held.summary, held.output = event.exit_code, event.summary, event.output
-    if event.warnings:
-        held.warnings = (*held.warnings, *event.warnings)[-WARNINGS_MAX:]
     if event.cost_usd is not None:
         held.cost_usd = (held.cost_usd or 0.0) + event.cost_usd
     if event.tokens is not None:
         held.tokens = (held.tokens or 0) + event.tokens
-    goes_on = has_gone_on(event.goes_on, failure)
-    lost = failure is not None and failure.kind is FailureKind.SESSION_LOST
-    held.session = event.session if goes_on and not lost else None
-    if goes_on:
-        held.spent_us += event.ended_us - event.started_us
-    elif failure is not None:
-        tell(held, {"attempt": held.attempt, "error": failure.message, "output": event.output})
+    if event.failure is not None and not event.went_on:
+        held.tell({"attempt": held.attempt, "error": event.failure.message, "output": event.output})
 
 
 def _launch_interrupted(state: SwarmState, event: e.LaunchInterrupted, at_us: int) -> None:
@@ -79,23 +64,20 @@ def _launch_interrupted(state: SwarmState, event: e.LaunchInterrupted, at_us: in
 
 
 def _verification_queued(state: SwarmState, event: e.VerificationQueued, at_us: int) -> None:
-    held = state.beads[event.bead]
     leave(state, event.bead)
-    held.reruns = held.reruns + 1 if event.again else 0
+    state.beads[event.bead].count_rerun(again=event.again)
     state.due[event.bead] = "verify"
 
 
 def _verification_started(state: SwarmState, event: e.VerificationStarted, at_us: int) -> None:
     leave(state, event.bead)
-    open_launch(state.beads[event.bead], event.effect, at_us)
+    state.beads[event.bead].open_launch(event.effect, at_us)
     state.doing.put(run_verification(state, event.bead, event.effect))
 
 
 def _verification_finished(state: SwarmState, event: e.VerificationFinished, at_us: int) -> None:
-    held, command = state.beads[event.bead], state.specs[event.bead].verify or ""
     leave(state, event.bead)
-    close_launch(held, event)
-    held.evidence = (*held.evidence, Evidence.of(event, command))[-EVIDENCE_MAX:]
+    state.beads[event.bead].end_check(event, state.specs[event.bead].verify or "")
 
 
 def _attempt_ended(state: SwarmState, event: e.AttemptEnded, at_us: int) -> None:
@@ -105,7 +87,7 @@ def _attempt_ended(state: SwarmState, event: e.AttemptEnded, at_us: int) -> None
     end_attempt(state, bead, verdict, at_us, will_retry=event.will_retry)
     if verdict.failure_reason == "verification-failed":
         check = {"command": state.specs[bead].verify, "tail": held.evidence[-1].tail}
-        tell(held, {"attempt": held.attempt, "error": verdict.reason, "verification": check})
+        held.tell({"attempt": held.attempt, "error": verdict.reason, "verification": check})
     if verdict.status is Status.DONE:
         state.dag.finish(bead)
         free_tree(state, bead)
@@ -129,16 +111,17 @@ def _wait_ended(state: SwarmState, event: e.WaitEnded, at_us: int) -> None:
 
 def _closing_started(state: SwarmState, event: e.ClosingStarted, at_us: int) -> None:
     leave(state, event.bead)
-    open_launch(state.beads[event.bead], event.effect, at_us)
+    state.beads[event.bead].open_launch(event.effect, at_us)
     state.doing.put(close_bead(state, event.bead, event.effect))
 
 
 def _closing_finished(state: SwarmState, event: e.ClosingFinished, at_us: int) -> None:
     held = state.beads[event.bead]
     leave(state, event.bead)
-    close_launch(held, event)
+    held.close_launch(event)
     if event.problem:
-        held.warnings = (*held.warnings, f"the bead was not closed: {event.problem}")[-WARNINGS_MAX:]
+        held.history[-1].failure = event.problem
+        held.warn(f"the bead was not closed: {event.problem}")
 
 
 def _stop_asked(state: SwarmState, event: e.StopAsked, at_us: int) -> None:
@@ -151,7 +134,7 @@ def _stop_asked(state: SwarmState, event: e.StopAsked, at_us: int) -> None:
     state.doing.put(Wait(id=event.effect, unit=event.bead, until_us=event.at_us, reason=f"stopping: {event.reason}"))
 
 
-ATTEMPT_FACTS: dict[type, Callable[[SwarmState, Any, int], None]] = {
+ATTEMPT_FACTS: Facts = {
     e.BeadQueued: _bead_queued,
     e.AttemptStarted: _attempt_started,
     e.AgentFinished: _agent_finished,

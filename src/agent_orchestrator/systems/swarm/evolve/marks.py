@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
-from agent_orchestrator.core.shown import Launch
-from agent_orchestrator.systems.swarm.events import AgentFinished, ClosingFinished, VerificationFinished
 from agent_orchestrator.systems.swarm.records import Kept, Verdict, end_record
-from agent_orchestrator.systems.swarm.state import Bead, SwarmState
+from agent_orchestrator.systems.swarm.state import SwarmState
 
 
 def leave(state: SwarmState, bead: str) -> None:
@@ -19,29 +15,6 @@ def leave(state: SwarmState, bead: str) -> None:
     state.doing.drop(bead)
     if state.due:
         state.due.pop(bead, None)
-
-
-def open_launch(held: Bead, effect: str, at_us: int) -> None:
-    """A program starts for the bead."""
-    held.launches += 1
-    held.history += (Launch(effect, at_us),)
-
-
-def close_launch(held: Bead, event: AgentFinished | VerificationFinished | ClosingFinished) -> None:
-    """What became of the newest launch."""
-    launch = held.history[-1]
-    if isinstance(event, ClosingFinished):
-        launch.started_us, launch.ended_us, launch.exit_code = event.started_us, event.ended_us, event.exit_code
-        launch.failure = event.problem or None
-        return
-    launch.close(event)
-    if isinstance(event, AgentFinished):
-        launch.session = event.session
-
-
-def tell(held: Bead, entry: dict[str, Any]) -> None:
-    """Something the next attempt is told."""
-    held.feedback = (*held.feedback, entry)[-FEEDBACK_ENTRIES_MAX:]
 
 
 def rest(state: SwarmState, bead: str) -> None:
@@ -62,8 +35,7 @@ def end_attempt(state: SwarmState, bead: str, verdict: Verdict, ended_us: int, *
     held.kept += (Kept(held.run, held.result),)
     held.error = verdict.reason if verdict.failure_reason is not None else ""
     held.stopping, held.session, held.spent_us = None, None, 0
-    if held.history and held.history[-1].ended_us is None:
-        held.history[-1].ended_us, held.history[-1].failure = ended_us, verdict.failure_reason
+    held.abandon_launch(ended_us, verdict.failure_reason)
     rest(state, bead)
 
 

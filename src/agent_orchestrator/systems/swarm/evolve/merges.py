@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.systems.swarm import events as e
 from agent_orchestrator.systems.swarm.effects import merge_branch, save_work
 from agent_orchestrator.systems.swarm.evolve.marks import leave
@@ -49,7 +47,7 @@ def _merge_finished(state: SwarmState, event: e.MergeFinished, at_us: int) -> No
     state.merging.pop(event.bead, None)
 
 
-MERGE_FACTS: dict[type, Callable[[SwarmState, Any, int], None]] = {
+MERGE_FACTS: Facts = {
     e.MergeAsked: _merge_asked,
     e.SavingStarted: _saving_started,
     e.SavingFinished: _saving_finished,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 
 from agent_orchestrator.core.events import AgentsSet, Ended, StopReason
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.systems.swarm import events as e
-from agent_orchestrator.systems.swarm.evolve.marks import end_attempt, give_up, leave, tell
+from agent_orchestrator.systems.swarm.evolve.marks import end_attempt, give_up, leave
 from agent_orchestrator.systems.swarm.records import ABORTED, Kept, Status, Verdict
 from agent_orchestrator.systems.swarm.state import SwarmState
 
@@ -74,7 +72,7 @@ def _imported(state: SwarmState, event: e.Imported, at_us: int) -> None:
         state.dag.finish(bead)
         return
     held.error = result.reason
-    tell(held, {"attempt": run.attempt, "error": result.reason, "output": result.output_summary})
+    held.tell({"attempt": run.attempt, "error": result.reason, "output": result.output_summary})
     state.dag.take(bead)
     give_up(state, bead, run.failure_reason if isinstance(run.failure_reason, str) else result.status.value)
 
@@ -84,7 +82,7 @@ def _agents_set(state: SwarmState, event: AgentsSet, at_us: int) -> None:
     state.specs = {bead.id: bead for bead in state.spec.beads}
 
 
-RUN_FACTS: dict[type, Callable[[SwarmState, Any, int], None]] = {
+RUN_FACTS: Facts = {
     e.BeadDropped: _bead_dropped,
     e.BeadsReset: _beads_reset,
     e.BeadsReleased: _beads_released,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_orchestrator.core.lifecycle import Facts, apply_event
 from agent_orchestrator.systems.team.evolve.groups import GROUP_FACTS
 from agent_orchestrator.systems.team.evolve.imported import IMPORT_FACTS
 from agent_orchestrator.systems.team.evolve.runs import RUN_FACTS
@@ -13,15 +14,9 @@ from agent_orchestrator.systems.team.state import TeamState
 
 def evolve(state: TeamState, event: Any, at_us: int) -> None:
     """Applies the event, which happened at `at_us`."""
-    state.updated_us = at_us
     state.events += 1
-    apply = _APPLY.get(type(event))
-    if apply is not None:
-        apply(state, event, at_us)
-    else:
-        # All that is not ours is common; a common event that concerns no lifecycle is ignored there.
-        state.lifecycle.evolve(event)
+    apply_event(_FACTS, state, event, at_us)
 
 
-_APPLY = WORK_FACTS | GROUP_FACTS | RUN_FACTS | IMPORT_FACTS
+_FACTS: Facts = WORK_FACTS | GROUP_FACTS | RUN_FACTS | IMPORT_FACTS
 """TeamBegan and EditRefused change nothing but the time of the last fact."""

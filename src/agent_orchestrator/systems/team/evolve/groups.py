@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable
-from typing import Any
 
 from agent_orchestrator.core.inputs import MergeVerdict
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.evolve.marks import (
@@ -249,7 +248,7 @@ def _statuses_edited(state: TeamState, event: e.StatusesEdited, at_us: int) -> N
     touch_plan(state, at_us)
 
 
-GROUP_FACTS: dict[type, Callable[[TeamState, Any, int], None]] = {
+GROUP_FACTS: Facts = {
     e.PlanMade: _plan_made,
     e.GroupSerialised: _group_serialised,
     e.WorkReported: _work_reported,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from agent_orchestrator.core.inputs import Commit
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.evolve.groups import STAGES
 from agent_orchestrator.systems.team.evolve.marks import recount, settle_manager
@@ -67,4 +67,4 @@ def _keep(state: TeamState, box: str, message: dict[str, Any]) -> None:
         state.unread.setdefault((message["group_id"], ENDS[box][1].value), []).append(message)
 
 
-IMPORT_FACTS: dict[type, Callable[[TeamState, Any, int], None]] = {e.Imported: _imported}
+IMPORT_FACTS: Facts = {e.Imported: _imported}

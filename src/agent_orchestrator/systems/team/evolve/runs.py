@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 
 from agent_orchestrator.core.events import Ended, HoldEnded, Resumed, StopReason, TakenUp, UnitHeld
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.evolve.marks import recount, rest, touch, touch_plan
@@ -114,7 +112,7 @@ def _ended(state: TeamState, event: Ended, at_us: int) -> None:
     state.lifecycle.evolve(event)
 
 
-RUN_FACTS: dict[type, Callable[[TeamState, Any, int], None]] = {
+RUN_FACTS: Facts = {
     e.Decided: _decided,
     e.QuestionsRaised: _questions_raised,
     e.RequirementAdded: _requirement_added,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.judging import Worth
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.effects import ask_human, check_requirement, merge_work, run_agent, save_work
 from agent_orchestrator.systems.team.evolve.marks import begin, rest, touch, touch_group, touch_plan, warn
@@ -172,7 +170,7 @@ def _check_finished(state: TeamState, event: e.CheckFinished, at_us: int) -> Non
         state.reruns = state.reruns + 1 if event.judged is Worth.AGAIN else 0
 
 
-WORK_FACTS: dict[type, Callable[[TeamState, Any, int], None]] = {
+WORK_FACTS: Facts = {
     e.AgentStarted: _agent_started,
     e.AgentFinished: _agent_finished,
     e.LaunchInterrupted: _launch_interrupted,

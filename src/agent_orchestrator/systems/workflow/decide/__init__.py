@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from agent_orchestrator.core import inputs as i
 from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.systems.workflow.decide.directives import answered, resumed
 from agent_orchestrator.systems.workflow.decide.edits import edited
-from agent_orchestrator.systems.workflow.decide.outcomes import agent_ended, check_ended, file_read, human_answered, unit_of
+from agent_orchestrator.systems.workflow.decide.outcomes import agent_ended, check_ended, file_read, human_answered
 from agent_orchestrator.systems.workflow.events import BackoffEnded, GatesPassed, WorkflowEvent
 from agent_orchestrator.systems.workflow.state import WorkflowState
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_orchestrator.core.inputs import AgentEnded, CheckEnded
+from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.report import Report
-from agent_orchestrator.core.text import clip, last_line
+from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.workflow.events import (
     CheckQueued,
     GateFailed,
@@ -74,12 +74,3 @@ def report_said(report: Report | None) -> dict[str, Any]:
     said = {"summary": clip(report.summary), "logs": logs, "artifacts": list(report.artifacts[:ARTIFACTS_TOLD_MAX])}
     kept = {key: value for key, value in said.items() if value}
     return {"report": kept} if kept else {}
-
-
-def check_failure(command: str, outcome: CheckEnded) -> str:
-    """Why the check did not pass, in a sentence."""
-    if outcome.failure is not None:
-        return f"check `{command}` could not be run to its end: {outcome.failure.message}"
-    last = last_line(outcome.tail)
-    said = f"check `{command}` exited with code {outcome.exit_code}"
-    return f"{said}: {last}" if last else said

@@ -9,18 +9,13 @@ import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead
-from agent_orchestrator.core.judging import After, Worth, judge_agent, judge_check, judge_session, retry_us, tree_moved
+from agent_orchestrator.core.judging import After, Worth, judge_agent, judge_check, judge_session, retry_us, say_check_failure
+from agent_orchestrator.core.launch_events import agent_fields, check_fields
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip
-from agent_orchestrator.systems.workflow.decide.judging import (
-    approved,
-    check_failure,
-    gate_failure_of,
-    judged,
-    report_said,
-    succeeded,
-)
+from agent_orchestrator.systems.workflow.decide.judging import approved, gate_failure_of, judged, report_said, succeeded
 from agent_orchestrator.systems.workflow.effects import Gate
 from agent_orchestrator.systems.workflow.events import (
     AgentFinished,
@@ -41,11 +36,6 @@ USAGE_METRICS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_wr
 _TIMEOUTS = {FailureKind.TIMEOUT, FailureKind.IDLE}
 
 
-def unit_of(effect: str) -> str:
-    """The step an effect belongs to."""
-    return effect.split("/", 2)[1]
-
-
 def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[WorkflowEvent]:
     """The step's agent is over."""
     unit = unit_of(outcome.effect)
@@ -63,27 +53,16 @@ def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[
 def check_ended(state: WorkflowState, outcome: CheckEnded) -> list[WorkflowEvent]:
     """The step's check is over."""
     unit = unit_of(outcome.effect)
-    command, failure = state.specs[unit].check or "", outcome.failure
-    worth, moved = judge_check(outcome, state.works[unit].check_reruns), tree_moved(outcome)
-    finished = CheckFinished(
-        step=unit,
-        effect=outcome.effect,
-        command=command,
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=failure,
-        tail=outcome.tail,
-        tree=outcome.tree_after,
-        moved=moved,
-    )
+    command = state.specs[unit].check or ""
+    worth = judge_check(outcome, state.works[unit].reruns)
+    finished = CheckFinished(step=unit, command=command, tree=outcome.tree_after, **check_fields(outcome))
     if worth is Worth.STOPPED:
         return [finished, _interrupted(state, unit, check=True)]
     if worth is Worth.AGAIN:
         return [finished, CheckQueued(step=unit, again=True)]
     if worth is Worth.PASSED:
         return [finished, StepCompleted(step=unit)]
-    why = f"check `{command}` changed the working tree while it ran" if moved else check_failure(command, outcome)
+    why = f"check `{command}` {say_check_failure(outcome, moved=finished.moved)}"
     said = {"check": {"command": command, "exit_code": outcome.exit_code, "tail": outcome.tail}}
     return [finished, *judged(state, unit, why, said)]
 
@@ -127,20 +106,14 @@ def _finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Fai
             kept.append(relative)
     return AgentFinished(
         step=unit,
-        effect=outcome.effect,
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=failure,
         reported=outcome.report is not None,
         artifacts=tuple(kept),
         metrics=_consumed(state, unit, outcome) | stringified(report.metrics),
         logs=report.logs,
         summary=clip(report.summary),
         tail=outcome.tail if failure is not None else "",
-        warnings=(*outcome.warnings, *report.warnings, *refused),
         session=outcome.session,
-        goes_on=failure.goes_on if failure is not None else None,
+        **agent_fields(outcome, failure, *refused),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_orchestrator.core.lifecycle import Facts, apply_event
 from agent_orchestrator.systems.workflow.events import WorkflowEvent
 from agent_orchestrator.systems.workflow.evolve.runs import RUN_FACTS
 from agent_orchestrator.systems.workflow.evolve.steps import STEP_FACTS
@@ -10,14 +11,8 @@ from agent_orchestrator.systems.workflow.state import WorkflowState
 
 def evolve(state: WorkflowState, event: WorkflowEvent, at_us: int) -> None:
     """Applies the event, which happened at `at_us`."""
-    state.updated_us = at_us
-    apply = _APPLY.get(type(event))
-    if apply is not None:
-        apply(state, event, at_us)
-    else:
-        # All that is not ours is common; a common event that concerns no lifecycle is ignored there.
-        state.lifecycle.evolve(event)  # type: ignore[arg-type]
+    apply_event(_FACTS, state, event, at_us)
 
 
-_APPLY = STEP_FACTS | RUN_FACTS
+_FACTS: Facts = STEP_FACTS | RUN_FACTS
 """RunBegan and EditRefused change nothing but the time of the last fact."""

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
 from agent_orchestrator.core.units import iso
-from agent_orchestrator.systems.workflow.events import AgentFinished, CheckFinished
-from agent_orchestrator.systems.workflow.state import COMPLETED, PENDING, StepRuntime, Work, WorkflowState
+from agent_orchestrator.systems.workflow.state import COMPLETED, PENDING, StepRuntime, WorkflowState
 
 
 def leave(state: WorkflowState, unit: str) -> None:
@@ -35,7 +31,7 @@ def go_on(state: WorkflowState, unit: str, what: str, at_us: int) -> None:
 
 def complete(state: WorkflowState, unit: str, at_us: int) -> None:
     """The step is done; its dependents may become ready."""
-    step, work = state.steps[unit], state.works[unit]
+    step = state.steps[unit]
     if state.due:
         state.due.pop(unit, None)
     step.status = COMPLETED
@@ -43,8 +39,7 @@ def complete(state: WorkflowState, unit: str, at_us: int) -> None:
     if step.started_at is None:
         step.started_at = step.ended_at
     step.last_error = step.blocked_by_loop = None
-    if work.feedback:
-        forget_attempts(work)
+    state.works[unit].forget_attempts()
     state.dag.finish(unit)
 
 
@@ -56,21 +51,3 @@ def reset(state: WorkflowState, unit: str, iteration: int) -> None:
     state.steps[unit] = StepRuntime(iteration_count=iteration, report_path=state.steps[unit].report_path)
     work.next_attempt, work.spent_us, work.item, work.items = 1, 0, 0, None
     work.answer, work.summary, work.session = None, "", None
-
-
-def tell(work: Work, entry: dict[str, Any]) -> None:
-    """Something the next launch of the step is told."""
-    work.feedback = (*work.feedback, entry)[-FEEDBACK_ENTRIES_MAX:]
-
-
-def forget_attempts(work: Work) -> None:
-    """Errors of attempts concern the iteration and the item in which they happened, and no other."""
-    work.feedback = tuple(entry for entry in work.feedback if "attempt" not in entry)
-
-
-def close_launch(work: Work, event: AgentFinished | CheckFinished) -> None:
-    """What became of the newest launch."""
-    launch = work.history[-1]
-    launch.close(event)
-    if isinstance(event, AgentFinished):
-        launch.session = event.session

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 
 from agent_orchestrator.core.events import Ended, StopReason
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.workflow import events as e
-from agent_orchestrator.systems.workflow.evolve.marks import forget_attempts, leave, reset, tell
-from agent_orchestrator.systems.workflow.state import FAILED, FINISHED, StepRuntime, StepStatus, Work, WorkflowState
+from agent_orchestrator.systems.workflow.evolve.marks import leave, reset
+from agent_orchestrator.systems.workflow.state import FAILED, FINISHED, StepRuntime, StepStatus, StepWork, WorkflowState
 
 
 def _looped_back(state: WorkflowState, event: e.LoopedBack, at_us: int) -> None:
@@ -23,13 +21,12 @@ def _looped_back(state: WorkflowState, event: e.LoopedBack, at_us: int) -> None:
         reason = step.last_error if unit == event.step else None
         if interrupted and step.attempts:
             reason = f"interrupted: {event.step} looped back to {event.target}"
-            if work.history and work.history[-1].ended_us is None:
-                work.history[-1].ended_us, work.history[-1].failure = at_us, FailureKind.STOPPED.value
+            work.abandon_launch(at_us, FailureKind.STOPPED)
         reset(state, unit, iteration=step.iteration_count + 1)
         state.steps[unit].last_error = reason
         state.steps[unit].blocked_by_loop = event.step if unit != event.target else None
-        forget_attempts(work)
-        tell(work, event.feedback)
+        work.forget_attempts()
+        work.tell(event.feedback)
     state.dag.reset(below)
 
 
@@ -54,7 +51,7 @@ def _spec_replaced(state: WorkflowState, event: e.SpecReplaced, at_us: int) -> N
     state.steps, state.works = {}, {}
     for spec in event.spec.steps:
         state.steps[spec.id] = old_steps.get(spec.id) or StepRuntime()
-        state.works[spec.id] = old_works.get(spec.id) or Work(launches=state.retired.pop(spec.id, 0))
+        state.works[spec.id] = old_works.get(spec.id) or StepWork(launches=state.retired.pop(spec.id, 0))
     state.adopt(event.spec)
     for unit, step in state.steps.items():
         if step.status in FINISHED:
@@ -95,7 +92,7 @@ def _ended(state: WorkflowState, event: Ended, at_us: int) -> None:
     state.lifecycle.evolve(event)
 
 
-RUN_FACTS: dict[type, Callable[[WorkflowState, Any, int], None]] = {
+RUN_FACTS: Facts = {
     e.LoopedBack: _looped_back,
     e.StepsReset: _steps_reset,
     e.OptionsChanged: _options_changed,

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.events import HoldEnded, UnitHeld
-from agent_orchestrator.core.failure import FailureKind
-from agent_orchestrator.core.judging import has_gone_on
-from agent_orchestrator.core.shown import Evidence, Launch
+from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.workflow import events as e
 from agent_orchestrator.systems.workflow.effects import (
@@ -21,16 +16,8 @@ from agent_orchestrator.systems.workflow.effects import (
     run_agent,
     run_check,
 )
-from agent_orchestrator.systems.workflow.evolve.marks import close_launch, complete, forget_attempts, go_on, leave, pend, tell
-from agent_orchestrator.systems.workflow.state import (
-    EVIDENCE_MAX,
-    FAILED,
-    RUNNING,
-    SKIPPED,
-    WAITING_ON_HUMAN,
-    WARNINGS_MAX,
-    WorkflowState,
-)
+from agent_orchestrator.systems.workflow.evolve.marks import complete, go_on, leave, pend
+from agent_orchestrator.systems.workflow.state import FAILED, RUNNING, SKIPPED, WAITING_ON_HUMAN, WorkflowState
 
 
 def _step_started(state: WorkflowState, event: e.StepStarted, at_us: int) -> None:
@@ -45,12 +32,11 @@ def _step_started(state: WorkflowState, event: e.StepStarted, at_us: int) -> Non
     step.last_error = step.blocked_by_loop = None
     if event.item is None and (step.artifacts or step.metrics or step.logs):
         step.artifacts, step.metrics, step.logs = [], {}, []
-    work.launches += 1
+    work.open_launch(event.effect, at_us)
     work.next_attempt = event.attempt + 1
     work.agent_launch = event.effect
     work.summary = ""
     work.answer = None
-    work.history += (Launch(event.effect, at_us),)
     state.doing.put(run_agent(state, unit, event.effect))
 
 
@@ -58,7 +44,7 @@ def _agent_finished(state: WorkflowState, event: e.AgentFinished, at_us: int) ->
     unit = event.step
     step, work = state.steps[unit], state.works[unit]
     leave(state, unit)
-    close_launch(work, event)
+    work.end_agent(event)
     if event.reported:
         context = state.context
         step.report_path = f"{context.home}/{report_file(context.run, unit)}"
@@ -69,16 +55,8 @@ def _agent_finished(state: WorkflowState, event: e.AgentFinished, at_us: int) ->
         work.summary = event.summary
     if event.metrics:
         step.metrics = step.metrics | event.metrics
-    if event.warnings:
-        work.warnings = tuple(dict.fromkeys((*work.warnings, *event.warnings)))[-WARNINGS_MAX:]
-    goes_on = has_gone_on(event.goes_on, event.failure)
-    work.session = None
-    if goes_on:
-        work.spent_us += event.ended_us - event.started_us
-        if event.failure is not None and event.failure.kind is not FailureKind.SESSION_LOST:
-            work.session = event.session
-    elif event.failure is not None:
-        tell(work, {"attempt": step.attempts, "error": event.failure.message, "tail": event.tail})
+    if event.failure is not None and not event.went_on:
+        work.tell({"attempt": step.attempts, "error": event.failure.message, "tail": event.tail})
 
 
 def _retry_scheduled(state: WorkflowState, event: e.RetryScheduled, at_us: int) -> None:
@@ -116,27 +94,23 @@ def _hold_ended(state: WorkflowState, event: HoldEnded, at_us: int) -> None:
 
 
 def _check_queued(state: WorkflowState, event: e.CheckQueued, at_us: int) -> None:
-    work = state.works[event.step]
     leave(state, event.step)
-    work.check_reruns = work.check_reruns + 1 if event.again else 0
+    state.works[event.step].count_rerun(again=event.again)
     go_on(state, event.step, "check", at_us)
 
 
 def _check_started(state: WorkflowState, event: e.CheckStarted, at_us: int) -> None:
-    step, work = state.steps[event.step], state.works[event.step]
+    step = state.steps[event.step]
     leave(state, event.step)
     step.status = RUNNING
     step.last_error = step.ended_at = None
-    work.launches += 1
-    work.history += (Launch(event.effect, at_us),)
+    state.works[event.step].open_launch(event.effect, at_us)
     state.doing.put(run_check(state, event.step, event.effect))
 
 
 def _check_finished(state: WorkflowState, event: e.CheckFinished, at_us: int) -> None:
-    work = state.works[event.step]
     leave(state, event.step)
-    close_launch(work, event)
-    work.evidence = (*work.evidence, Evidence.of(event, event.command))[-EVIDENCE_MAX:]
+    state.works[event.step].end_check(event, event.command)
 
 
 def _human_asked(state: WorkflowState, event: e.HumanAsked, at_us: int) -> None:
@@ -192,7 +166,7 @@ def _item_completed(state: WorkflowState, event: e.ItemCompleted, at_us: int) ->
     work = state.works[event.step]
     work.item = event.item + 1
     work.next_attempt, work.spent_us = 1, 0
-    forget_attempts(work)
+    work.forget_attempts()
     go_on(state, event.step, "agent", at_us)
 
 
@@ -221,7 +195,7 @@ def _gate_failed(state: WorkflowState, event: e.GateFailed, at_us: int) -> None:
     state.steps[event.step].last_error = event.error
 
 
-STEP_FACTS: dict[type, Callable[[WorkflowState, Any, int], None]] = {
+STEP_FACTS: Facts = {
     e.StepStarted: _step_started,
     e.AgentFinished: _agent_finished,
     e.RetryScheduled: _retry_scheduled,
