@@ -19,7 +19,7 @@ from agent_orchestrator.git.locate import store_folder, top_level
 
 if TYPE_CHECKING:
     from agent_orchestrator.agents.options import AgentSettings
-    from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.core.budget import Budget
 
 PASSED_ON = frozenset(
     (
@@ -112,17 +112,17 @@ def load_agents(settings: Settings) -> dict[str, AgentSettings]:
     return {name: read_settings(table, f"[agents.{name}]") for name, table in tables.items()}
 
 
-def load_limits(settings: Settings) -> Limits:
+def load_budget(settings: Settings) -> Budget:
     """What the `[budget]` tables of all configuration files say."""
-    from agent_orchestrator.core.budget import Limits, read_budget
+    from agent_orchestrator.core.budget import Budget, read_budget
 
-    limits = Limits()
+    budget = Budget()
     for file in config_files(settings):
         table = _read_tables(file).get("budget", {})
         if not isinstance(table, dict):
             raise UsageError(detail=f"{file}: budget must be a table, [budget].")
-        limits = limits.laid_under(read_budget(table, f"{file}: [budget]"))
-    return limits
+        budget = budget.override(read_budget(table, f"{file}: [budget]"))
+    return budget
 
 
 def load_publish(settings: Settings) -> bool | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Amounts, Hold, Limits, Why
+from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.events import (
     AgentsSet,
     BudgetWarned,
@@ -23,6 +23,7 @@ from agent_orchestrator.core.events import (
     ToolRefused,
     UnitHeld,
 )
+from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.version import __version__
 from tests.scenarios.test_scenarios import SCENARIOS, Stage
@@ -57,9 +58,9 @@ def record(path: Path) -> Recorded:
     gone = f"{world.context.run}/gone/i0.a1.l1.agent"
     told = [
         CameLate(effect=gone),
-        LimitsSet(limits=Limits(run=Amounts(cost_usd=5.0))),
+        LimitsSet(limits=Budget(run=Amounts(cost_usd=5.0))),
         BudgetWarned(what="run.cost_usd", percent=75, spent=4.0, limit=5.0),
-        UnitHeld(unit="gone", hold=Hold(effect=gone, why=Why.BUDGET, reason="nothing is left")),
+        UnitHeld(unit="gone", hold=Hold(effect=gone, why=HoldReason.BUDGET, reason="nothing is left")),
         HoldEnded(unit="gone", effect=gone),
         ToolRefused(effect=gone, unit="gone", agent="claude", tool="Bash", asked="make", allow="--allow-tool 'Bash(make:*)'"),
         AgentsSet(agents={}, changes=("agent claude: max_turns 3 → 4",)),

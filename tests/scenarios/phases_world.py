@@ -44,7 +44,7 @@ class PhasesWorld(Played):
         if state_file is not None:
             context = Context(run=PHASES_RUN, home="/repo", workdir="/repo", created_us=START_US)
             taken = import_state(state_file, "agent-state.json", spec, context, "head")
-            spec, facts = taken.spec, (*taken.facts, LimitsSet(limits=taken.limits))
+            spec, facts = taken.spec, (*taken.facts, LimitsSet(limits=taken.budget))
         super().__init__(PHASES, spec, PHASES_RUN, also=facts)
         self.commits = 0
         self.happen(TakenUp(boot="1", host="here", pid=4711, version=""))

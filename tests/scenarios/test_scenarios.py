@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent_orchestrator.core.budget import Hold, Limits, Why
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AskHuman, Effect, Wait
 from agent_orchestrator.core.events import BudgetWarned, HoldEnded, LimitsSet, Paused, StopReason, UnitHeld
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.core.inputs import (
     Abort,
     Answer,
@@ -197,7 +198,7 @@ class Stage:
         unit = _unit(names)
         until_us = world.now_us + int(options.pop("s")) * US if "s" in options else None
         reason = options.pop("reason", "the account's rate limit is reached")
-        why = Why(options.pop("why", Why.RATE_LIMIT))
+        why = HoldReason(options.pop("why", HoldReason.RATE_LIMIT))
         hold = Hold(effect=world.doing(unit).id, why=why, reason=reason, until_us=until_us, **options)
         return world.happen(UnitHeld(unit=unit, hold=hold))
 
@@ -206,7 +207,7 @@ class Stage:
         return world.happen(HoldEnded(unit=unit, effect=world.doing(unit).id))
 
     def _limits(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
-        return world.happen(LimitsSet(limits=msgspec.convert(json.loads(body), Limits)))
+        return world.happen(LimitsSet(limits=msgspec.convert(json.loads(body), Budget)))
 
     def _warned(self, world: Played, names: list[str], options: dict[str, str], body: str) -> list[Any]:
         values: dict[str, float] = {key: float(value) for key, value in options.items()}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Directive, Pause
 from agent_orchestrator.core.units import US
@@ -69,10 +69,10 @@ def spent(simulation: Simulation) -> float:
 @pytest.mark.parametrize("block", range(10))
 def test_whatever_goes_wrong_each_call_is_counted_once(block: int, tmp_path: Path) -> None:
     for seed in seeds(block, SEEDS_PER_TEST):
-        limits = Limits(run=Amounts(cost_usd=0.5))
+        budget = Budget(run=Amounts(cost_usd=0.5))
         made = spec(METERED, random.Random(seed))
         simulation = Simulation(
-            seed, folder=tmp_path / str(seed), system=WORKFLOW, spec=made, cast=spending, person=restless, limits=limits
+            seed, folder=tmp_path / str(seed), system=WORKFLOW, spec=made, cast=spending, person=restless, budget=budget
         )
         try:
             state = simulation.play()
@@ -90,17 +90,17 @@ def test_without_a_moment_in_which_nobody_watches_no_budget_is_passed_by_more_th
     for seed in seeds(block, SEEDS_PER_TEST):
         calm = Faults()
         made = spec(METERED, random.Random(seed))
-        limits = Limits(run=Amounts(cost_usd=0.5))
-        simulation = Watched(seed, tmp_path / str(seed), made, spending_slowly, calm, limits)
+        budget = Budget(run=Amounts(cost_usd=0.5))
+        simulation = Watched(seed, tmp_path / str(seed), made, spending_slowly, calm, budget)
         assert simulation.play().lifecycle.stop == "completed"
-        assert simulation.machine.store.earmarked(RUN) == (0.0, 0), "nothing is set aside any more"
+        assert simulation.machine.store.reserved(RUN) == (0.0, 0), "nothing is set aside any more"
 
 
 class Watched(Simulation):
     """Compares what is spent with the budget whenever the run is paused for it."""
 
     def __init__(
-        self, seed: int, folder: Path, made: WorkflowSpec, cast: Any, faults: Faults, limits: Limits | None = None
+        self, seed: int, folder: Path, made: WorkflowSpec, cast: Any, faults: Faults, budget: Budget | None = None
     ) -> None:
         super().__init__(
             seed,
@@ -110,13 +110,13 @@ class Watched(Simulation):
             cast=cast,
             person=lambda state, chance: None,
             faults=faults,
-            limits=limits,
+            budget=budget,
         )
 
     def _first_words(self) -> Any:
         state = self.state()
         if state.lifecycle.stop == "budget_exhausted":
-            assert spent(self) <= state.doing.limits.run.cost_usd + 0.05
+            assert spent(self) <= state.doing.budget.run.cost_usd + 0.05
         return super()._first_words()
 
 

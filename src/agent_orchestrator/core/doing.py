@@ -2,7 +2,7 @@
 
 Only `evolve` changes it. It remembers which units changed since the engine last looked, so that making the world
 match costs what changed, not what exists; after a crash the engine looks at all of it, with the same code.
-It also keeps what the engine decides for every system alike: limits, and units whose agent may not start yet.
+It also keeps what the engine decides for every system alike: its budget, and units whose agent may not start yet.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agent_orchestrator.core.budget import Hold, Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import ACTIVE, AgentChoice, Effect, RunAgent
 from agent_orchestrator.core.events import ToolRefused
+from agent_orchestrator.core.hold import Hold
 from agent_orchestrator.core.ids import unit_of
 
 
 class Doing:
     """The wanted effects of one run."""
 
-    __slots__ = ("_active", "_boots", "_changed", "_effects", "boot", "holds", "limits", "refused", "warned", "worked_us")
+    __slots__ = ("_active", "_boots", "_changed", "_effects", "boot", "budget", "holds", "refused", "warned", "worked_us")
 
     def __init__(self) -> None:
         self._effects: dict[str, Effect] = {}
@@ -29,7 +30,7 @@ class Doing:
         """The boot in which the run is driven at this point of its journal."""
         self._changed: dict[str, None] = {}
         self._active = 0
-        self.limits = Limits()
+        self.budget = Budget()
         self.warned: dict[str, int] = {}
         """The highest share, in percent, that was warned of, by limit."""
         self.holds: dict[str, Hold] = {}

@@ -9,9 +9,10 @@ from enum import StrEnum
 
 import msgspec
 
-from agent_orchestrator.core.budget import Hold, Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.hold import Hold
 from agent_orchestrator.core.who import Who
 
 
@@ -88,7 +89,7 @@ class CameLate(Event, frozen=True, kw_only=True, tag="came_late"):
 class LimitsSet(Event, frozen=True, kw_only=True, tag="limits_set"):
     """What the run may spend from now on: all of it, not only what changed."""
 
-    limits: Limits
+    limits: Budget
 
 
 class AgentsSet(Event, frozen=True, kw_only=True, tag="agents_set"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.report import Report
@@ -251,7 +251,7 @@ Directive = Pause | Resume | Abort | Answer | Instruct
 class SetLimits(_Directive, frozen=True, kw_only=True, tag="set_limits"):
     """Change what the run may spend; what is not given stays. The engine's own: no system sees it."""
 
-    limits: Limits
+    limits: Budget
 
 
 class SetAgents(_Directive, frozen=True, kw_only=True, tag="set_agents"):

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Why
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AskHuman, AwaitGates
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.hold import HoldReason
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 def parked(summary: Summary, doing: Doing) -> Summary:
     """The summary of a run in which nothing can go on before a rate limit is over; any other as it is."""
     holds = doing.holds
-    if not holds or summary.status != "running" or any(hold.why is not Why.RATE_LIMIT for hold in holds.values()):
+    if not holds or summary.status != "running" or any(hold.why is not HoldReason.RATE_LIMIT for hold in holds.values()):
         return summary
     if not all(effect.unit in holds or isinstance(effect, AskHuman | AwaitGates) for effect in doing):
         return summary

@@ -30,6 +30,11 @@ def _iso_second(second: int) -> str:
     return (_EPOCH + timedelta(seconds=second)).isoformat(timespec="seconds")[:19]
 
 
+def day_start_us(at_us: int) -> int:
+    """Return the beginning of a time's day, in UTC."""
+    return at_us - at_us % (86_400 * US)
+
+
 def from_iso(text: str) -> int:
     """Microseconds since the epoch of an ISO 8601 time, one without a zone taken as UTC; raises ValueError."""
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))

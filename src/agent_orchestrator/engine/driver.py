@@ -23,7 +23,8 @@ from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Overview, System
 from agent_orchestrator.core.units import US
 from agent_orchestrator.core.who import UNKNOWN
-from agent_orchestrator.engine.admission import Admission
+from agent_orchestrator.engine.budget.admission import Admission
+from agent_orchestrator.engine.budget.run_budget import RunBudget
 from agent_orchestrator.engine.journal import encode_events, fold
 from agent_orchestrator.engine.overview import OverviewKeeper
 from agent_orchestrator.engine.slots import Slots
@@ -57,7 +58,7 @@ class Driver:
         self._unfinished = False
         """Whether the last tick stopped advancing only because it had become long."""
         self._is_new = True
-        """Until the first tick is durable: what an earlier process set aside is not ours."""
+        """Until the first tick is durable: what an earlier process reserved is not ours."""
         self.durable = True
         """False while the state is ahead of the journal: then nobody may show it."""
         self._error: BaseException | None = None
@@ -71,6 +72,7 @@ class Driver:
         self._folded = fold(engine.store, system, run)
         self._facts: list[Event] = []
         """What the engine itself has to say about the run, for the next tick."""
+        self.budget = RunBudget(self)
         self.admission = Admission(self)
         self.slots = Slots(self)
         overviews = engine.world.overviews
@@ -207,7 +209,7 @@ class Driver:
             for what in taken:
                 if isinstance(what, OUTCOMES):
                     if isinstance(what, AgentEnded):
-                        self.admission.settle(what)
+                        self.budget.settle(what)
                     self.slots.release(what.effect)
             self.engine.observe(self, events, now_us)
             if self._keeper is not None:
@@ -215,7 +217,7 @@ class Driver:
         self.slots.match(state.doing.take_changes(), halting=state.lifecycle.halting)
         if state.doing.holds or self.admission.pending:
             self.admission.look_again()
-        if state.doing.limits.run.wall_s is not None:
+        if state.doing.budget.run.wall_s is not None:
             self.admission.watch_time()
         self.engine.publisher.offer(self, idle=not self.slots.busy)
         self._assert_alive()
@@ -243,8 +245,8 @@ class Driver:
             taken=tuple([what.id for what in taken if isinstance(what, DIRECTIVES)]),
             usage=tuple([row for what in taken if (row := self._usage(what))]),
             windows=tuple([window for what in ended for window in self.admission.refusals(what)]),
-            over=tuple([what.effect for what in ended if self.admission.is_claimed(what.effect)]) if ended else (),
-            unmarked=self.state.doing.limits.any and (lifecycle.ended or self._is_new),
+            over=tuple([what.effect for what in ended if self.budget.has_reserved(what.effect)]) if ended else (),
+            release_all=self.state.doing.budget.is_set and (lifecycle.ended or self._is_new),
         )
 
     def _news(self, now_us: int) -> Summary | None:
@@ -262,7 +264,7 @@ class Driver:
         if not isinstance(what, AgentEnded):
             return None
         usage, effect = what.usage, self.slots.agent_effect(what.effect)
-        if effect is not None and self.admission.times(effect):
+        if effect is not None and self.budget.limits_time(effect):
             usage = msgspec.structs.replace(usage or Usage(), wall_s=(what.ended_us - what.started_us) / US)
         if usage is None:
             return None

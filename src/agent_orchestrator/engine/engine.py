@@ -21,6 +21,7 @@ from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, Given, I
 from agent_orchestrator.core.limits import INBOX_POLL_S, RESULT_GRACE_S, STOP_GRACE_S
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
+from agent_orchestrator.engine.budget.rates import Rates
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.commit import Committer
 from agent_orchestrator.engine.driver import Driver
@@ -30,7 +31,6 @@ from agent_orchestrator.engine.overview import Overviews
 from agent_orchestrator.engine.perform.merging import Merges, NoMerges
 from agent_orchestrator.engine.perform.saving import no_trees, no_worktrees
 from agent_orchestrator.engine.publishing import Publisher
-from agent_orchestrator.engine.rates import Rates
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.engine.sliced import Sliced
 from agent_orchestrator.errors import StoreLocked

@@ -50,7 +50,7 @@ def _taken_up(state: Any, event: TakenUp) -> None:
 
 
 def _limits_set(state: Any, event: LimitsSet) -> None:
-    state.doing.limits = event.limits
+    state.doing.budget = event.limits
     state.doing.warned.clear()
 
 
@@ -136,7 +136,7 @@ class Folded:
 
     def _direct(self, directive: Posted, now_us: int) -> Sequence[Event]:
         if isinstance(directive, SetLimits):
-            return [LimitsSet(limits=self.state.doing.limits.laid_under(directive.limits))]
+            return [LimitsSet(limits=self.state.doing.budget.override(directive.limits))]
         if isinstance(directive, SetAgents):
             return [AgentsSet(agents=directive.agents, changes=directive.changes)]
         return self.system.decide(self.state, directive, now_us)

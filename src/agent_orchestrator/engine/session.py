@@ -85,6 +85,6 @@ class Signals:
         said = "Stopping what runs." if now else "Draining: what runs may finish; Ctrl-C again stops it."
         self._engine.notify(driver, said)
         # On a full disk the little space kept back lets this pause be written.
-        self._engine.store.reserve(release=True)
+        self._engine.store.keep_reserve_file(release=True)
         who = Who(surface=Surface.SIGNAL, user=name_of_user(os.getuid()), uid=os.getuid(), pid=os.getpid())
         driver.deliver(Pause(id=uuid.uuid4().hex, now=now, reason="Ctrl-C", who=who))

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent_orchestrator.agents import find_agent
-from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.units import read_count, read_duration_s, read_money
 from agent_orchestrator.errors import UsageError
 
 
-def given_limits(given: Mapping[str, Any]) -> Limits:
+def read_flag_budget(given: Mapping[str, Any]) -> Budget:
     """The limits that were really given as flags (`FLAGS`); nothing else is in them."""
     money, count, time = given.get("budget_usd"), given.get("budget_tokens"), given.get("max_time")
     day = given.get("day_budget_usd")
-    return Limits(
+    return Budget(
         run=Amounts(
             cost_usd=None if money is None else read_money(money, "--budget-usd"),
             tokens=None if count is None else read_count(count, "--budget-tokens"),
@@ -30,16 +30,16 @@ def given_limits(given: Mapping[str, Any]) -> Limits:
     )
 
 
-def refuse_unmetered(limits: Limits, choices: Iterable[AgentChoice]) -> None:
+def refuse_unmetered(budget: Budget, choices: Iterable[AgentChoice]) -> None:
     """Raises a UsageError for an agent that does not say what it consumes, where that is limited: unknown is not zero."""
-    if limits.allow_unmetered:
+    if budget.allow_unmetered:
         return
     for choice in choices:
         able = abilities_of(choice)
-        if limits.costs and "cost" not in able:
+        if budget.limits_cost and "cost" not in able:
             why = f"{choice.name} does not say what it costs, and unknown is not zero"
             raise UsageError(detail=f"The budget cannot be kept: {why}; configure prices for it, or give --allow-unmetered.")
-        if limits.counts and "tokens" not in able:
+        if budget.limits_tokens and "tokens" not in able:
             why = f"{choice.name} does not say how many tokens it uses, and unknown is not zero"
             raise UsageError(detail=f"The token budget cannot be kept: {why}; give --allow-unmetered to go on without it.")
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.config import load_agents
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.errors import InvalidDocument, MissingPath, UsageError
 from agent_orchestrator.runs.loop.start import import_loop
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -114,8 +114,8 @@ def _phases(
     settings = orchestrator.settings
     given = phases_options.PhasesOptions(**options.only(phases_options.PhasesOptions))
     prepared = phases_options.prepare(given, settings.home, load_agents(settings))
-    limits = Limits(allow_unmetered=True if options.allow_unmetered else None)
-    return import_phases(orchestrator, prepared.spec, file, document, limits)
+    budget = Budget(allow_unmetered=True if options.allow_unmetered else None)
+    return import_phases(orchestrator, prepared.spec, file, document, budget)
 
 
 def _team(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from agent_orchestrator.config import Settings, load_settings
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.consent import question_of
 from agent_orchestrator.core.events import DirectiveRefused, Event, LimitsSet
 from agent_orchestrator.core.ids import checked_id, effect_id
@@ -119,7 +119,7 @@ class Orchestrator:
         name: str,
         context: Context,
         also: Sequence[Event] = (),
-        limits: Limits | None = None,
+        budget: Budget | None = None,
         spent_usd: float | None = None,
     ) -> StoredRun:
         """Makes a run durable before anything happens; raises RunExists.
@@ -129,8 +129,8 @@ class Orchestrator:
         checked_id(context.run, "The run id")
         folded = Folded(system, system.fresh(spec, context), 0, context.created_us)
         events = [*system.begin(spec, context), *also]
-        if limits is not None and limits.any:
-            events.append(LimitsSet(limits=limits))
+        if budget is not None and budget.is_set:
+            events.append(LimitsSet(limits=budget))
         folded.apply(events, context.created_us)
         summary = folded.summary()
         first = Append(
@@ -225,7 +225,7 @@ class Orchestrator:
 
         hide_files(self, run)
         driving = self.store.driving()
-        self.store.reserve(release=False)
+        self.store.keep_reserve_file(release=False)
         try:
             summary = drive_in_loop(self.world(run), run, find_system(run.system), observer, stays, inputs)
             if summary.ended:

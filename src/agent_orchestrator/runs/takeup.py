@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.config import load_agents
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import ACTIVE
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import Edited, Given, Resume, SetAgents, SetLimits
@@ -37,7 +37,7 @@ from agent_orchestrator.runs.places import claim
 from agent_orchestrator.runs.reread import NOTHING_MORE, reread
 from agent_orchestrator.runs.sources import Source, read_source
 from agent_orchestrator.runs.trees import enter_again
-from agent_orchestrator.runs.workflow.options import effective
+from agent_orchestrator.runs.workflow.options import add_step_budgets
 from agent_orchestrator.store.port import Append, StoredRun
 from agent_orchestrator.systems.loop.spec import LoopSpec
 
@@ -53,7 +53,7 @@ def take_up(
     orchestrator: Orchestrator,
     run: StoredRun,
     changes: dict[str, Any] | None = None,
-    limits: Limits | None = None,
+    budget: Budget | None = None,
     *,
     publish: bool | None = None,
     permissions: Permissions = NOTHING_MORE,
@@ -85,8 +85,8 @@ def take_up(
         orchestrator.sign(run, Resume(id=uuid.uuid4().hex))  # An agent that edits the state and resumes decides for a person.
     adopted, told = source.compared(run.id, folded.state)
     changes |= adopted
-    if limits is not None and limits.any:
-        inputs.append(orchestrator.sign(run, SetLimits(id=uuid.uuid4().hex, limits=limits)))
+    if budget is not None and budget.is_set:
+        inputs.append(orchestrator.sign(run, SetLimits(id=uuid.uuid4().hex, limits=budget)))
     life = folded.state.lifecycle
     if changes or not (life.running or life.phase is Phase.ABORTING):  # an abort that was cut short only has to be ended
         resume = orchestrator.sign(run, Resume(id=uuid.uuid4().hex, changes=changes))
@@ -100,19 +100,19 @@ def take_up(
     if read.agents:
         inputs.append(orchestrator.sign(run, SetAgents(id=uuid.uuid4().hex, agents=read.agents, changes=read.changes)))
     notes += [*told, *read.notes, *read.changes]
-    if limits is not None:
-        refuse_unkept(folded, limits)
+    if budget is not None:
+        refuse_unkept(folded, budget)
     if adopted:
-        refuse_unmetered(effective(folded.state.doing.limits, folded.state.spec), folded.state.spec.choices)
+        refuse_unmetered(add_step_budgets(folded.state.doing.budget, folded.state.spec), folded.state.spec.choices)
     if isinstance(folded.state.spec, LoopSpec):
         refuse_unable(folded.state.spec)  # Its mode may have been changed by hand.
     return TakeUp(inputs=tuple(inputs), notes=tuple(notes))
 
 
-def refuse_unkept(folded: Folded, limits: Limits) -> None:
+def refuse_unkept(folded: Folded, budget: Budget) -> None:
     """Raises a UsageError when a stored run is given a budget that its agents, who do not say what they consume, would escape."""
-    if limits.costs or limits.counts:
-        refuse_unmetered(folded.state.doing.limits.laid_under(limits), folded.state.spec.choices)
+    if budget.limits_cost or budget.limits_tokens:
+        refuse_unmetered(folded.state.doing.budget.override(budget), folded.state.spec.choices)
 
 
 def _print_ended(orchestrator: Orchestrator, run: StoredRun, folded: Folded) -> None:

@@ -32,7 +32,7 @@ class MemoryStore:
         self._inbox: dict[str, tuple[str, bytes, bool]] = {}
         self._pruned: list[StoredUsage] = []
         self._windows: dict[tuple[str, str], RateWindow] = {}
-        self._earmarks: dict[str, tuple[str, int, float, int]] = {}
+        self._reservations: dict[str, tuple[str, int, float, int]] = {}
         self._moved = False
 
     def create(self, run: NewRun, first: Append) -> None:
@@ -70,9 +70,9 @@ class MemoryStore:
             if known is None or known.seen_us <= window.seen_us:
                 self._windows[window.account, window.name] = window
         for effect in part.over:
-            self._earmarks.pop(effect, None)
-        if part.unmarked:
-            self._earmarks = {effect: mark for effect, mark in self._earmarks.items() if mark[0] != part.run}
+            self._reservations.pop(effect, None)
+        if part.release_all:
+            self._reservations = {effect: mark for effect, mark in self._reservations.items() if mark[0] != part.run}
         for printed in part.printed:
             kept = run.printed.setdefault(printed.path, [])
             kept.append(printed.identity)
@@ -145,33 +145,33 @@ class MemoryStore:
         return [window for _, window in sorted(self._windows.items())]
 
     def day(self, since_us: int, but_for: str = "") -> Day:
-        """What all runs consumed and set aside since a time."""
+        """Return what all runs consumed and reserved since a time."""
         rows = [row.usage for row in self.usage() if row.at_us >= since_us]
-        marks = [mark[2:] for mark in self._earmarks.values() if mark[1] >= since_us and mark[0] != but_for]
+        marks = [mark[2:] for mark in self._reservations.values() if mark[1] >= since_us and mark[0] != but_for]
         return Day(
             cost_usd=sum(usage.cost_usd or 0.0 for usage in rows),
             tokens=sum(usage.tokens or 0 for usage in rows),
             wall_s=sum(usage.wall_s or 0.0 for usage in rows),
-            earmarked_usd=sum(cost_usd for cost_usd, _ in marks),
-            earmarked_tokens=sum(tokens for _, tokens in marks),
+            reserved_usd=sum(cost_usd for cost_usd, _ in marks),
+            reserved_tokens=sum(tokens for _, tokens in marks),
         )
 
-    def earmarked(self, run: str) -> tuple[float, int]:
-        """What is set aside for launches of one run."""
-        marks = [mark for mark in self._earmarks.values() if mark[0] == run]
+    def reserved(self, run: str) -> tuple[float, int]:
+        """Return what is reserved for launches of one run."""
+        marks = [mark for mark in self._reservations.values() if mark[0] == run]
         return sum(mark[2] for mark in marks), sum(mark[3] for mark in marks)
 
-    def earmark(
+    def reserve(
         self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:
-        """Sets something aside, if it fits."""
-        before = self._earmarks.pop(effect, None)
+        """Reserve something, if it fits."""
+        before = self._reservations.pop(effect, None)
         day = self.day(since_us)
         if fits(day, amount, limit):
-            self._earmarks[effect] = (run, at_us, *amount)
+            self._reservations[effect] = (run, at_us, *amount)
             return True
         if before is not None:
-            self._earmarks[effect] = before
+            self._reservations[effect] = before
         return False
 
     def rename(self, run: str, to: str) -> None:
@@ -185,9 +185,9 @@ class MemoryStore:
         if (found := self._runs.pop(run, None)) is not None:
             self._pruned += [msgspec.structs.replace(line, pruned=True) for line in found.usage.values()]
         self._inbox = {name: entry for name, entry in self._inbox.items() if entry[0] != run}
-        self._earmarks = {effect: mark for effect, mark in self._earmarks.items() if mark[0] != run}
+        self._reservations = {effect: mark for effect, mark in self._reservations.items() if mark[0] != run}
 
-    def reserve(self, *, release: bool) -> None:
+    def keep_reserve_file(self, *, release: bool) -> None:
         """Memory needs no reserve."""
 
     def close(self) -> None:

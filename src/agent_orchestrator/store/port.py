@@ -41,13 +41,13 @@ class RateWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Day(msgspec.Struct, frozen=True, kw_only=True):
-    """What all runs consumed since a time, and what is set aside for launches at work."""
+    """What all runs consumed since a time, and what is reserved for launches at work."""
 
     cost_usd: float = 0.0
     tokens: int = 0
     wall_s: float = 0.0
-    earmarked_usd: float = 0.0
-    earmarked_tokens: int = 0
+    reserved_usd: float = 0.0
+    reserved_tokens: int = 0
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,9 +74,9 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     usage: tuple[UsageRow, ...] = ()
     windows: tuple[RateWindow, ...] = ()
     over: tuple[str, ...] = ()
-    """Launches whose earmarks are given back."""
-    unmarked: bool = False
-    """Whether all earmarks of the run are: nothing of it is at work, or it is about to be looked at anew."""
+    """Launches whose reservations are given back."""
+    release_all: bool = False
+    """Whether all reservations of the run are: nothing of it is at work, or it is about to be looked at anew."""
     printed: tuple[Printed, ...] = ()
 
 
@@ -106,7 +106,7 @@ class StoredUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 def fits(day: Day, amount: tuple[float, int], limit: tuple[float, int]) -> bool:
     """Whether an amount in dollars and tokens, beside what the day has seen, stays within a limit; sums are not exact."""
-    usd, tokens = day.cost_usd + day.earmarked_usd + amount[0], day.tokens + day.earmarked_tokens + amount[1]
+    usd, tokens = day.cost_usd + day.reserved_usd + amount[0], day.tokens + day.reserved_tokens + amount[1]
     return usd <= limit[0] + 1e-9 and tokens <= limit[1]
 
 
@@ -157,15 +157,15 @@ class Store(Protocol):
         """The rate limits that were hit, newest reset of each; those that are over included."""
 
     def day(self, since_us: int, but_for: str = "") -> Day:
-        """What all runs consumed since a time, and what they set aside, one run's left out if asked."""
+        """Return what all runs consumed since a time, and what they have reserved, one run's left out if asked."""
 
-    def earmarked(self, run: str) -> tuple[float, int]:
-        """Dollars and tokens that are set aside for launches of one run."""
+    def reserved(self, run: str) -> tuple[float, int]:
+        """Return the dollars and tokens that are reserved for launches of one run."""
 
-    def earmark(
+    def reserve(
         self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:
-        """Sets dollars and tokens of the day aside for a launch, if with all others they stay within the limit.
+        """Reserve dollars and tokens of the day for a launch, if with all others they stay within the limit.
 
         In one transaction: two processes cannot both take what only one can have. False changes nothing.
         """
@@ -176,7 +176,7 @@ class Store(Protocol):
     def delete(self, run: str) -> None:
         """Forgets a run and everything of it but what it spent."""
 
-    def reserve(self, *, release: bool) -> None:
+    def keep_reserve_file(self, *, release: bool) -> None:
         """Keeps, or gives up, a little disk space so that a stop can still be journaled on a full disk."""
 
     def close(self) -> None:

@@ -201,9 +201,9 @@ class SqliteStore:
         for window in part.windows:
             execute(sql["upsert_window"], (window.account, window.name, window.resets_us, window.seen_us, window.strikes))
         for effect in part.over:
-            execute(sql["delete_earmark"], (effect,))
-        if part.unmarked:
-            execute(sql["delete_earmarks"], (key,))
+            execute(sql["delete_reservation"], (effect,))
+        if part.release_all:
+            execute(sql["delete_reservations"], (key,))
         for printed in part.printed:
             execute(sql["insert_printed"], (key, printed.path, _encode(printed.identity)))
             execute(sql["forget_printed"], (key, printed.path, PRINTED_KEPT))
@@ -326,27 +326,27 @@ class SqliteStore:
         ]
 
     def day(self, since_us: int, but_for: str = "") -> Day:
-        """What all runs consumed and set aside since a time."""
+        """Return what all runs consumed and reserved since a time."""
         with translated(self.path):
             return self._day(since_us, self._key(but_for) or 0, "")
 
     def _day(self, since_us: int, run: int, effect: str) -> Day:
         spent = self._spending.since(since_us)
-        marked: Any = self._db.execute(self._sql["select_earmarked"], (since_us, run, effect)).fetchall()[0]
-        return Day(cost_usd=spent[0], tokens=spent[1], wall_s=spent[2], earmarked_usd=marked[0], earmarked_tokens=marked[1])
+        marked: Any = self._db.execute(self._sql["select_reserved"], (since_us, run, effect)).fetchall()[0]
+        return Day(cost_usd=spent[0], tokens=spent[1], wall_s=spent[2], reserved_usd=marked[0], reserved_tokens=marked[1])
 
-    def earmarked(self, run: str) -> tuple[float, int]:
-        """What is set aside for launches of one run."""
-        return self._fetch("select_run_earmarked", self._key(run))[0]  # type: ignore[return-value]
+    def reserved(self, run: str) -> tuple[float, int]:
+        """Return what is reserved for launches of one run."""
+        return self._fetch("select_run_reserved", self._key(run))[0]  # type: ignore[return-value]
 
-    def earmark(
+    def reserve(
         self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:
-        """Sets something aside, if it fits."""
+        """Reserve something, if it fits."""
         with translated(self.path), self._writing():
             if not fits(self._day(since_us, 0, effect), amount, limit):
                 return False
-            self._db.execute(self._sql["upsert_earmark"], (effect, self._key(run), at_us, *amount))
+            self._db.execute(self._sql["upsert_reservation"], (effect, self._key(run), at_us, *amount))
             return True
 
     def rename(self, run: str, to: str) -> None:
@@ -358,7 +358,7 @@ class SqliteStore:
     def delete(self, run: str) -> None:
         """Forgets a run and everything of it but what it spent."""
         with translated(self.path), self._writing():
-            for name in ("insert_pruned", "delete_events", "delete_inbox", "delete_earmarks", "delete_printed", "delete_run"):
+            for name in ("insert_pruned", "delete_events", "delete_inbox", "delete_reservations", "delete_printed", "delete_run"):
                 self._db.execute(self._sql[name], (self._key(run),))
         self._forget(run)
 
@@ -366,7 +366,7 @@ class SqliteStore:
         self._keys.pop(run, None)
         self._seqs.pop(run, None)
 
-    def reserve(self, *, release: bool) -> None:
+    def keep_reserve_file(self, *, release: bool) -> None:
         """Keeps or gives up a file of a megabyte."""
         reserve = self._folder / "reserve"
         with contextlib.suppress(OSError):

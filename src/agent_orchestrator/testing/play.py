@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Hold, Why
 from agent_orchestrator.core.effects import (
     ACTIVE,
     Effect,
@@ -31,6 +30,7 @@ from agent_orchestrator.core.events import (
 )
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.files import Patterns
+from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.core.inputs import (
     Abort,
     Answer,
@@ -149,7 +149,9 @@ class Play:
         if self.state.doing.is_held(effect.id):
             self._add([HoldEnded(unit=effect.unit, effect=effect.id)])
         else:
-            hold = Hold(effect=effect.id, why=self.chance.choice(list(Why)), reason="it has to wait", until_us=self.now_us + US)
+            hold = Hold(
+                effect=effect.id, why=self.chance.choice(list(HoldReason)), reason="it has to wait", until_us=self.now_us + US
+            )
             self._add([UnitHeld(unit=effect.unit, hold=hold)])
         self._advance()
         self._check()

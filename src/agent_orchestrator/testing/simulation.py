@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.events import LimitsSet, StopReason
 from agent_orchestrator.core.inputs import Directive, Given, Resume, SetLimits
 from agent_orchestrator.core.summary import Summary
@@ -103,7 +103,7 @@ class Simulation:
         cast: Callable[[str, random.Random], Part],
         person: Person,
         faults: Faults | None = None,
-        limits: Limits | None = None,
+        budget: Budget | None = None,
         git: Callable[[Faults], SimulatedGit] | None = None,
         check: Callable[[Any], None] = _anything,
     ) -> None:
@@ -123,14 +123,14 @@ class Simulation:
         home = folder / "repo"
         home.mkdir(parents=True)
         context = Context(run=RUN, home=str(home), workdir=str(home), created_us=self.machine.clock.now_us())
-        self.run = self._create(spec, context, limits)
+        self.run = self._create(spec, context, budget)
         self._folded = Folded(system, system.fresh(spec, context), 0, context.created_us)
         """The run as its journal has it, row by row as they come."""
 
-    def _create(self, spec: Any, context: Context, limits: Limits | None) -> StoredRun:
+    def _create(self, spec: Any, context: Context, budget: Budget | None) -> StoredRun:
         events = list(self.system.begin(spec, context))
-        if limits is not None:
-            events.append(LimitsSet(limits=limits))
+        if budget is not None:
+            events.append(LimitsSet(limits=budget))
         folded = Folded(self.system, self.system.fresh(spec, context), 0, context.created_us)
         folded.apply(events, context.created_us)
         summary = folded.summary()
@@ -204,13 +204,13 @@ class Simulation:
 
     def _first_words(self) -> list[Given]:
         """Goes on after a pause; with twice the budget, where that was the reason."""
-        lifecycle, limits = self.state().lifecycle, self.state().doing.limits
+        lifecycle, budget = self.state().lifecycle, self.state().doing.budget
         if lifecycle.running or lifecycle.ended:
             return []
         words: list[Given] = [Resume(id=f"resume-{self._random.random()}")]
-        if lifecycle.stop is StopReason.BUDGET_EXHAUSTED and limits.run.cost_usd is not None:
+        if lifecycle.stop is StopReason.BUDGET_EXHAUSTED and budget.run.cost_usd is not None:
             self.budgets += 1
-            raised = Limits(run=Amounts(cost_usd=2 * limits.run.cost_usd))
+            raised = Budget(run=Amounts(cost_usd=2 * budget.run.cost_usd))
             words.insert(0, SetLimits(id=f"limits-{self._random.random()}", limits=raised))
         return words
 

@@ -160,24 +160,24 @@ def _a_day_is_shared_by_all_runs(store: Store) -> None:
     row = UsageRow(effect="one/a/i0.a1.l1.agent", unit="a", agent="x", usage=used)
     assert _append(store, "one", 1, usage=(row,)) is None
     limit = (1.0, 100)
-    assert store.earmark("one", "one/b", (0.3, 20), limit, 1, 5)
-    assert not store.earmark("two", "two/a", (0.3, 20), limit, 1, 5), "two runs cannot both have what is left"
-    assert not store.earmark("two", "two/a", (0.1, 50), limit, 1, 5), "of tokens neither"
-    assert store.earmark("one", "one/b", (0.4, 20), limit, 1, 6), "an earmark does not stand in its own way"
-    assert not store.earmark("one", "one/b", (0.6, 20), limit, 1, 6)
-    assert store.day(1) == Day(cost_usd=0.5, tokens=40, earmarked_usd=0.4, earmarked_tokens=20)
+    assert store.reserve("one", "one/b", (0.3, 20), limit, 1, 5)
+    assert not store.reserve("two", "two/a", (0.3, 20), limit, 1, 5), "two runs cannot both have what is left"
+    assert not store.reserve("two", "two/a", (0.1, 50), limit, 1, 5), "of tokens neither"
+    assert store.reserve("one", "one/b", (0.4, 20), limit, 1, 6), "a reservation does not stand in its own way"
+    assert not store.reserve("one", "one/b", (0.6, 20), limit, 1, 6)
+    assert store.day(1) == Day(cost_usd=0.5, tokens=40, reserved_usd=0.4, reserved_tokens=20)
     assert store.day(1, but_for="one") == Day(cost_usd=0.5, tokens=40), "a run knows what it set aside itself"
-    assert store.earmarked("one") == (0.4, 20)
-    assert store.earmarked("two") == (0.0, 0)
-    assert store.day(2) == Day(earmarked_usd=0.4, earmarked_tokens=20), "what came before does not count"
+    assert store.reserved("one") == (0.4, 20)
+    assert store.reserved("two") == (0.0, 0)
+    assert store.day(2) == Day(reserved_usd=0.4, reserved_tokens=20), "what came before does not count"
     assert _append(store, "one", 2, over=("one/b",)) is None
-    assert store.day(1).earmarked_usd == 0
-    assert store.earmark("two", "two/a", (0.3, 20), limit, 1, 7)
-    assert _append(store, "two", 1, None, unmarked=True) is None
-    assert store.earmarked("two") == (0.0, 0)
-    assert store.earmark("two", "two/a", (0.3, 20), limit, 1, 7)
+    assert store.day(1).reserved_usd == 0
+    assert store.reserve("two", "two/a", (0.3, 20), limit, 1, 7)
+    assert _append(store, "two", 1, None, release_all=True) is None
+    assert store.reserved("two") == (0.0, 0)
+    assert store.reserve("two", "two/a", (0.3, 20), limit, 1, 7)
     store.delete("two")
-    assert store.day(1).earmarked_tokens == 0, "a forgotten run sets nothing aside"
+    assert store.day(1).reserved_tokens == 0, "a forgotten run sets nothing aside"
 
 
 def _identities_are_kept_newest_last(store: Store) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.agents.adapter import Ending
-from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import BudgetWarned, HoldEnded, LimitsSet, Paused, UnitHeld
 from agent_orchestrator.core.inputs import Pause, Resume, SetLimits
@@ -57,8 +57,8 @@ def spec(*units: str, agent: AgentChoice = METERED, **more: Any) -> WorkflowSpec
     return WorkflowSpec(name="w", steps=steps, agents={"": agent}, **more)
 
 
-def limited(rig: Rig, run: StoredRun, limits: Limits | None = None, **amounts: Any) -> StoredRun:
-    rig.journal(run, LimitsSet(limits=limits or Limits(run=Amounts(**amounts))))
+def limited(rig: Rig, run: StoredRun, budget: Budget | None = None, **amounts: Any) -> StoredRun:
+    rig.journal(run, LimitsSet(limits=budget or Budget(run=Amounts(**amounts))))
     return run
 
 
@@ -82,8 +82,8 @@ def booked(rig: Rig, *runs: StoredRun) -> float:
 
 
 def raise_to(cost_usd: float) -> Sequence[Any]:
-    limits = Limits(run=Amounts(cost_usd=cost_usd))
-    return [SetLimits(id=f"limits-{cost_usd}", limits=limits), Resume(id=f"resume-{cost_usd}")]
+    budget = Budget(run=Amounts(cost_usd=cost_usd))
+    return [SetLimits(id=f"limits-{cost_usd}", limits=budget), Resume(id=f"resume-{cost_usd}")]
 
 
 @pytest.mark.parametrize("cost", [0.001, 0.03, 0.07, 0.3, 0.45, 0.8])
@@ -135,7 +135,7 @@ def test_a_budget_can_be_set_while_the_agents_work(tmp_path: Path) -> None:
 
     async def during(engine: Engine) -> None:
         await until(lambda: spent(rig, run) > 0.3)
-        engine.drivers[run.id].deliver(SetLimits(id="later", limits=Limits(run=Amounts(cost_usd=1.0))))
+        engine.drivers[run.id].deliver(SetLimits(id="later", limits=Budget(run=Amounts(cost_usd=1.0))))
 
     assert rig.drive(run, during).stop == "budget_exhausted"
     assert spent(rig, run) <= 1.1
@@ -201,14 +201,14 @@ def test_when_the_working_time_is_over_the_run_pauses_and_more_time_lets_it_go_o
     summary = rig.drive(run)
     assert (summary.status, summary.stop) == ("paused", "budget_exhausted")
     assert summary.detail.startswith("the run's time of 10m 00s is over; raise it with: orc resume")
-    more = SetLimits(id="more", limits=Limits(run=Amounts(wall_s=700.0)))
+    more = SetLimits(id="more", limits=Budget(run=Amounts(wall_s=700.0)))
     assert rig.drive(run, inputs=[more, Resume(id="r")]).status == "completed"
     assert rig.state(run).steps["a"].attempts == 1
 
 
 def test_a_day_is_shared_by_all_runs_of_the_repository(tmp_path: Path) -> None:
     rig = make_rig(tmp_path, lambda effect: calls(0.1, 200))
-    day = Limits(day=Amounts(cost_usd=1.0))
+    day = Budget(day=Amounts(cost_usd=1.0))
     runs = [limited(rig, rig.create(spec("a", "b"), name), day) for name in ("one", "two")]
     summaries = rig.drive_all(runs)
     assert [summary.stop for summary in summaries] == ["budget_exhausted", "budget_exhausted"]
@@ -387,9 +387,9 @@ def test_an_agent_is_watched_for_its_silence_unless_it_may_be_silent_for_ever(tm
     seen: list[Watch] = []
 
     class Recording(SimulatedLaunches):
-        def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
-            seen.append(limits)
-            super().watch(effect, limits, done)
+        def watch(self, effect: str, budget: Watch, done: Callable[[Ending], None]) -> None:
+            seen.append(budget)
+            super().watch(effect, budget, done)
 
     rig.launches = lambda: Recording(rig.machine)
     program = AgentChoice(name="command", options={"argv": ["sh"]})
@@ -397,4 +397,4 @@ def test_an_agent_is_watched_for_its_silence_unless_it_may_be_silent_for_ever(tm
     rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1), "three"))
     rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1, idle_timeout_s=0.0), "four"))
     rig.drive(rig.create(spec("a", agent=program, max_attempts=1), "five"))
-    assert [limits.idle_timeout_s for limits in seen] == [60.0, CLI_IDLE_S, None, PROGRAM_IDLE_S]
+    assert [budget.idle_timeout_s for budget in seen] == [60.0, CLI_IDLE_S, None, PROGRAM_IDLE_S]

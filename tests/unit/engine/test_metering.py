@@ -16,11 +16,11 @@ class Counting(Recorder):
 
     marks = 0
 
-    def earmark(
+    def reserve(
         self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:
         self.marks += 1
-        return super().earmark(run, effect, amount, limit, since_us, at_us)
+        return super().reserve(run, effect, amount, limit, since_us, at_us)
 
 
 def test_output_that_is_no_call_costs_no_commit(tmp_path: Path) -> None:

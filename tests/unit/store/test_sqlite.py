@@ -240,7 +240,7 @@ def test_a_local_disk_below_a_network_mount_is_fine(tmp_path: Path) -> None:
 
 def test_the_reserve_is_kept_and_given_up(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    store.reserve(release=False)
+    store.keep_reserve_file(release=False)
     assert (tmp_path / "reserve").stat().st_size == sqlite_module.RESERVE_BYTES
-    store.reserve(release=True)
+    store.keep_reserve_file(release=True)
     assert not (tmp_path / "reserve").exists()

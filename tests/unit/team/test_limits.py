@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent_orchestrator.core.budget import Hold, Why
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, Wait
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.core.inputs import Abort, Instruct, Pause, Resume, TimerFired
 from tests.scenarios.team_world import group, working
 
@@ -119,7 +119,7 @@ def test_a_lost_session_is_replaced_once_and_then_counts_as_a_failed_attempt() -
 def test_a_held_agent_is_not_active_and_the_team_still_runs() -> None:
     world = working()
     effect = world.doing("A").id
-    hold = Hold(effect=effect, why=Why.RATE_LIMIT, reason="rate limit", until_us=world.now_us + 1, account="claude")
+    hold = Hold(effect=effect, why=HoldReason.RATE_LIMIT, reason="rate limit", until_us=world.now_us + 1, account="claude")
     world.state.doing.hold("A", hold)
     state = next(iter(world.system.documents(world.state, 0))).body
     assert (state.active_agents, state.status) == ([], "running")

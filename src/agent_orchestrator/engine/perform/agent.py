@@ -12,15 +12,15 @@ import msgspec
 from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered, Reading, Sleeping, Verdict
 from agent_orchestrator.agents.options import silence_s
 from agent_orchestrator.agents.output import read_tails, readable
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import AgentEnded, Outcome
 from agent_orchestrator.core.limits import METER_LOOK_S, TAIL_CHARS
+from agent_orchestrator.engine.budget.metering import metered
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.perform.human import refuse_early_answer
 from agent_orchestrator.engine.perform.launched import Launched
-from agent_orchestrator.engine.perform.metering import metered
 from agent_orchestrator.engine.perform.prepare import make_task, write_task
 from agent_orchestrator.engine.perform.work import Finished
 
@@ -51,7 +51,7 @@ class AgentWork(Launched):
         self._cumulative = False
         self._meter: Callable[[], Reading] | None = None
         self._asleep: Callable[[], Failure | None] | None = None
-        self._seen: tuple[Reading, Limits] | None = None
+        self._seen: tuple[Reading, Budget] | None = None
         """What it had consumed when that was last judged, and by which limits."""
 
     def order(self) -> Order:
@@ -75,7 +75,7 @@ class AgentWork(Launched):
         return Watch(
             timeout_s=effect.timeout_s,
             idle_timeout_s=silence_s(effect.idle_timeout_s, self._agent),
-            budget_s=self.driver.admission.run_left_s(effect),
+            budget_s=self.driver.budget.launch_left_s(effect),
             output_limit_bytes=effect.output_limit_bytes,
             grace_s=self.engine.stop_grace_s,
             finished=self._announcing.watch_result(self._task, self.directory / "out") if self._announcing is not None else None,
@@ -86,7 +86,7 @@ class AgentWork(Launched):
 
     def _look_s(self) -> float:
         """Each call has to be seen in time, as soon as what it consumes is limited."""
-        return METER_LOOK_S if self.driver.admission.meters(self.effect) else math.inf
+        return METER_LOOK_S if self.driver.budget.covers(self.effect) else math.inf
 
     def _look(self) -> Failure | None:
         """Why it has to be stopped, by what it has written up to now."""
@@ -97,16 +97,15 @@ class AgentWork(Launched):
 
     def _spends(self) -> Failure | None:
         """What it has consumed by now, where that is limited: limits may be set while it works."""
-        admission = self.driver.admission
-        if not admission.meters(self.effect) or self._metered is None:
+        if not self.driver.budget.covers(self.effect) or self._metered is None:
             return None
         if self._meter is None:
             self._meter = self._metered.meter(self._task, self.directory / "out", self.directory / "err")
-        seen = (self._meter(), self.driver.state.doing.limits)
+        seen = (self._meter(), self.driver.state.doing.budget)
         if not seen[0].calls or seen == self._seen:
             return None  # What it wrote was no call: a stream says more of other things, and asking costs a commit.
         self._seen = seen
-        return admission.metered(self.effect, seen[0])
+        return self.driver.admission.meter(self.effect, seen[0])
 
     def stop_for(self, failure: Failure) -> None:
         """Stops the program for a reason of the engine's own; nothing, when it has not started or is being stopped."""

@@ -63,7 +63,7 @@ class PlayedWork:
         self._task = make_task(self.driver, self.effect, Path(), self._agent)
         delay_s = self._agent.delay_s(self._task)
         limit_s = self.effect.timeout_s if self.effect.timeout_s is not None else math.inf
-        budget_s = self.driver.admission.run_left_s(self.effect)
+        budget_s = self.driver.budget.launch_left_s(self.effect)
         if delay_s == 0:
             self._act()
         elif budget_s is not None and budget_s < min(delay_s, limit_s):

@@ -31,7 +31,7 @@ def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent |
         launch_dir=launch_dir,
         refused=_refused(driver, effect),
         inherited_env=_child_env(driver, effect, agent),
-        budget_usd=driver.admission.told_usd(effect),
+        budget_usd=driver.budget.told_usd(effect),
         form=driver.system.forms.get(effect.report.form),
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import Instruct, Resume
@@ -114,7 +114,7 @@ def start_loop(
     force: bool = False,
     shared: bool = False,
     pass_env: tuple[str, ...] = (),
-    limits: Limits | None = None,
+    budget: Budget | None = None,
 ) -> Started:
     """Creates a loop, unless too many are active; raises LoopExists for an id that is in use."""
     home = orchestrator.settings.home
@@ -134,14 +134,14 @@ def start_loop(
             context = Context(
                 run=run, home=str(home), workdir=str(workdir), created_us=now_us, pass_env=pass_env, shared_tree=shared
             )
-            started = _create(orchestrator, spec, context, limits)
+            started = _create(orchestrator, spec, context, budget)
     return msgspec.structs.replace(started, notes=(*notes, *beside))
 
 
-def _create(orchestrator: Orchestrator, spec: LoopSpec, context: Context, limits: Limits | None) -> Started:
+def _create(orchestrator: Orchestrator, spec: LoopSpec, context: Context, budget: Budget | None) -> Started:
     owner = orchestrator.own(context.run)
     try:
-        stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, limits=limits)
+        stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, budget=budget)
     except BaseException:
         owner.release()
         raise
@@ -190,7 +190,7 @@ def succeed(
     old: StoredRun,
     changes: dict[str, Any],
     agent: AgentChoice | None,
-    limits: Limits,
+    budget: Budget,
     *,
     permissions: Permissions = NOTHING_MORE,
     force: bool = False,
@@ -200,12 +200,10 @@ def succeed(
     orchestrator.sign(old, Resume(id=uuid.uuid4().hex))
     owner = orchestrator.own(old.id)  # Two people who resume it at once must not start two successors.
     try:
-        kept: Limits = orchestrator.fold(old).state.doing.limits
+        kept: Budget = orchestrator.fold(old).state.doing.budget
         spec = _successor(orchestrator, old, changes, agent)
         read = reread(orchestrator, spec, permissions)
-        started = _start_in(
-            orchestrator, spec.with_assigned(read.agents), old, kept.laid_under(limits), force=force, shared=shared
-        )
+        started = _start_in(orchestrator, spec.with_assigned(read.agents), old, kept.override(budget), force=force, shared=shared)
         started = msgspec.structs.replace(started, notes=(*started.notes, *read.notes, *read.changes))
         orchestrator.keep_books(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
         orchestrator.drive(old, Silent(), lambda driver: False)
@@ -215,14 +213,14 @@ def succeed(
 
 
 def check_going_on(
-    orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any], agent: AgentChoice | None, limits: Limits
+    orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any], agent: AgentChoice | None, budget: Budget
 ) -> None:
     """Raises when a loop's agents, as they will be, would escape its budget or cannot do what its mode asks of them."""
     state: LoopState = orchestrator.fold(run).state
     spec = _changed(state, changes, agent)
     refuse_unable(spec)
-    if agent is not None or limits.costs or limits.counts:
-        refuse_unmetered(state.doing.limits.laid_under(limits), spec.choices)
+    if agent is not None or budget.limits_cost or budget.limits_tokens:
+        refuse_unmetered(state.doing.budget.override(budget), spec.choices)
 
 
 def _changed(state: LoopState, changes: dict[str, Any], agent: AgentChoice | None) -> LoopSpec:
@@ -250,7 +248,7 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, An
 
 
 def _start_in(
-    orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, limits: Limits, *, force: bool, shared: bool
+    orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, budget: Budget, *, force: bool, shared: bool
 ) -> Started:
     home, workdir = orchestrator.settings.home, Path(old.context.workdir)
     with alone(orchestrator.settings.folder, "loops"):
@@ -262,7 +260,7 @@ def _start_in(
             context = msgspec.structs.replace(context, workdir=str(home))
             notes = (*notes, f"the worktree {workdir} is gone; the loop goes on in {home}.")
         with entering(orchestrator, LOOP.name, {place_of(context.workdir)}, run=run, shared=shared) as beside:
-            started = _create(orchestrator, spec, context, limits)
+            started = _create(orchestrator, spec, context, budget)
     return msgspec.structs.replace(started, notes=(*notes, *beside))
 
 

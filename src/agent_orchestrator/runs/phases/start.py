@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.files import Patterns
 from agent_orchestrator.core.ids import checked_id
@@ -55,7 +55,7 @@ def start_phases(
     orchestrator: Orchestrator,
     spec: PhasesSpec,
     *,
-    limits: Limits,
+    budget: Budget,
     run_id: str | None = None,
     pass_env: tuple[str, ...] = (),
     publish: bool | None = None,
@@ -82,7 +82,7 @@ def start_phases(
             owner = orchestrator.own(run)
             try:
                 spec = _on_branch(spec, home)
-                stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, limits=limits)
+                stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, budget=budget)
                 hide_files(orchestrator, stored)
             except BaseException:
                 owner.release()
@@ -102,7 +102,7 @@ def _note_tracked(home: Path) -> tuple[str, ...]:
 
 
 def import_phases(
-    orchestrator: Orchestrator, spec: PhasesSpec, path: Path, document: dict[str, Any], limits: Limits
+    orchestrator: Orchestrator, spec: PhasesSpec, path: Path, document: dict[str, Any], budget: Budget
 ) -> tuple[StoredRun, tuple[str, ...]]:
     """A run made of an agent-state.json, on a branch of its own from the current commit, and what was changed."""
     home = orchestrator.settings.home
@@ -111,8 +111,8 @@ def import_phases(
         now_us, run = orchestrator.clock.now_us(), uuid.uuid4().hex[:8]
         context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
         taken = import_state(document, str(path), spec, context, head_of(home) or "")
-        limits = taken.limits.laid_under(limits)
-        refuse_unmetered(limits, spec.agents.values())
+        budget = taken.budget.override(budget)
+        refuse_unmetered(budget, spec.agents.values())
         hide_files(orchestrator)
         archived = _make_room(orchestrator)
         _refuse_uncommitted(home, spec)
@@ -121,7 +121,7 @@ def import_phases(
         try:
             spec = _on_branch(taken.spec, home)
             made = orchestrator.create(
-                PHASES, spec, spec.plan.name[:80], context, also=taken.facts, limits=limits, spent_usd=taken.cost_usd
+                PHASES, spec, spec.plan.name[:80], context, also=taken.facts, budget=budget, spent_usd=taken.cost_usd
             )
             if (mine := home / FOLDER / STATE_FILE).exists():
                 move_aside(mine, "imported")

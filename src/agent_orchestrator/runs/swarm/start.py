@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
@@ -128,7 +128,7 @@ def start_dispatch(
     force: bool = False,
     shared: bool = False,
     pass_env: tuple[str, ...] = (),
-    limits: Limits | None = None,
+    budget: Budget | None = None,
 ) -> Started:
     """Creates the dispatch of one bead; `options` is the specification without beads."""
     with alone(orchestrator.settings.folder, "swarm"):
@@ -145,7 +145,7 @@ def start_dispatch(
             keep_as(orchestrator, bead.id)
         bead = msgspec.structs.replace(bead, attempts_before=before)
         spec = msgspec.structs.replace(options, beads=(bead,), dispatch=True, max_agents=1, shared=force, beside=beside)
-        return _create(orchestrator, spec, bead.id, bead.id, pass_env, limits, shared=force or shared)
+        return _create(orchestrator, spec, bead.id, bead.id, pass_env, budget, shared=force or shared)
 
 
 def start_run(
@@ -157,7 +157,7 @@ def start_run(
     force: bool = False,
     shared: bool = False,
     pass_env: tuple[str, ...] = (),
-    limits: Limits | None = None,
+    budget: Budget | None = None,
 ) -> Started:
     """Creates the run of many beads; those that are done already are not done again, unless forced."""
     with alone(orchestrator.settings.folder, "swarm"):
@@ -185,7 +185,7 @@ def start_run(
                 _take_over(orchestrator, run, taken[run.id])
         spec = msgspec.structs.replace(options, beads=tuple(numbered), shared=force, beside=beside)
         made = new_run_id(orchestrator)
-        started = _create(orchestrator, spec, made, name, pass_env, limits, shared=force or shared)
+        started = _create(orchestrator, spec, made, name, pass_env, budget, shared=force or shared)
         return msgspec.structs.replace(started, notes=(*started.notes, *_notes(spec, len(done))))
 
 
@@ -195,7 +195,7 @@ def _create(
     run: str,
     name: str,
     pass_env: tuple[str, ...],
-    limits: Limits | None,
+    budget: Budget | None,
     *,
     shared: bool,
 ) -> Started:
@@ -205,7 +205,7 @@ def _create(
     with entering(orchestrator, SWARM.name, places, run=run, shared=shared) as beside:
         owner = orchestrator.own(run)
         try:
-            return Started(run=orchestrator.create(SWARM, spec, name, context, limits=limits), owner=owner, notes=beside)
+            return Started(run=orchestrator.create(SWARM, spec, name, context, budget=budget), owner=owner, notes=beside)
         except BaseException:
             owner.release()
             raise

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
@@ -39,7 +39,7 @@ def start_team(
     spec: TeamSpec,
     *,
     pass_env: tuple[str, ...] = (),
-    limits: Limits | None = None,
+    budget: Budget | None = None,
     shared: bool = False,
 ) -> StartedTeam:
     """Creates a team; raises Refused while another one of the repository is unfinished."""
@@ -53,7 +53,7 @@ def start_team(
             claim(orchestrator, TEAM.name, run)
             owner = orchestrator.own(run)
             try:
-                stored = orchestrator.create(TEAM, spec, _name(spec), context, limits=limits)
+                stored = orchestrator.create(TEAM, spec, _name(spec), context, budget=budget)
             except BaseException:
                 owner.release()
                 raise

@@ -12,7 +12,7 @@ import msgspec
 
 from agent_orchestrator.agents import ADAPTERS, find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
@@ -106,12 +106,12 @@ def prepare(
     return Prepared(spec=spec, warnings=(*parsed.warnings, *_unplayed(spec, options)))
 
 
-def effective(limits: Limits, spec: WorkflowSpec) -> Limits:
+def add_step_budgets(budget: Budget, spec: WorkflowSpec) -> Budget:
     """The limits with those that steps have of their own: whatever is limited anywhere."""
     for step in spec.steps:
-        own = Limits(step=step.budget or Amounts(), attempt=step.attempt_budget or Amounts())
-        limits = limits.laid_under(own) if own.any else limits
-    return limits
+        own = Budget(step=step.budget or Amounts(), attempt=step.attempt_budget or Amounts())
+        budget = budget.override(own) if own.is_set else budget
+    return budget
 
 
 def read_workflow(file: Path) -> str:

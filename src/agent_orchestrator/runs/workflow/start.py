@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.system import Context
@@ -39,7 +39,7 @@ def start_workflow(
     worktree: bool = False,
     shared: bool = False,
     pass_env: tuple[str, ...] = (),
-    limits: Limits | None = None,
+    budget: Budget | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> StoredRun:
     """Creates a run; `tell` gets what a person should know.
@@ -63,7 +63,7 @@ def start_workflow(
         )
         for note in notes:
             tell(note)
-        return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context, limits=limits)
+        return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context, budget=budget)
 
 
 def new_run_id(orchestrator: Orchestrator) -> str:

@@ -34,21 +34,22 @@ ON CONFLICT (account, name) DO UPDATE SET resets_us = ?3, seen_us = ?4, strikes 
 -- name: select_windows
 SELECT account, name, resets_us, seen_us, strikes FROM rate_windows ORDER BY account, name;
 
--- name: upsert_earmark
+-- Reservations stand in a table with their older name.
+-- name: upsert_reservation
 INSERT INTO earmarks (effect, run, at_us, cost_usd, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (effect) DO UPDATE SET at_us = ?3, cost_usd = ?4, tokens = ?5;
 
--- name: delete_earmark
+-- name: delete_reservation
 DELETE FROM earmarks WHERE effect = ?1;
 
--- name: delete_earmarks
+-- name: delete_reservations
 DELETE FROM earmarks WHERE run = ?1;
 
--- name: select_earmarked
+-- name: select_reserved
 SELECT coalesce(sum(cost_usd), 0.0), coalesce(sum(tokens), 0) FROM earmarks
 WHERE at_us >= ?1 AND run <> ?2 AND effect <> ?3;
 
--- name: select_run_earmarked
+-- name: select_run_reserved
 SELECT coalesce(sum(cost_usd), 0.0), coalesce(sum(tokens), 0) FROM earmarks WHERE run = ?1;
 
 -- By its index alone: hundreds of times faster than the sums.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.core.budget import Budget
     from agent_orchestrator.runs.orchestrator import Orchestrator
 
 Function = Callable[..., Any]
@@ -28,12 +28,12 @@ def budget_options(function: Function) -> Function:
     return function
 
 
-def starting_limits(orchestrator: Orchestrator, given: Mapping[str, Any]) -> Limits:
+def read_run_budget(orchestrator: Orchestrator, given: Mapping[str, Any]) -> Budget:
     """The limits of a new run: the flags, and what the configuration says where there is none."""
-    from agent_orchestrator.config import load_limits
-    from agent_orchestrator.runs.budgets import given_limits
+    from agent_orchestrator.config import load_budget
+    from agent_orchestrator.runs.budgets import read_flag_budget
 
-    return load_limits(orchestrator.settings).laid_under(given_limits(given))
+    return load_budget(orchestrator.settings).override(read_flag_budget(given))
 
 
 def budget_arguments(given: Mapping[str, Any]) -> list[str]:

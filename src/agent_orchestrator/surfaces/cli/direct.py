@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted, SetAgents, SetLimits
 from agent_orchestrator.core.lifecycle import Phase
@@ -54,12 +54,12 @@ def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Posted)
     return Sent(directive=directive.id, taken=False, owner=owner)
 
 
-def tell_limits(orchestrator: Orchestrator, run: StoredRun, limits: Limits) -> Sent | None:
+def tell_budget(orchestrator: Orchestrator, run: StoredRun, budget: Budget) -> Sent | None:
     """Tells whoever drives the run what it may spend from now on; None when nothing is given."""
-    if not limits.any:
+    if not budget.is_set:
         return None
-    directive = orchestrator.sign(run, SetLimits(id=new_id(), limits=limits))
-    refuse_unkept(orchestrator.fold(run), limits)
+    directive = orchestrator.sign(run, SetLimits(id=new_id(), limits=budget))
+    refuse_unkept(orchestrator.fold(run), budget)
     return send_and_wait(orchestrator, run, directive)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import say_parked
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, Wait
+from agent_orchestrator.core.hold import say_parked
 from agent_orchestrator.core.units import US, from_iso, say_duration
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.runs.orchestrator import Orchestrator

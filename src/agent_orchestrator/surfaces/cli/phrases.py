@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core import events as common
-from agent_orchestrator.core.budget import say_amount, say_parked
+from agent_orchestrator.core.budget import say_amount
+from agent_orchestrator.core.hold import say_parked
 from agent_orchestrator.core.ids import split_effect_id
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.core.who import Surface

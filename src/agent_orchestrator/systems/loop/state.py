@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import StopReason
@@ -86,7 +86,7 @@ class LoopState:
         self.spec, self.context = spec, context
         self.lifecycle, self.doing = Lifecycle(), Doing()
         if spec.budget_usd is not None:
-            self.doing.limits = Limits(run=Amounts(cost_usd=spec.budget_usd))
+            self.doing.budget = Budget(run=Amounts(cost_usd=spec.budget_usd))
         carried = spec.carried
         self.iteration = carried.iteration if carried else 0
         """Iterations completed, those of predecessors included."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Amounts, Limits
+from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.units import US, read_count, read_duration_s
 from agent_orchestrator.errors import InvalidValue
 from agent_orchestrator.systems.phases.spec import UNLIMITED, Bounds
@@ -72,9 +72,9 @@ def shown_time(bounds: Bounds, limit_s: float | None) -> str:
     return f"{limit_s / 3600:g}h" if limit_s % 3600 == 0 else f"{limit_s / 60:g}m" if limit_s % 60 == 0 else f"{limit_s:g}s"
 
 
-def limits_of(bounds: Bounds) -> Limits:
+def budget_of(bounds: Bounds) -> Budget:
     """What the document lets the run spend."""
-    return Limits(run=Amounts(cost_usd=bounds.max_cost_usd, wall_s=bounds.max_time_s))
+    return Budget(run=Amounts(cost_usd=bounds.max_cost_usd, wall_s=bounds.max_time_s))
 
 
 def say_money(cost_usd: float | None, *, unmetered: bool = False) -> str:

@@ -145,7 +145,7 @@ def number_of(name: str) -> int:
 def state_document(state: PhasesState) -> StateDocument:
     """agent-state.json."""
     phase, task, iteration = position(state)
-    bounds, limits = state.bounds, state.doing.limits.run
+    bounds, budget = state.bounds, state.doing.budget.run
     return StateDocument(
         orchestrator=Orchestrator(
             status=state.status,
@@ -164,8 +164,8 @@ def state_document(state: PhasesState) -> StateDocument:
         pending_tasks=[PendingTask(phase=task.phase, task=task.id, name=task.name) for task in state.pending()],
         safety_bounds=SafetyBounds(
             max_iterations_per_task=bounds.max_iterations,
-            max_cost=shown_cost(bounds, limits.cost_usd),
-            max_time=shown_time(bounds, limits.wall_s),
+            max_cost=shown_cost(bounds, budget.cost_usd),
+            max_time=shown_time(bounds, budget.wall_s),
             cost_so_far=say_money(state.cost_usd, unmetered=state.unmetered),
             elapsed_time=say_elapsed(state.elapsed_at(state.updated_us)),
             warnings=warnings(state),

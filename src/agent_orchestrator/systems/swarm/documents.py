@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Why
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.files import beside
+from agent_orchestrator.core.hold import HoldReason
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
@@ -57,7 +57,7 @@ def _newest(state: SwarmState, bead: str, run: RunRecord) -> RunRecord:
 def _lacks_budget(state: SwarmState, bead: str) -> bool:
     hold = state.doing.holds.get(bead) if state.doing.holds else None
     if hold is not None:
-        return hold.why is Why.BUDGET
+        return hold.why is HoldReason.BUDGET
     spent = state.lifecycle.phase is Phase.PAUSED and state.lifecycle.stop is StopReason.BUDGET_EXHAUSTED
     return spent and state.doing.of(bead) is None
 

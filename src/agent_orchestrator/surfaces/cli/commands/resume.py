@@ -22,7 +22,7 @@ from agent_orchestrator.surfaces.cli.options import (
 from agent_orchestrator.surfaces.cli.phases.shared import publish_arguments, publish_option
 
 if TYPE_CHECKING:
-    from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.core.budget import Budget
     from agent_orchestrator.runs.choices import Permissions
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
@@ -60,7 +60,7 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
     workflow file is said, and taken with --adopt-changes: steps that are done stay as they are.
     """
     from agent_orchestrator.core.units import read_count
-    from agent_orchestrator.runs.budgets import given_limits
+    from agent_orchestrator.runs.budgets import read_flag_budget
     from agent_orchestrator.surfaces.cli.drive import Manner
 
     asked = Asked(
@@ -69,7 +69,7 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
             for name in ("max_parallel", "max_attempts", "max_iterations")
             if given[name] is not None
         },
-        budget=given_limits(given),
+        budget=read_flag_budget(given),
         publish=given["publish"],
         permissions=read_permissions(given),
         adopt=given["adopt_changes"],
@@ -96,7 +96,7 @@ class Asked(NamedTuple):
     """What a run is to go on with."""
 
     limits: dict[str, int]
-    budget: Limits
+    budget: Budget
     publish: bool | None
     permissions: Permissions
     adopt: bool
@@ -163,7 +163,7 @@ def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, asked: 
     """A paused run that still drains is told to go on; one that runs is busy."""
     from agent_orchestrator.core.inputs import Resume
     from agent_orchestrator.runs.phases.start import change_publishing
-    from agent_orchestrator.surfaces.cli.direct import Sent, new_id, report_sent, send_and_wait, tell_limits, tell_permissions
+    from agent_orchestrator.surfaces.cli.direct import Sent, new_id, report_sent, send_and_wait, tell_budget, tell_permissions
     from agent_orchestrator.surfaces.cli.screen import warn
 
     if asked.adopt:
@@ -172,12 +172,12 @@ def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, asked: 
     running = orchestrator.fold(run).state.lifecycle.running
     published, notes = change_publishing(orchestrator, run, asked.publish)
     changes: dict[str, Any] = {**asked.limits, **published}
-    if running and not changes and not asked.budget.any and not asked.permissions.any:
+    if running and not changes and not asked.budget.is_set and not asked.permissions.any:
         raise RunBusy(run=run.id, owner=owner)
     for note in notes:
         warn(note)
     sent = tell_permissions(orchestrator, run, asked.permissions)
-    sent = tell_limits(orchestrator, run, asked.budget) or sent
+    sent = tell_budget(orchestrator, run, asked.budget) or sent
     if changes or not running:
         sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=changes))
     sent = sent or Sent(directive="", taken=True, owner=owner)  # Its agents may do all of it already.

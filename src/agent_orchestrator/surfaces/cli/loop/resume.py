@@ -29,7 +29,7 @@ from agent_orchestrator.surfaces.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.core.budget import Budget
     from agent_orchestrator.core.effects import AgentChoice
     from agent_orchestrator.runs.choices import Permissions
     from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -57,15 +57,15 @@ def command(loop: str | None, named: str | None, repo: str | None, **given: Any)
     crashed is over: a successor with a new id takes over task, options and count, and the tree as it is.
     """
     from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.budgets import given_limits
+    from agent_orchestrator.runs.budgets import read_flag_budget
     from agent_orchestrator.runs.loop.options import changes_of, choose_agent
 
     options = read_options(given)
-    changes, limits = changes_of(options), given_limits(given)
+    changes, budget = changes_of(options), read_flag_budget(given)
     with open_orchestrator(repo) as orchestrator:
         agent = choose_agent(options, load_agents(orchestrator.settings), orchestrator.settings.home)
         run = pick_loop(orchestrator, loop, named)
-        return _resume(orchestrator, run, changes, agent, limits, given)
+        return _resume(orchestrator, run, changes, agent, budget, given)
 
 
 def _resume(
@@ -73,7 +73,7 @@ def _resume(
     run: StoredRun,
     changes: dict[str, Any],
     agent: AgentChoice | None,
-    limits: Limits,
+    budget: Budget,
     given: dict[str, Any],
 ) -> int:
     import msgspec
@@ -81,20 +81,20 @@ def _resume(
     from agent_orchestrator.core.inputs import Resume
     from agent_orchestrator.runs.loop.start import check_going_on
     from agent_orchestrator.runs.takeup import take_up
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait, tell_limits, tell_permissions
+    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait, tell_budget, tell_permissions
     from agent_orchestrator.surfaces.cli.drive import drive
     from agent_orchestrator.surfaces.cli.screen import warn
 
     manner, permissions = read_manner(given), read_permissions(given)
-    check_going_on(orchestrator, run, changes, agent, limits)
+    check_going_on(orchestrator, run, changes, agent, budget)
     if run.summary.ended:
-        how = Successor(changes, agent, limits, permissions, force=given["force"], shared=given["shared_tree"])
+        how = Successor(changes, agent, budget, permissions, force=given["force"], shared=given["shared_tree"])
         return start_successor(orchestrator, run, how, manner, detach=given["detach"])
     more = {**changes, "agent": msgspec.to_builtins(agent)} if agent is not None else changes
     owner = orchestrator.owner(run)
     if owner is not None:
         sent = tell_permissions(orchestrator, run, permissions)
-        sent = tell_limits(orchestrator, run, limits) or sent
+        sent = tell_budget(orchestrator, run, budget) or sent
         if sent is None or more or not orchestrator.fold(run).state.lifecycle.running:
             sent = send_and_wait(orchestrator, run, Resume(id=new_id(), changes=more))
         return report_sent(orchestrator, run, sent, f"Loop {run.id} goes on; {owner} drives it.", as_json=manner.as_json)
@@ -102,7 +102,7 @@ def _resume(
         return detach_loop(orchestrator, run, manner, [*given_arguments(given), *permission_arguments(given)])
     held = orchestrator.own(run.id)
     taken = take_up(
-        orchestrator, orchestrator.find(run.id), more or None, limits, permissions=permissions, shared=given["shared_tree"]
+        orchestrator, orchestrator.find(run.id), more or None, budget, permissions=permissions, shared=given["shared_tree"]
     )
     inputs = taken.inputs
     if not any(isinstance(one, Resume) for one in inputs) and orchestrator.fold(run).state.pausing is not None:
@@ -118,7 +118,7 @@ class Successor(NamedTuple):
 
     changes: dict[str, Any]
     agent: AgentChoice | None
-    limits: Limits
+    budget: Budget
     permissions: Permissions
     force: bool
     shared: bool
@@ -134,7 +134,7 @@ def start_successor(orchestrator: Orchestrator, run: StoredRun, how: Successor, 
         run,
         how.changes,
         how.agent,
-        how.limits,
+        how.budget,
         permissions=how.permissions,
         force=how.force,
         shared=how.shared,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import starting_limits
+from agent_orchestrator.surfaces.cli.budgets import read_run_budget
 from agent_orchestrator.surfaces.cli.loop.shared import (
     agent_options,
     drive_started,
@@ -40,8 +40,8 @@ def start(given: dict[str, Any]) -> int:
 
     with open_orchestrator(given["repo"]) as orchestrator:
         spec = prepare(read_options(given), orchestrator.settings.home, load_agents(orchestrator.settings))
-        limits = starting_limits(orchestrator, given)
-        refuse_unmetered(limits, spec.choices)
+        budget = read_run_budget(orchestrator, given)
+        refuse_unmetered(budget, spec.choices)
         loop = checked_loop_id(given["loop_id"]) if given["loop_id"] is not None else None
         started = start_loop(
             orchestrator,
@@ -51,7 +51,7 @@ def start(given: dict[str, Any]) -> int:
             force=given["force"],
             shared=given["shared_tree"],
             pass_env=tuple(given["pass_env"]),
-            limits=limits,
+            budget=budget,
         )
         return drive_started(orchestrator, started, read_manner(given), detach=given["detach"])
 

@@ -28,26 +28,26 @@ def command(**given: Any) -> int:
     from agent_orchestrator.runs.budgets import refuse_unmetered
     from agent_orchestrator.runs.phases.options import prepare
     from agent_orchestrator.runs.phases.start import start_phases
-    from agent_orchestrator.surfaces.cli.budgets import starting_limits
+    from agent_orchestrator.surfaces.cli.budgets import read_run_budget
     from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
     from agent_orchestrator.surfaces.cli.drive import drive
     from agent_orchestrator.surfaces.cli.progress import Writer
     from agent_orchestrator.surfaces.cli.screen import warn
-    from agent_orchestrator.systems.phases.bounds import limits_of
+    from agent_orchestrator.systems.phases.bounds import budget_of
 
     manner = read_manner(given)
     with open_orchestrator(given["repo"]) as orchestrator:
         settings = orchestrator.settings
         prepared = prepare(read_options(given), settings.home, load_agents(settings))
         spec = prepared.spec
-        document = limits_of(spec.plan.bounds)
-        limits = starting_limits(orchestrator, {**given, "budget_usd": None, "max_time": None}).laid_under(document)
-        refuse_unmetered(limits, spec.choices)
+        document = budget_of(spec.plan.bounds)
+        budget = read_run_budget(orchestrator, {**given, "budget_usd": None, "max_time": None}).override(document)
+        refuse_unmetered(budget, spec.choices)
         pass_env = tuple(given["pass_env"])
         started = start_phases(
             orchestrator,
             spec,
-            limits=limits,
+            budget=budget,
             run_id=given["run_id"],
             pass_env=pass_env,
             publish=given["publish"],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
+from agent_orchestrator.surfaces.cli.budgets import budget_options, read_run_budget
 from agent_orchestrator.surfaces.cli.swarm.shared import (
     bead_options,
     drive_started,
@@ -54,13 +54,13 @@ def command(bead: str, prompt: str, workspace: str | None, force: bool, **given:
         settings = orchestrator.settings
         spec = prepare_bead(bead, prompt, read_bead_options(given), settings.home, load_agents(settings))
         options = read_run_options(given)
-        limits = starting_limits(orchestrator, given)
-        refuse_unmetered(limits, [spec.agent])
+        budget = read_run_budget(orchestrator, given)
+        refuse_unmetered(budget, [spec.agent])
         if force:
             _stop_first(orchestrator, bead)
         pass_env = tuple(given["pass_env"])
         started = start_dispatch(
-            orchestrator, spec, options, force=force, shared=given["shared_tree"], pass_env=pass_env, limits=limits
+            orchestrator, spec, options, force=force, shared=given["shared_tree"], pass_env=pass_env, budget=budget
         )
         return drive_started(orchestrator, started, read_manner(given), detach=given["detach"])
 

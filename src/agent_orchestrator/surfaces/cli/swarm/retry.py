@@ -18,7 +18,7 @@ from agent_orchestrator.surfaces.cli.swarm.shared import (
 )
 
 if TYPE_CHECKING:
-    from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.core.budget import Budget
     from agent_orchestrator.runs.choices import Permissions
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
@@ -42,20 +42,20 @@ def command(target: str, workspace: str | None, **given: Any) -> int:
     One bead, or all that failed in a run; each gets as many attempts more as it had, told what failed before. In a run that
     has ended, beads that waited for them follow.
     """
-    from agent_orchestrator.runs.budgets import given_limits
+    from agent_orchestrator.runs.budgets import read_flag_budget
 
-    manner, limits = read_manner(given), given_limits(given)
+    manner, budget = read_manner(given), read_flag_budget(given)
     with open_workspace(workspace) as orchestrator:
         run, bead = pick_swarm_run(orchestrator, target)
         permissions, detach = read_permissions(given), given["detach"]
-        return retry(orchestrator, run, bead, limits, permissions, manner, detach=detach, shared=given["shared_tree"])
+        return retry(orchestrator, run, bead, budget, permissions, manner, detach=detach, shared=given["shared_tree"])
 
 
 def retry(
     orchestrator: Orchestrator,
     run: StoredRun,
     bead: str | None,
-    limits: Limits,
+    budget: Budget,
     permissions: Permissions,
     manner: Manner,
     *,
@@ -75,15 +75,15 @@ def retry(
     if driven or detach:
         tell_permissions(orchestrator, run, permissions)
     if driven:
-        return _tell_driver(orchestrator, run, beads, limits, as_json=manner.as_json)
-    return _retry_here(orchestrator, run, beads, limits, permissions, manner, detach=detach, shared=shared)
+        return _tell_driver(orchestrator, run, beads, budget, as_json=manner.as_json)
+    return _retry_here(orchestrator, run, beads, budget, permissions, manner, detach=detach, shared=shared)
 
 
-def _tell_driver(orchestrator: Orchestrator, run: StoredRun, beads: list[str], limits: Limits, *, as_json: bool) -> int:
+def _tell_driver(orchestrator: Orchestrator, run: StoredRun, beads: list[str], budget: Budget, *, as_json: bool) -> int:
     from agent_orchestrator.core.inputs import Instruct
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait, tell_limits
+    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait, tell_budget
 
-    tell_limits(orchestrator, run, limits)
+    tell_budget(orchestrator, run, budget)
     sent = send_and_wait(orchestrator, run, Instruct(id=new_id(), what="retry", values={"beads": beads}))
     text = f"Run {run.id} tries again: {', '.join(beads[:8])}; {sent.owner} drives it."
     return report_sent(orchestrator, run, sent, text, as_json=as_json)
@@ -93,7 +93,7 @@ def _retry_here(
     orchestrator: Orchestrator,
     run: StoredRun,
     beads: list[str],
-    limits: Limits,
+    budget: Budget,
     permissions: Permissions,
     manner: Manner,
     *,
@@ -109,13 +109,13 @@ def _retry_here(
 
     changes = {"retry": beads}
     if detach:
-        if limits.any:
-            refuse_unkept(orchestrator.fold(run), limits)
-            orchestrator.send(run, SetLimits(id=new_id(), limits=limits))
+        if budget.is_set:
+            refuse_unkept(orchestrator.fold(run), budget)
+            orchestrator.send(run, SetLimits(id=new_id(), limits=budget))
         orchestrator.send(run, Resume(id=new_id(), changes=changes))
         return drive_behind(orchestrator, run, manner)
     owner = orchestrator.own(run.id)
-    taken = take_up(orchestrator, orchestrator.find(run.id), changes, limits, permissions=permissions, shared=shared)
+    taken = take_up(orchestrator, orchestrator.find(run.id), changes, budget, permissions=permissions, shared=shared)
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
+from agent_orchestrator.surfaces.cli.budgets import budget_options, read_run_budget
 from agent_orchestrator.surfaces.cli.swarm.shared import (
     bead_options,
     drive_started,
@@ -70,8 +70,8 @@ def command(file: str, workspace: str | None, force: bool, **given: Any) -> int:
         if not prepared.beads:
             raise Refused(why=f"There is nothing to do in {path}: no bead of it is ready.")
         beads = with_branches(prepared.beads, given["prefix"]) if given["prefix"] is not None else prepared.beads
-        limits = starting_limits(orchestrator, given)
-        refuse_unmetered(limits, [bead.agent for bead in beads])
+        budget = read_run_budget(orchestrator, given)
+        refuse_unmetered(budget, [bead.agent for bead in beads])
         pass_env = tuple(given["pass_env"])
         started = start_run(
             orchestrator,
@@ -81,6 +81,6 @@ def command(file: str, workspace: str | None, force: bool, **given: Any) -> int:
             force=force,
             shared=given["shared_tree"],
             pass_env=pass_env,
-            limits=limits,
+            budget=budget,
         )
         return drive_started(orchestrator, started, read_manner(given), detach=given["detach"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
+from agent_orchestrator.surfaces.cli.budgets import budget_options, read_run_budget
 from agent_orchestrator.surfaces.cli.options import (
     check_names,
     idle_option,
@@ -77,11 +77,11 @@ def command(**given: Any) -> int:
 
     with open_orchestrator(given["repo"]) as orchestrator:
         spec = prepare(_options(given), orchestrator.settings.home, load_agents(orchestrator.settings))
-        limits = starting_limits(orchestrator, given)
-        refuse_unmetered(limits, spec.choices)
+        budget = read_run_budget(orchestrator, given)
+        refuse_unmetered(budget, spec.choices)
         if spec.check is None and not given["no_check"]:
             warn("no check is known: merges are made without one; --check gives one.")
-        started = start_team(orchestrator, spec, pass_env=tuple(given["pass_env"]), limits=limits, shared=given["shared_tree"])
+        started = start_team(orchestrator, spec, pass_env=tuple(given["pass_env"]), budget=budget, shared=given["shared_tree"])
         for note in started.notes:
             warn(note)
         manner = Manner(**{name: given[name] for name in ("quiet", "as_json", "no_wait", "on_wait", "on_end")})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options, starting_limits
+from agent_orchestrator.surfaces.cli.budgets import budget_options, read_run_budget
 from agent_orchestrator.surfaces.cli.options import (
     check_names,
     idle_option,
@@ -20,7 +20,7 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from agent_orchestrator.core.budget import Limits
+    from agent_orchestrator.core.budget import Budget
     from agent_orchestrator.core.effects import AgentChoice
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.runs.workflow.options import Prepared, WorkflowOptions
@@ -81,7 +81,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     """
     from agent_orchestrator.config import load_agents
     from agent_orchestrator.runs.budgets import refuse_unmetered
-    from agent_orchestrator.runs.workflow.options import effective, prepare
+    from agent_orchestrator.runs.workflow.options import add_step_budgets, prepare
 
     if given["start_at_step"] is not None and given["git_worktree"]:
         raise click.UsageError("--git-worktree is chosen when a run is made; --start-at-step takes one up again.", ctx)
@@ -90,13 +90,13 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         settings = orchestrator.settings
         prepared = prepare(options, settings.home, settings.environ, load_agents(settings), _kept(orchestrator, given))
         _warn(prepared)
-        limits = starting_limits(orchestrator, given)
-        refuse_unmetered(effective(limits, prepared.spec), prepared.spec.choices)
+        budget = read_run_budget(orchestrator, given)
+        refuse_unmetered(add_step_budgets(budget, prepared.spec), prepared.spec.choices)
         if given["plan"]:
             return _plan(orchestrator, prepared, as_json=given["as_json"])
         if given["start_at_step"] is not None:
             return _start_at(ctx, orchestrator, prepared, options, given)
-        return _start(orchestrator, prepared, limits, given)
+        return _start(orchestrator, prepared, budget, given)
 
 
 def _options(given: dict[str, Any]) -> WorkflowOptions:
@@ -138,7 +138,7 @@ def _plan(orchestrator: Orchestrator, prepared: Prepared, *, as_json: bool) -> i
     return 0
 
 
-def _start(orchestrator: Orchestrator, prepared: Prepared, limits: Limits, given: dict[str, Any]) -> int:
+def _start(orchestrator: Orchestrator, prepared: Prepared, budget: Budget, given: dict[str, Any]) -> int:
     from agent_orchestrator.runs.workflow.start import start_workflow
     from agent_orchestrator.surfaces.cli.drive import drive
     from agent_orchestrator.surfaces.cli.screen import warn
@@ -152,7 +152,7 @@ def _start(orchestrator: Orchestrator, prepared: Prepared, limits: Limits, given
         worktree=worktree,
         shared=given["shared_tree"],
         pass_env=pass_env,
-        limits=limits,
+        budget=budget,
         tell=warn,
     )
     if given["detach"]:
@@ -169,7 +169,7 @@ def _start_at(
 ) -> int:
     import msgspec
 
-    from agent_orchestrator.runs.budgets import given_limits
+    from agent_orchestrator.runs.budgets import read_flag_budget
     from agent_orchestrator.runs.takeup import take_up
     from agent_orchestrator.runs.workflow.start import find_earlier
     from agent_orchestrator.surfaces.cli.drive import drive
@@ -182,7 +182,7 @@ def _start_at(
         return detach(orchestrator, run, again_arguments(run, ctx.obj), _manner(given))
     owner = orchestrator.own(run.id)
     changes = {"start_at": given["start_at_step"], "spec": msgspec.to_builtins(prepared.spec), **options.limits()}
-    taken = take_up(orchestrator, run, changes, given_limits(given), shared=given["shared_tree"])
+    taken = take_up(orchestrator, run, changes, read_flag_budget(given), shared=given["shared_tree"])
     _announce(run, as_json=given["as_json"])
     for note in taken.notes:
         warn(note)

@@ -53,22 +53,22 @@ def edited(state: PhasesState, edit: Edited) -> list[PhasesEvent]:
 
 
 def _bounds(state: PhasesState, read: ReadState) -> list[PhasesEvent]:
-    given, limits = read.safety_bounds, state.doing.limits
+    given, budget = read.safety_bounds, state.doing.budget
     changes: dict[str, Any] = {}
     if given.max_iterations_per_task != state.bounds.max_iterations:
         changes["max_iterations"] = given.max_iterations_per_task
-    if given.max_cost != shown_cost(state.bounds, limits.run.cost_usd):
+    if given.max_cost != shown_cost(state.bounds, budget.run.cost_usd):
         changes["max_cost"] = given.max_cost
-    if given.max_time != shown_time(state.bounds, limits.run.wall_s):
+    if given.max_time != shown_time(state.bounds, budget.run.wall_s):
         changes["max_time"] = given.max_time
     events: list[PhasesEvent] = [BoundsChanged(changes=changes)] if changes else []
     if "max_cost" in changes or "max_time" in changes:
         run = msgspec.structs.replace(
-            limits.run,
+            budget.run,
             cost_usd=read_money_usd(given.max_cost, "max_cost"),
             wall_s=read_time_s(given.max_time, "max_time"),
         )
-        events.append(LimitsSet(limits=msgspec.structs.replace(limits, run=run)))
+        events.append(LimitsSet(limits=msgspec.structs.replace(budget, run=run)))
     return events
 
 

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agent_orchestrator.core.budget import Limits
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.events import Ended, Paused, StopReason
 from agent_orchestrator.core.foreign import read_entries, read_part, read_time_us
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import InvalidDocument, InvalidValue
-from agent_orchestrator.systems.phases.bounds import limits_of, read_money_usd, read_time_s, with_bounds
+from agent_orchestrator.systems.phases.bounds import budget_of, read_money_usd, read_time_s, with_bounds
 from agent_orchestrator.systems.phases.decide.edits import plan_changes
 from agent_orchestrator.systems.phases.decide.reading import OLD_FORMAT, ReadPending, is_old_format
 from agent_orchestrator.systems.phases.events import BoundsChanged, Imported, ListsEdited, PhasesEvent
@@ -60,7 +60,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     spec: PhasesSpec
     facts: tuple[PhasesEvent, ...]
     notes: tuple[str, ...]
-    limits: Limits
+    budget: Budget
     cost_usd: float | None
     """What was spent elsewhere."""
 
@@ -106,9 +106,9 @@ def import_state(document: object, path: str, spec: PhasesSpec, context: Context
     _drop_agents(document, {one.task for one in completed}, notes)
     changes = _bounds(bounds, spec, notes)
     bounded: list[PhasesEvent] = [BoundsChanged(changes=changes)] if changes else []
-    limits = limits_of(with_bounds(spec.plan.bounds, changes))
+    budget = budget_of(with_bounds(spec.plan.bounds, changes))
     facts = (fact, *lists, *bounded, stands)
-    return Taken(spec=spec, facts=facts, notes=tuple(notes), limits=limits, cost_usd=cost_usd)
+    return Taken(spec=spec, facts=facts, notes=tuple(notes), budget=budget, cost_usd=cost_usd)
 
 
 def _entries(document: dict[str, Any], name: str, kind: type[Entry], notes: list[str]) -> list[Entry]:

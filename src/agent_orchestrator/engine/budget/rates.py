@@ -8,9 +8,9 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from agent_orchestrator.core.budget import UNKNOWN_WINDOW
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.hold import UNKNOWN_WINDOW
 from agent_orchestrator.core.limits import RATE_BACKOFF_BASE_S, RATE_BACKOFF_CAP_S, RATE_JITTER_S, RATE_WINDOW_MAX_S
 from agent_orchestrator.core.retry import DOUBLINGS_MAX
 from agent_orchestrator.core.units import US
