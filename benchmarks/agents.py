@@ -13,8 +13,8 @@ from pathlib import Path
 
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.engine.engine import Engine
-from agent_orchestrator.systems.workflow import WORKFLOW, WorkflowSpec
-from agent_orchestrator.systems.workflow.spec import StepSpec
+from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from benchmarks.bare import BareJournal, bare_launch_s, bare_shim_s
 from benchmarks.measure import Measure, of_rounds
 from benchmarks.rig import Noting, Rig, chain

@@ -18,9 +18,10 @@ from agent_orchestrator.engine.journal import encode_events
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.swarm.records import outcomes_of_files, outcomes_of_store
 from agent_orchestrator.store.port import Append, NewRun
-from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec
 from agent_orchestrator.systems.swarm.events import AttemptEnded, AttemptStarted
 from agent_orchestrator.systems.swarm.records import Status, Verdict, end_record, start_record
+from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
+from agent_orchestrator.systems.swarm.system import SWARM
 from benchmarks.measure import Measure, of_rounds
 
 RECORDS = 100_000

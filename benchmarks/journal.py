@@ -13,8 +13,8 @@ import msgspec
 
 from agent_orchestrator.engine.journal import fold
 from agent_orchestrator.store.sqlite import SqliteStore
-from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.events import WorkflowEvent
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from benchmarks.measure import Measure, of_rounds
 from benchmarks.rig import Rig, chain
 

@@ -14,8 +14,8 @@ from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.workflow import WORKFLOW, WorkflowSpec
-from agent_orchestrator.systems.workflow.spec import StepSpec
+from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 
 PLAYED = {"": AgentChoice(name="scripted")}
 

@@ -24,8 +24,8 @@ from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
 from agent_orchestrator.runs.workflow.start import start_workflow
-from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.events import AgentFinished
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from agent_orchestrator.testing.model_cast import Cast, Part
 from agent_orchestrator.testing.model_server import Behaviour, Lane, ModelServer
 

@@ -16,13 +16,11 @@ import agent_orchestrator.systems as systems
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.forms import shape_of
 from agent_orchestrator.systems import SYSTEMS, find_system
-from agent_orchestrator.systems.loop import LoopSpec
-from agent_orchestrator.systems.phases import PhasesSpec
+from agent_orchestrator.systems.loop.spec import LoopSpec
 from agent_orchestrator.systems.phases.parse import parse_document
-from agent_orchestrator.systems.phases.spec import Supervision
-from agent_orchestrator.systems.swarm import BeadSpec, SwarmSpec
-from agent_orchestrator.systems.team import TeamSpec
-from agent_orchestrator.systems.team.spec import QaMode, split_requirements
+from agent_orchestrator.systems.phases.spec import PhasesSpec, Supervision
+from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
+from agent_orchestrator.systems.team.spec import QaMode, TeamSpec, split_requirements
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.testing.systems import check_system, play_system
 from tests.scenarios.team_world import played_report

@@ -26,7 +26,8 @@ from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.engine.process.folder import read_birth
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.workflow import WORKFLOW, WorkflowState
+from agent_orchestrator.systems.workflow.state import WorkflowState
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0

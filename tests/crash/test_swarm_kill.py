@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.systems.swarm import SWARM
+from agent_orchestrator.systems.swarm.system import SWARM
 from tests.crash.rig import Orc, wait_until
 
 AGENT = """\

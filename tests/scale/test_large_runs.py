@@ -17,7 +17,7 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
 from agent_orchestrator.runs.workflow.start import start_workflow
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.crash.rig import read_state
 
 CHAIN, PARALLEL, AGENTS = 10_000, 2_000, 1_000

@@ -21,7 +21,7 @@ from agent_orchestrator.runs.loop.start import start_loop
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.loop.options import LoopOptions, prepare
 from agent_orchestrator.engine.engine import Engine, Silent
-from agent_orchestrator.systems.loop import LOOP
+from agent_orchestrator.systems.loop.system import LOOP
 
 repo, script, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 orchestrator = Orchestrator(repo)

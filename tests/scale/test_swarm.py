@@ -12,8 +12,8 @@ from typing import Any
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.engine.process.folder import read_birth
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.systems.swarm import SWARM
 from agent_orchestrator.systems.swarm.events import AgentFinished
+from agent_orchestrator.systems.swarm.system import SWARM
 
 BEADS, AGENTS = 500, 20
 PATIENCE_S = 280.0

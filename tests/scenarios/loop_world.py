@@ -14,8 +14,9 @@ import agent_orchestrator.systems.loop as package
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, RunAgent
 from agent_orchestrator.core.events import TakenUp
 from agent_orchestrator.core.inputs import Change, CheckpointEnded
-from agent_orchestrator.systems.loop import LOOP, LoopSpec
 from agent_orchestrator.systems.loop.decide.edits import import_state
+from agent_orchestrator.systems.loop.spec import LoopSpec
+from agent_orchestrator.systems.loop.system import LOOP
 from tests.scenarios.played import Played
 
 LOOP_RUN = "ralph-fix-tests-a1b2c3d4"

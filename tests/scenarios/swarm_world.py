@@ -9,8 +9,9 @@ import msgspec
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import Ended
 from agent_orchestrator.core.inputs import TimerFired
-from agent_orchestrator.systems.swarm import SWARM, SwarmSpec
 from agent_orchestrator.systems.swarm.events import Imported
+from agent_orchestrator.systems.swarm.spec import SwarmSpec
+from agent_orchestrator.systems.swarm.system import SWARM
 from tests.scenarios.played import Played
 
 SWARM_RUN = "8c1f0a2b"

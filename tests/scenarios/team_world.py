@@ -13,9 +13,9 @@ import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Effect, Merge, RunAgent
 from agent_orchestrator.core.inputs import Answer, Change, CheckpointEnded, Collision, Commit, MergeEnded, MergeVerdict
-from agent_orchestrator.systems.team import TEAM, TeamSpec
 from agent_orchestrator.systems.team.importing import Branch, import_files
-from agent_orchestrator.systems.team.spec import split_requirements
+from agent_orchestrator.systems.team.spec import TeamSpec, split_requirements
+from agent_orchestrator.systems.team.system import TEAM
 from tests.scenarios.played import Played
 
 TEAM_RUN = "v4_20250115_143000"

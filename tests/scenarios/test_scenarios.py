@@ -38,9 +38,9 @@ from agent_orchestrator.core.inputs import (
 from agent_orchestrator.core.launch_events import LaunchFinished
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.state import LoopState
-from agent_orchestrator.systems.phases import PhasesState
-from agent_orchestrator.systems.swarm import SwarmState
+from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.swarm.documents import documents
+from agent_orchestrator.systems.swarm.state import SwarmState
 from agent_orchestrator.systems.team.views import ShownTeam as TeamState
 from agent_orchestrator.systems.workflow.parse import parse
 from tests.scenarios.loop_world import UNIT, LoopWorld

@@ -14,9 +14,10 @@ import agent_orchestrator.systems.workflow as package
 from agent_orchestrator.core.effects import AgentChoice, Effect, RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.report import ReportRule
-from agent_orchestrator.systems.workflow import WORKFLOW, WorkflowSpec
 from agent_orchestrator.systems.workflow.parse import env_names, parse
+from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.state import StepRuntime
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.played import HOME, START_US, Played
 
 __all__ = ["HOME", "RUN", "START_US", "World", "failing", "rule_of", "run_state_schema"]

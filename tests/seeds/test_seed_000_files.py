@@ -17,9 +17,9 @@ from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Answer, HumanAnswered, Resume, TimerFired
 from agent_orchestrator.core.units import from_iso, iso
 from agent_orchestrator.models import StepStatus
-from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.decide.edits import check_state_document
 from agent_orchestrator.systems.workflow.documents import RunDocument
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import RUN, World, failing, run_state_schema
 
 DATA = Path(__file__).parent / "data"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.core.inputs import Answer
-from agent_orchestrator.systems.phases import PHASES
+from agent_orchestrator.systems.phases.system import PHASES
 from tests.acceptance.phases_rig import SMALL, WORKS, PhasesRig
 from tests.acceptance.rig import wait_until
 from tests.scenarios.phases_world import PhasesWorld, agent_state_schema

@@ -10,10 +10,10 @@ import pytest
 
 from agent_orchestrator.core.inputs import Resume
 from agent_orchestrator.core.units import from_iso
-from agent_orchestrator.systems.team import TEAM
 from agent_orchestrator.systems.team.decide.edits import check_document
 from agent_orchestrator.systems.team.spec import SESSION_ID, session_id
 from agent_orchestrator.systems.team.status import current_phase
+from agent_orchestrator.systems.team.system import TEAM
 from tests.acceptance.rig import wait_until
 from tests.acceptance.team_rig import TeamRig, team_of
 from tests.scenarios.team_world import DATA, PM, TeamWorld, document_faults, group, working

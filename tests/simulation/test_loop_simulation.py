@@ -10,7 +10,8 @@ import pytest
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause
-from agent_orchestrator.systems.loop import LOOP, LoopSpec
+from agent_orchestrator.systems.loop.spec import LoopSpec
+from agent_orchestrator.systems.loop.system import LOOP
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import Part

@@ -12,9 +12,10 @@ import pytest
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause
-from agent_orchestrator.systems.phases import PHASES, PhasesSpec
 from agent_orchestrator.systems.phases.parse import parse_document
 from agent_orchestrator.systems.phases.reports import TURNS
+from agent_orchestrator.systems.phases.spec import PhasesSpec
+from agent_orchestrator.systems.phases.system import PHASES
 from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation

@@ -10,8 +10,8 @@ import pytest
 
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Pause
-from agent_orchestrator.systems.workflow import WORKFLOW, WorkflowSpec
-from agent_orchestrator.systems.workflow.spec import StepSpec, with_prompts
+from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec, with_prompts
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import Part

@@ -11,7 +11,9 @@ import pytest
 
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Abort, Directive, Instruct, Pause
-from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec, SwarmState
+from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
+from agent_orchestrator.systems.swarm.state import SwarmState
+from agent_orchestrator.systems.swarm.system import SWARM
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import Part

@@ -13,9 +13,9 @@ import pytest
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause
-from agent_orchestrator.systems.team import TEAM, TeamSpec
-from agent_orchestrator.systems.team.spec import split_requirements
+from agent_orchestrator.systems.team.spec import TeamSpec, split_requirements
 from agent_orchestrator.systems.team.state import Stage, TeamState
+from agent_orchestrator.systems.team.system import TEAM
 from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation

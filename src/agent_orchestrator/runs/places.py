@@ -16,7 +16,7 @@ from agent_orchestrator.errors import InvalidId, Refused
 from agent_orchestrator.git.whose import list_tracked, put_back
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems import STATE_FILES
+from agent_orchestrator.systems import about
 from agent_orchestrator.systems.loop.registry import LEGACY, loop_named_in
 from agent_orchestrator.systems.team.state import BOXES
 
@@ -96,7 +96,7 @@ def printed_by(run: StoredRun) -> list[Path]:
     if run.system == "phases":
         return [home / ".claude" / "archive" / run.id, own]
     if run.system == "loop":
-        folder, legacy = (home / STATE_FILES["loop"].format(run=run.id)).parent, home / LEGACY
+        folder, legacy = (home / about("loop").state_file.format(run=run.id)).parent, home / LEGACY
         if legacy.is_file() and loop_named_in(legacy.read_bytes()) == run.id:
             # Left where it is, it would be taken over again.
             folder.mkdir(parents=True, exist_ok=True)

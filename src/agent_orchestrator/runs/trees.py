@@ -15,14 +15,9 @@ from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems import about
 from agent_orchestrator.systems.swarm.state import Standing, SwarmState
 
-APART = {
-    "workflow": "give --git-worktree for a tree of its own",
-    "loop": "give --git-worktree for a tree of its own",
-    "swarm": "give --branch for a worktree of its own",
-}
-"""How a run of a mode gets a tree of its own."""
 MIX = "give --shared-tree to let their work mix"
 OVER = (Standing.DONE, Standing.FAILED, Standing.TIMEOUT, Standing.STOPPED)
 
@@ -70,8 +65,8 @@ def _look(
     for other in orchestrator.runs():
         if other.summary.ended or other.id == run or other.id != other.context.run:
             continue
-        if system == other.system == "swarm":
-            continue  # Beads are looked at one by one, whoever has them.
+        if system == other.system and about(system).shares_tree:
+            continue
         common = sorted(places & places_of(orchestrator, other))
         if not common or (busy_only and (other.context.shared_tree or not _is_busy(orchestrator, other))):
             continue
@@ -93,5 +88,5 @@ def _ways(orchestrator: Orchestrator, system: str, other: StoredRun, *, again: b
     first = f"wait for it, or end it with `orc abort {other.id}`"
     if not driven:
         first = f"go on with it (`orc resume {other.id}`) or end it (`orc abort {other.id}`)"
-    apart = [APART[system]] if system in APART and not again else []
+    apart = [about(system).own_tree] if about(system).own_tree and not again else []
     return "; ".join([first, *apart, f"or {MIX}"])

@@ -1,28 +1,52 @@
-"""The ways of working, by name. Each is a folder; none imports another."""
+"""The ways of working, by name. Each is a folder; none imports another.
+
+A folder has `about.py` with `ABOUT`, which loads nothing else, and `system.py` with the system, named like the folder in
+capitals. It is loaded when a run of it is: `orc list` needs none of them.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
 
-from agent_orchestrator.core.system import System
+from agent_orchestrator.core.about import About
 from agent_orchestrator.errors import UsageError
 
-SYSTEMS = {"workflow": "WORKFLOW", "loop": "LOOP", "swarm": "SWARM", "phases": "PHASES", "team": "TEAM"}
-"""Folder and the name of the value in it. Loaded when asked for: `orc list` needs none of them."""
+if TYPE_CHECKING:
+    from agent_orchestrator.core.system import System
 
-STATE_FILES = {
-    "workflow": ".agents/runs/{run}/run_state.json",
-    "loop": ".aiwg/ralph/loops/{run}/state.json",
-    "swarm": "state/runs/{run}.json",
-    "phases": ".claude/agent-state.json",
-    "team": "coordination/orchestrator_state.json",
-}
-"""Where a run's state file is printed, relative to its home."""
+Part = TypeVar("Part")
+
+SYSTEMS = ["workflow", "loop", "swarm", "phases", "team"]
+"""The first one takes the files that say nothing of their system."""
 
 
 def find_system(name: str) -> System:
-    """The system of that name."""
+    """Load the system of that name; raise a UsageError for an unknown one."""
+    system: System = getattr(_load(name, "system"), name.upper())
+    return system
+
+
+def about(name: str) -> About:
+    """Return what is known of a system without loading it."""
+    found: About = _load(name, "about").ABOUT
+    return found
+
+
+def _load(name: str, part: str) -> ModuleType:
     if name not in SYSTEMS:
         raise UsageError(detail=f"There is no system {name!r}; this version knows: {', '.join(SYSTEMS)}.")
-    system: System = getattr(import_module(f"agent_orchestrator.systems.{name}"), SYSTEMS[name])
-    return system
+    return import_module(f"agent_orchestrator.systems.{name}.{part}")
+
+
+def find_part(room: str, name: str, part: str, default: Part) -> Part:
+    """Return what a system has in another room, `<room>/<name>/<part>.py`, as the part's name in capitals; else the default."""
+    module = f"agent_orchestrator.{room}.{name}.{part}"
+    try:
+        found: Part = getattr(import_module(module), part.upper())
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        return default
+    return found

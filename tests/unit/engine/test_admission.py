@@ -21,8 +21,8 @@ from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.launches import Watch
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from agent_orchestrator.testing.world import Part, SimulatedLaunches
 from tests.unit.engine.rig import Rig, jump, until
 

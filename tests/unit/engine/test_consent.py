@@ -22,7 +22,7 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
 from agent_orchestrator.runs.workflow.start import start_workflow
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import World
 
 ADA = Who(surface=Surface.CLI, user="ada", terminal="pts/3")

@@ -14,7 +14,7 @@ from agent_orchestrator.engine.session import drive_in_loop
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
 from agent_orchestrator.runs.workflow.start import start_workflow
-from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s1", "model": "opus"}
 RESULT: dict[str, Any] = {

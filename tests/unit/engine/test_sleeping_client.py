@@ -9,7 +9,7 @@ from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
 from agent_orchestrator.runs.workflow.start import start_workflow
-from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 
 CLIENT = """#!/bin/sh
 echo '{"type":"thread.started","thread_id":"t1"}'

@@ -11,9 +11,10 @@ from agent_orchestrator.core.events import Paused
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import from_iso
 from agent_orchestrator.errors import InvalidDocument
-from agent_orchestrator.systems.loop import LOOP, LoopState
 from agent_orchestrator.systems.loop.decide.edits import import_state
 from agent_orchestrator.systems.loop.spec import Carried, Tried
+from agent_orchestrator.systems.loop.state import LoopState
+from agent_orchestrator.systems.loop.system import LOOP
 from tests.scenarios.loop_world import LoopWorld
 
 NOW_US = from_iso("2026-02-03T00:00:00Z")

@@ -11,7 +11,8 @@ from agent_orchestrator.core.effects import RunCheck
 from agent_orchestrator.core.inputs import Resume
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.journal import Folded, decode_events
-from agent_orchestrator.systems.phases import PHASES, PhasesSpec
+from agent_orchestrator.systems.phases.spec import PhasesSpec
+from agent_orchestrator.systems.phases.system import PHASES
 from tests.journals.record import Recorded
 
 JOURNAL = Path(__file__).parents[2] / "journals" / "0.1.0" / "phases_remote.json"

@@ -10,7 +10,7 @@ import pytest
 
 from agent_orchestrator.errors import AgentMissing, InvalidSpec, InvalidValue, OrcError, UsageError
 from agent_orchestrator.runs.swarm.options import BeadOptions, checked_branch, prepare_bead, prepare_file, with_branches
-from agent_orchestrator.systems.swarm import BeadSpec
+from agent_orchestrator.systems.swarm.spec import BeadSpec
 
 
 def prepared(home: Path, bead: str = "bd-1", prompt: str = "do it", **options: Any) -> BeadSpec:

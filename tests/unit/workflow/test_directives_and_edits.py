@@ -17,9 +17,9 @@ from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Abort, Edited, Pause, Resume
 from agent_orchestrator.errors import InvalidDocument, InvalidId, Refused
-from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.decide.edits import check_state_document, import_state
 from agent_orchestrator.systems.workflow.parse import parse
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import World, failing, run_state_schema
 
 CHAIN = """\

@@ -8,9 +8,9 @@ from agent_orchestrator.core.effects import AgentChoice, AskHuman, AwaitGates, R
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import FileRead, TimerFired
 from agent_orchestrator.core.report import Report, check_report
-from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.decide.outcomes import inside, stringified
 from agent_orchestrator.systems.workflow.items import items_in_text
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import HOME, RUN, World, failing, rule_of
 from tests.unit.workflow.test_outcomes import PAIR, PLAIN, agent_of, steps
 

@@ -9,7 +9,7 @@ from agent_orchestrator.core.failure import DETERMINISTIC, FailureKind
 from agent_orchestrator.core.inputs import Pause, Resume, TimerFired
 from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
 from agent_orchestrator.core.units import US
-from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import World, failing
 
 

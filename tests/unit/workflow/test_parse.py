@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from agent_orchestrator.errors import InvalidSpec
-from agent_orchestrator.systems.workflow import WorkflowSpec
 from agent_orchestrator.systems.workflow.parse import env_names, find_cycle, is_above, parse
-from agent_orchestrator.systems.workflow.spec import with_options_kept, with_prompts
+from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_options_kept, with_prompts
 
 FULL = """\
 name: everything

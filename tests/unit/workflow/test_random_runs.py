@@ -11,8 +11,8 @@ import pytest
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, Effect, ReadFile, RunAgent, RunCheck, Wait
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Abort, Answer, Edited, FileRead, GatesOpened, HumanAnswered, Pause, Resume, TimerFired
-from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.parse import parse
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import World, failing
 
 TICKS = 60

@@ -7,7 +7,7 @@ import pytest
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Pause, Resume, TimerFired, Usage
-from agent_orchestrator.systems.workflow import WORKFLOW
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import World, failing
 
 PLAIN = "name: test\nsteps:\n  - {id: a, agent: coder, prompt: p.md}\n"

@@ -36,13 +36,14 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.reread import NOTHING_MORE, reread
 from agent_orchestrator.runs.trees import entering, place_of
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.loop import LOOP, LoopSpec, LoopState
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
 from agent_orchestrator.systems.loop.decide.edits import Taken, import_state
 from agent_orchestrator.systems.loop.decide.outcomes import LOST
 from agent_orchestrator.systems.loop.effects import loop_directory
 from agent_orchestrator.systems.loop.registry import LEGACY, LOOPS_MAX, active_loops
-from agent_orchestrator.systems.loop.spec import loop_id
+from agent_orchestrator.systems.loop.spec import LoopSpec, loop_id
+from agent_orchestrator.systems.loop.state import LoopState
+from agent_orchestrator.systems.loop.system import LOOP
 from agent_orchestrator.systems.loop.transitions import Status
 
 KILLED = 128

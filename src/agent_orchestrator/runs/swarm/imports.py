@@ -31,10 +31,10 @@ from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.swarm.start import Swarm
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec
 from agent_orchestrator.systems.swarm.events import Imported
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS, ResultRecord, RunRecord, Status
-from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, NO_MODEL, hash_prompt, session_of
+from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, NO_MODEL, BeadSpec, SwarmSpec, hash_prompt, session_of
+from agent_orchestrator.systems.swarm.system import SWARM
 
 LOST = "lost"
 STOPS = {Status.DONE: StopReason.COMPLETED, Status.TIMEOUT: StopReason.TIMED_OUT}

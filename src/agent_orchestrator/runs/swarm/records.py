@@ -16,11 +16,11 @@ from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.files import TooLarge, move_aside, read_bounded, write_whole
 from agent_orchestrator.errors import UsageError
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.systems.swarm import SWARM, SwarmState
 from agent_orchestrator.systems.swarm.checking import faults_of
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
 from agent_orchestrator.systems.swarm.spec import NO_MODEL
-from agent_orchestrator.systems.swarm.state import Standing
+from agent_orchestrator.systems.swarm.state import Standing, SwarmState
+from agent_orchestrator.systems.swarm.system import SWARM
 
 USUAL_BYTES = 64 * 1024
 """A larger record is read with a second call; asking for the limit at once would make room for it every time."""

@@ -23,9 +23,10 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.trees import entering, place_of
 from agent_orchestrator.runs.workflow.start import keep_as, new_run_id
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.swarm import SWARM, BeadSpec, SwarmSpec, SwarmState
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
-from agent_orchestrator.systems.swarm.state import Bead, Standing
+from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
+from agent_orchestrator.systems.swarm.state import Bead, Standing, SwarmState
+from agent_orchestrator.systems.swarm.system import SWARM
 
 OVER = (Standing.DONE, Standing.FAILED, Standing.TIMEOUT, Standing.STOPPED)
 

@@ -23,10 +23,10 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.trees import entering, place_of
 from agent_orchestrator.runs.workflow.options import Prepared
 from agent_orchestrator.store.port import Append, StoredRun
-from agent_orchestrator.systems.workflow import WORKFLOW
 from agent_orchestrator.systems.workflow.decide.edits import Imported, import_state
 from agent_orchestrator.systems.workflow.effects import run_directory
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 
 RUN_ID_TRIES = 8
 

@@ -10,8 +10,9 @@ from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.drive import Manner
-from agent_orchestrator.surfaces.cli.facts import nouns_of, run_facts
+from agent_orchestrator.surfaces.cli.facts import run_facts
 from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+from agent_orchestrator.systems import about
 
 POLL_S = 0.05
 POLLS_MAX = 1_200
@@ -59,7 +60,7 @@ def detach(orchestrator: Orchestrator, run: StoredRun, arguments: Sequence[str],
         print_json({**run_facts(fresh, orchestrator.owner(run)), "log": str(log), "pid": child.pid})
         return 0
     screen = Screen(orchestrator.settings.environ)
-    screen.line(f"{nouns_of(run)[0]} {run.id}")
+    screen.line(f"{about(run.system).noun} {run.id}")
     if manner.quiet:
         return 0
     screen.line(f"driven in the background by process {child.pid}; its log: {log}")

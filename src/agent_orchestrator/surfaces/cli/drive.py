@@ -18,22 +18,18 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.results import work_facts, work_lines
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.exits import INTERRUPTED, exit_code
-from agent_orchestrator.surfaces.cli.facts import nouns_of, run_facts, state_file
+from agent_orchestrator.surfaces.cli.facts import run_facts, state_file
 from agent_orchestrator.surfaces.cli.hooks import Hooks
 from agent_orchestrator.surfaces.cli.progress import Several, Writer, make_watcher
 from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
-from agent_orchestrator.systems import find_system
+from agent_orchestrator.surfaces.cli.words import words_of
+from agent_orchestrator.systems import about, find_system
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
 WAITED_SHOWN_S = 10.0
 """A run that rested for longer than this, and for longer than it worked, says how long it worked."""
-AFTER_FAILURE = {"loop": ("orc loop status", "orc loop resume"), "swarm": ("orc swarm status", "orc swarm retry")}
-"""By system: what shows why it failed, and what tries again."""
-
-RAISE_LIMIT = " --max-iterations N"
-"""Without it a loop that made all of its iterations cannot go on."""
 
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,63 +112,45 @@ def result_facts(orchestrator: Orchestrator, run: StoredRun, summary: Summary, c
 
 
 def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
-    """What a system tells besides when its run rests."""
-    return [*(plain(line) for line in work_lines(run)), *_closing_lines(orchestrator, run)]
-
-
-def _closing_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
-    if run.system == "loop":
-        from agent_orchestrator.surfaces.cli.loop.shared import closing_lines
-
-        return [plain(line) for line in closing_lines(orchestrator.fold(run).state)]
-    if run.system == "phases":
-        from agent_orchestrator.surfaces.cli.phases import shared as phasing
-
-        return [plain(line) for line in phasing.closing_lines(orchestrator.fold(run).state)]
-    if run.system == "team":
-        from agent_orchestrator.surfaces.cli.team.shared import team_closing_lines
-
-        return [plain(line) for line in team_closing_lines(orchestrator.fold(run).state)]
-    if run.system == "swarm":
-        from agent_orchestrator.surfaces.cli.swarm.shared import closing_lines as swarm_lines
-
-        return [plain(line) for line in swarm_lines(orchestrator.fold(run).state)]
-    return []
+    """Return what is told besides when a run rests: where its work is, and what its system says."""
+    tell = words_of(run.system).closing_lines
+    closing = tell(orchestrator.fold(run).state) if tell is not None else []
+    return [plain(line) for line in (*work_lines(run), *closing)]
 
 
 def result_lines(run: StoredRun, summary: Summary, took: str, *, left: bool) -> list[str]:
     """How the run stands, and what to do next."""
-    noun, units, orc = nouns_of(run)
-    name = f"{noun} {run.id}"
-    count = f"{summary.done}/{summary.total} {units}"
+    words = about(run.system)
+    name = f"{words.noun} {run.id}"
+    count = f"{summary.done}/{summary.total} {words.unit}s"
+    going_on = f"Go on with: {words.resume} {run.id}"
     detail = f": {plain(summary.detail)}" if summary.detail else ""
     if left:
-        return [f"{name} was left ({count}); its agents live on. Go on with: {orc} resume {run.id}"]
+        return [f"{name} was left ({count}); its agents live on. {going_on}"]
     if summary.status == "completed":
-        done = say_count(summary.done, "iteration") if noun == "loop" else count
-        why = f", {plain(summary.detail)}" if summary.detail and noun == "loop" else ""
+        done = say_count(summary.done, words.unit) if words.iterates else count
+        why = f", {plain(summary.detail)}" if summary.detail and words.iterates else ""
         return [f"{name} completed: {done} in {took}{why}", f"state: {state_file(run)}"]
     if summary.status == "paused" and summary.stop is StopReason.BUDGET_EXHAUSTED:
         return [f"{name} is paused ({count}){detail}"]
     if summary.status == "waiting" and summary.stop is not StopReason.WAITING_ON_HUMAN:
-        return [f"{name} waits ({count}){detail}. Go on with: {orc} resume {run.id}"]
+        return [f"{name} waits ({count}){detail}. {going_on}"]
     if summary.status == "paused":
-        return [f"{name} is paused ({count}){detail}. Go on with: {orc} resume {run.id}"]
+        return [f"{name} is paused ({count}){detail}. {going_on}"]
     if summary.status == "waiting":
         unit = " UNIT" if len(summary.doing) > 1 else ""
-        how = "answer as said below," if noun == "team" else f"answer with: orc approve {run.id}{unit}  "
-        return [f"{name} waits ({count}){detail}", f"{how} then: {orc} resume {run.id}"]
+        how = "answer as said below," if words.answer else f"answer with: orc approve {run.id}{unit}  "
+        return [f"{name} waits ({count}){detail}", f"{how} then: {words.resume} {run.id}"]
     if summary.status == "aborted":
         return [f"{name} was aborted ({count}){detail}"]
     if summary.ended:
-        words = summary.status.replace("_", " ")
-        show, again = AFTER_FAILURE.get(run.system, ("orc show", f"{orc} resume"))
-        more = RAISE_LIMIT if noun == "loop" and summary.stop is StopReason.LIMIT_REACHED else ""
+        ending = summary.status.replace("_", " ")
+        more = f" {words.raise_limit}" if words.raise_limit and summary.stop is StopReason.LIMIT_REACHED else ""
         return [
-            f"{name} {words} ({count}){detail}",
-            f"why: {show} {run.id}   try again: {again} {run.id}{more}   state: {state_file(run)}",
+            f"{name} {ending} ({count}){detail}",
+            f"why: {words.explain} {run.id}   try again: {words.retry} {run.id}{more}   state: {state_file(run)}",
         ]
-    return [f"{name} rests ({count}). Go on with: {orc} resume {run.id}"]
+    return [f"{name} rests ({count}). {going_on}"]
 
 
 def drive_quietly(orchestrator: Orchestrator, run: StoredRun, inputs: Sequence[Given], out: TextIO) -> None:

@@ -7,30 +7,17 @@ from typing import Any
 
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems import STATE_FILES
-
-NOUNS = {
-    "loop": ("loop", "iterations", "orc loop"),
-    "swarm": ("run", "beads", "orc"),
-    "phases": ("run", "tasks", "orc"),
-    "team": ("team", "groups", "orc"),
-}
-"""By system: what a run is called, what it counts, and whose `resume` goes on with it."""
-
-
-def nouns_of(run: StoredRun) -> tuple[str, str, str]:
-    """What this run is called, what it counts, and whose `resume` goes on with it."""
-    return NOUNS.get(run.system, ("run", "steps", "orc"))
+from agent_orchestrator.systems import about
 
 
 def state_file(run: StoredRun) -> str:
-    """Where the run's state file is printed."""
-    file = run.summary.facts.get("state_file") or STATE_FILES[run.system].format(run=run.context.run)
+    """Return where the run's state file is printed."""
+    file = run.summary.facts.get("state_file") or about(run.system).state_file.format(run=run.context.run)
     return str(Path(run.context.home, file))
 
 
 def run_facts(run: StoredRun, owner: str | None = None) -> dict[str, Any]:
-    """The line of one run."""
+    """Return the facts of one run."""
     summary = run.summary
     return {
         "run_id": run.id,

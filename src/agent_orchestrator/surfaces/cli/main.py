@@ -18,14 +18,10 @@ from agent_orchestrator.core.ids import checked_text
 from agent_orchestrator.errors import InvalidSpec, OrcError
 from agent_orchestrator.surfaces.cli.exits import COMPLETED, ENVIRONMENT, EXIT_CODES, FAILED, INTERRUPTED, USAGE
 from agent_orchestrator.surfaces.cli.groups import LazyGroup
+from agent_orchestrator.systems import SYSTEMS, about
 from agent_orchestrator.version import __version__
 
-COMMANDS = {
-    "run": "Run a workflow.",
-    "loop": "Iterate until a check passes.",
-    "swarm": "Dispatch beads to agents.",
-    "phases": "Execute a task document, phase by phase.",
-    "team": "Let a team of agents build what is required.",
+GENERAL = {
     "list": "List the runs of a repository.",
     "status": "Show what is going on, or how one run stands.",
     "show": "Show everything known about a run or a step.",
@@ -36,25 +32,31 @@ COMMANDS = {
     "pause": "Let a run drain: nothing new starts.",
     "resume": "Go on with a run.",
     "abort": "Stop a run for good.",
-    "rewind": "Take a run and its branch back to a checkpoint.",
     "approve": "Approve the step that waits for a person.",
     "reject": "Reject the step that waits for a person.",
     "validate": "Check a workflow file, a task document or a state file.",
     "import": "Make a run of a state file without a journal.",
-    "init": "Write a starter workflow with its prompts.",
     "doctor": "Check this machine and the repository's store.",
     "schema": "Print a JSON Schema.",
     "prune": "Delete ended runs.",
     "version": "Print the version.",
     "completion": "Print a shell's completion script.",
 }
-"""Every command with its one-line help; a test keeps these equal to the commands' own first sentences."""
+"""The commands for runs of every system; a test keeps the one-line helps equal to the commands' own first sentences."""
 
-ELSEWHERE = {
-    **{name: f"{name}.group" for name in ("loop", "swarm", "phases", "team")},
-    **{name: f"workflow.{name}" for name in ("run", "init")},
-}
-"""Where the commands of systems stand."""
+
+def _all_commands() -> tuple[dict[str, str], dict[str, str]]:
+    """Return every command in the order of `--help` with its one-line help, and the modules of those that systems have."""
+    found = [(system, command) for system in SYSTEMS for command in about(system).commands]
+    order = [*(command.name for _, command in found if not command.after), *GENERAL]
+    for _, command in found:
+        if command.after:
+            order.insert(order.index(command.after) + 1, command.name)
+    helps = GENERAL | {command.name: command.help for _, command in found}
+    return {name: helps[name] for name in order}, {command.name: f"{system}.{command.module}" for system, command in found}
+
+
+COMMANDS, ELSEWHERE = _all_commands()
 
 EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
 

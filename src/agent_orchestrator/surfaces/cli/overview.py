@@ -14,9 +14,10 @@ from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.spending import spending, spending_lines
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.facts import nouns_of, state_file
-from agent_orchestrator.surfaces.cli.phrase import clock_time
+from agent_orchestrator.surfaces.cli.facts import state_file
+from agent_orchestrator.surfaces.cli.phrases import clock_time
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
+from agent_orchestrator.systems import about
 
 STEPS_SHOWN = 200
 
@@ -94,7 +95,7 @@ def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, fol
     summary = folded.summary()
     owner = orchestrator.owner(run)
     status = screen.paint_status(summary.status.replace("_", " "), summary.status)
-    count = f"{summary.done}/{summary.total} {nouns_of(run)[1]}"
+    count = f"{summary.done}/{summary.total} {about(run.system).unit}s"
     screen.line(f"run {screen.paint(run.id, 'bold')}  {plain(run.name)}  {status}  {count}")
     if summary.detail:
         screen.line(f"  {plain(summary.detail)}")
@@ -123,7 +124,7 @@ def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded
         screen.line(f"… and {len(folded.state.steps) - STEPS_SHOWN} more steps; --json has all.")
     for effect in folded.state.doing:
         if isinstance(effect, AskHuman):
-            how = "orc team answer 'TEXT'" if effect.in_words else f"orc approve {run.id} {plain(effect.unit)}"
+            how = about(run.system).answer if effect.in_words else f"orc approve {run.id} {plain(effect.unit)}"
             screen.line(f"{plain(effect.unit)} waits for a person: {how}")
 
 

@@ -1,8 +1,9 @@
-"""Events in words, for progress lines and `orc history`. An event without a phrase here is told by its name and fields."""
+"""Events in words, for progress lines and `orc history`. An event without a phrase is told by its name and fields."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -11,16 +12,9 @@ from agent_orchestrator.core import events as common
 from agent_orchestrator.core.budget import say_amount
 from agent_orchestrator.core.hold import say_parked
 from agent_orchestrator.core.ids import split_effect_id
-from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.core.units import US
 from agent_orchestrator.core.who import Surface
-from agent_orchestrator.surfaces.cli.loop.phrases import LOOP_PHRASES
-from agent_orchestrator.surfaces.cli.phases.phrases import PHASES_PHRASES
-from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time, date_time
-from agent_orchestrator.surfaces.cli.swarm.phrases import SWARM_PHRASES
-from agent_orchestrator.surfaces.cli.team.phrases import TEAM_PHRASES
-from agent_orchestrator.systems.workflow import events as workflow
-
-__all__ = ["Phrase", "clock_time", "date_time", "names", "phrase"]
+from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, words_of
 
 NAMES_SHOWN = 8
 
@@ -28,17 +22,17 @@ SOMEBODY = "by a person"
 """How phrases name a person who is not known."""
 
 
-def phrase(event: Any) -> Phrase:
-    """The event in words, with who said so."""
-    told = _phrase(event)
+def say_event(system: str, event: Any) -> Phrase:
+    """Return an event of a system's run in words, with who said so."""
+    told = _phrase(system, event)
     if event.who is None or event.who.surface is Surface.ORC:
         return told
     words = told.words.replace(SOMEBODY, f"by {event.who}", 1) if SOMEBODY in told.words else f"{told.words}, by {event.who}"
     return told._replace(words=words)
 
 
-def _phrase(event: Any) -> Phrase:
-    say = _PHRASES.get(type(event))
+def _phrase(system: str, event: Any) -> Phrase:
+    say = _COMMON.get(type(event)) or words_of(system).phrases.get(type(event))
     if say is not None:
         return say(event)
     fields = msgspec.to_builtins(event)
@@ -50,17 +44,27 @@ def _phrase(event: Any) -> Phrase:
 
 
 def names(units: Sequence[str]) -> str:
-    """A few names and how many more."""
+    """Return a few names, and how many more there are."""
     more = f" and {len(units) - NAMES_SHOWN} more" if len(units) > NAMES_SHOWN else ""
     return ", ".join(units[:NAMES_SHOWN]) + more
 
 
-def _iteration(effect: str) -> int:
-    digits = effect.rsplit("/", 1)[-1].split(".", 1)[0].lstrip("i")
-    return int(digits) if digits.isdigit() else 0
+def _local(at_us: int) -> datetime:
+    return datetime.fromtimestamp(at_us / US, UTC).astimezone()
 
 
-def _because(text: str) -> str:
+def clock_time(at_us: int) -> str:
+    """Return the local time, as in 12:03:04."""
+    return f"{_local(at_us):%H:%M:%S}"
+
+
+def date_time(at_us: int) -> str:
+    """Return the local date and time, as in 2025-01-15 12:03:04."""
+    return f"{_local(at_us):%Y-%m-%d %H:%M:%S}"
+
+
+def because(text: str) -> str:
+    """Return a reason to put behind a phrase; nothing for none."""
     return f": {text}" if text else ""
 
 
@@ -108,52 +112,10 @@ def _refused(event: common.ToolRefused) -> Phrase:
 
 
 def _ended(event: common.Ended) -> Phrase:
-    return Phrase("", f"ended, {event.stop.value.replace('_', ' ')}{_because(event.detail)}")
+    return Phrase("", f"ended, {event.stop.value.replace('_', ' ')}{because(event.detail)}")
 
 
-def _started(event: workflow.StepStarted) -> Phrase:
-    told = [f"attempt {event.attempt}"]
-    if iteration := _iteration(event.effect):
-        told.append(f"iteration {iteration}")
-    if event.item is not None:
-        told.append(f"item {event.item + 1}")
-    return Phrase(event.step, f"started ({', '.join(told)})")
-
-
-def _agent_finished(event: workflow.AgentFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    why = _because(event.failure.message) if event.failure is not None else ""
-    warned = "".join(f"; warning: {text}" for text in event.warnings)
-    return Phrase(event.step, f"agent ended after {took}{why}{warned}", quiet=not warned)
-
-
-def _check_finished(event: workflow.CheckFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    if event.failure is not None:
-        return Phrase(event.step, f"check ended after {took}: {event.failure.message}")
-    if event.moved:
-        return Phrase(event.step, f"check is void, the working tree changed while it ran ({took})")
-    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
-    return Phrase(event.step, f"check {said} ({took})")
-
-
-def _judged(event: workflow.HumanJudged) -> Phrase:
-    return Phrase(event.step, f"{'approved' if event.approved else 'rejected'} by a person{_because(event.comments)}")
-
-
-def _options(event: workflow.OptionsChanged) -> Phrase:
-    given = {key: value for key in event.__struct_fields__ if key != "who" and (value := getattr(event, key)) is not None}
-    return Phrase("", "limits changed: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items()))
-
-
-def _spec(event: workflow.SpecReplaced) -> Phrase:
-    told = [f"changed: {names(event.changed)}"] if event.changed else []
-    told += [f"new: {names(event.added)}"] if event.added else []
-    told += [f"dropped: {names(event.removed)}"] if event.removed else []
-    return Phrase("", "the workflow file was read again" + _because("; ".join(told)))
-
-
-_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+_COMMON: Phrases = {
     common.TakenUp: _taken_up,
     common.ToolRefused: _refused,
     common.Paused: _paused,
@@ -167,34 +129,4 @@ _PHRASES: dict[type, Callable[[Any], Phrase]] = {
     common.UnitHeld: _held,
     common.HoldEnded: lambda event: Phrase(event.unit, "goes on"),
     common.CameLate: lambda event: Phrase(event.effect.split("/")[1], "an outcome came too late and changed nothing", quiet=True),
-    workflow.RunBegan: lambda event: Phrase("", f"workflow {event.workflow}, {say_count(event.steps, 'step')}"),
-    workflow.StepStarted: _started,
-    workflow.AgentFinished: _agent_finished,
-    workflow.RetryScheduled: lambda event: Phrase(event.step, f"tries again at {clock_time(event.until_us)}: {event.error}"),
-    workflow.BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
-    workflow.StepInterrupted: lambda event: Phrase(event.step, event.error),
-    workflow.CheckQueued: lambda event: Phrase(event.step, f"check is next{' (again)' if event.again else ''}", quiet=True),
-    workflow.CheckStarted: lambda event: Phrase(event.step, "check started"),
-    workflow.CheckFinished: _check_finished,
-    workflow.HumanAsked: lambda event: Phrase(event.step, "waits for a person"),
-    workflow.HumanJudged: _judged,
-    workflow.GatesAwaited: lambda event: Phrase(event.step, "waits for its gates"),
-    workflow.GatesPassed: lambda event: Phrase(event.step, "gates are open"),
-    workflow.ItemsAsked: lambda event: Phrase(event.step, "reads its items", quiet=True),
-    workflow.ItemsListed: lambda event: Phrase(event.step, f"has {len(event.items)} items"),
-    workflow.ItemCompleted: lambda event: Phrase(event.step, f"item {event.item + 1} completed"),
-    workflow.StepCompleted: lambda event: Phrase(event.step, "completed"),
-    workflow.StepSkipped: lambda event: Phrase(event.step, "skipped (its condition is false)"),
-    workflow.StepFailed: lambda event: Phrase(event.step, f"failed: {event.error}"),
-    workflow.GateFailed: lambda event: Phrase(event.step, event.error),
-    workflow.LoopedBack: lambda event: Phrase(event.step, f"loops back to {event.target}"),
-    workflow.StepsReset: lambda event: Phrase("", f"to be done again: {names(event.steps)}"),
-    workflow.OptionsChanged: _options,
-    workflow.SpecReplaced: _spec,
-    workflow.StateEdited: lambda event: Phrase("", f"edits adopted: {names(list(event.changes))}"),
-    **LOOP_PHRASES,
-    **SWARM_PHRASES,
-    **PHASES_PHRASES,
-    **TEAM_PHRASES,
-    workflow.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
 }

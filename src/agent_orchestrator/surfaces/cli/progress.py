@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import Event, TakenUp
-from agent_orchestrator.surfaces.cli.phrases import clock_time, phrase
+from agent_orchestrator.surfaces.cli.phrases import clock_time, say_event
 from agent_orchestrator.surfaces.cli.screen import Screen, plain, shorten
+from agent_orchestrator.systems import about
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
+    from agent_orchestrator.store.port import StoredRun
 
 UNIT_WIDTH = 20
 
@@ -53,12 +55,12 @@ class Writer:
             self._gone = True
 
 
-def event_lines(events: Sequence[Event], at_us: int, screen: Screen, *, all_of_them: bool = False) -> list[str]:
-    """The events as people read them: `12:03:04  coding  started (attempt 1)`."""
+def event_lines(system: str, events: Sequence[Event], at_us: int, screen: Screen) -> list[str]:
+    """Return the events of a system's run as people read them: `12:03:04  coding  started (attempt 1)`."""
     lines = []
     for event in events:
-        told = phrase(event)
-        if told.quiet and not all_of_them:
+        told = say_event(system, event)
+        if told.quiet:
             continue
         unit = shorten(told.unit or "run", UNIT_WIDTH)
         words = plain(told.words)
@@ -68,16 +70,16 @@ def event_lines(events: Sequence[Event], at_us: int, screen: Screen, *, all_of_t
     return lines
 
 
-def how_to_answer(run: str, home: str, effect: AskHuman) -> list[str]:
-    """What a person types, or writes, to answer."""
+def how_to_answer(run: StoredRun, effect: AskHuman) -> list[str]:
+    """Return what a person types, or writes, to answer."""
     if effect.in_words:
-        return [f"{'':10}answer:   orc team answer 'TEXT'"]
+        return [f"{'':10}answer:   {about(run.system).answer}"]
     lines = [
-        f"{'':10}approve:  orc approve {run} {effect.unit}",
-        f"{'':10}reject:   orc reject {run} {effect.unit} --comments 'what to change'",
+        f"{'':10}approve:  orc approve {run.id} {effect.unit}",
+        f"{'':10}reject:   orc reject {run.id} {effect.unit} --comments 'what to change'",
     ]
     if effect.answer_file:
-        file = shlex.quote(str(Path(home, effect.answer_file)))
+        file = shlex.quote(str(Path(run.context.home, effect.answer_file)))
         lines.append(f"{'':10}or:       echo '{{\"approved\": true}}' > {file}")
     return lines
 
@@ -101,14 +103,14 @@ class Lines:
 
     def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
         """Tells the events, and how to answer what the run asks."""
-        for line in event_lines(events, at_us, self.screen):
+        for line in event_lines(driver.run.system, events, at_us, self.screen):
             self.tell(line)
         told = {getattr(event, "effect", None) for event in events}
         for effect in new_questions(driver.state, events):
             if effect.id not in told:  # It was asked before the run was taken up.
                 asked = f": {plain(effect.question)}" if effect.question else ""
                 self.tell(f"{clock_time(at_us)}  {shorten(effect.unit, UNIT_WIDTH):8}  waits for a person{asked}")
-            for line in how_to_answer(driver.run.id, driver.run.context.home, effect):
+            for line in how_to_answer(driver.run, effect):
                 self.tell(line)
 
     def tell(self, line: str) -> None:

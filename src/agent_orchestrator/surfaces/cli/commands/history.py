@@ -24,7 +24,7 @@ def command(run: str, repo: str | None, as_json: bool) -> int:
 
     from agent_orchestrator.core.units import iso
     from agent_orchestrator.engine.journal import decode_events
-    from agent_orchestrator.surfaces.cli.phrases import date_time, phrase
+    from agent_orchestrator.surfaces.cli.phrases import date_time, say_event
     from agent_orchestrator.surfaces.cli.screen import Screen, plain
     from agent_orchestrator.systems import find_system
 
@@ -34,7 +34,7 @@ def command(run: str, repo: str | None, as_json: bool) -> int:
         screen = Screen(orchestrator.settings.environ)
         for seq, at_us, body in orchestrator.store.rows(found.id):
             for event in decode_events(system, body):
-                told = phrase(event)
+                told = say_event(found.system, event)
                 if as_json:
                     line = {"seq": seq, "at": iso(at_us), "unit": told.unit or None, "words": told.words, "event": event}
                     sys.stdout.write(msgspec.json.encode(line).decode() + "\n")

@@ -21,9 +21,6 @@ orc import coordination --agent claude --into main
 orc import state
 """
 
-GOES_ON = {"loop": "orc loop resume {run} --agent NAME", "swarm": "orc swarm retry {run}"}
-"""How a run goes on other than by `orc resume`: a loop's state file does not say who worked, a bead's records are of the past."""
-
 
 @make_command("import", EXAMPLE)
 @click.argument("path", type=click.Path())
@@ -55,6 +52,7 @@ def command(path: str, repo: str | None, as_json: bool, **given: Any) -> int:
 def _report(taken: TakenOver, *, as_json: bool) -> None:
     from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.screen import print_json
+    from agent_orchestrator.systems import about
 
     if as_json:
         found = [run_facts(run) for run in taken.runs]
@@ -63,7 +61,6 @@ def _report(taken: TakenOver, *, as_json: bool) -> None:
     for note in taken.notes:
         click.echo(f"changed: {note}")
     for run in taken.runs:
-        way = GOES_ON.get(run.system, "orc resume {run}").format(run=run.id)
-        goes_on = not run.summary.ended or (run.system == "swarm" and run.summary.failed)
-        following = f"; go on with `{way}`" if goes_on else ""
+        way = (about(run.system).resume_imported or "orc resume {run}").format(run=run.id)
+        following = f"; go on with `{way}`" if run.summary.status not in ("completed", "aborted") else ""
         click.echo(f"Run {run.id} is taken over ({run.summary.status}){following}.")

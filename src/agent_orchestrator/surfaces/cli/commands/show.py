@@ -36,6 +36,7 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
     from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import document_of, print_header, print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+    from agent_orchestrator.systems import about
 
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)
@@ -45,7 +46,7 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
         usage = [msgspec.to_builtins(row) for row in orchestrator.store.usage(found.id)]
         if step is not None and step not in details["steps"]:
             raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(details["steps"])[:20]))
-        if found.system == "loop":
+        if about(found.system).iterates:
             step = None  # Its one unit is the run itself.
         facts = run_facts(found, orchestrator.owner(found))
         if step is not None:

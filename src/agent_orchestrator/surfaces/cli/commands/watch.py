@@ -66,7 +66,7 @@ def follow_run(orchestrator: Orchestrator, follower: Follower, screen: Screen) -
     try:
         while not follower.is_over():
             for at_us, events in follower.read():
-                for line in event_lines(events, at_us, screen):
+                for line in event_lines(follower.run.system, events, at_us, screen):
                     (panel.tell if panel is not None else screen.line)(line)
             if follower.is_over():
                 break

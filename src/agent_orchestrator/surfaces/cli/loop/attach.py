@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.surfaces.cli.loop.shared import closing_lines, loop_argument, pick_loop
+from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_loop
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
@@ -24,6 +24,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     from agent_orchestrator.surfaces.cli.drive import result_facts
     from agent_orchestrator.surfaces.cli.exits import exit_code
     from agent_orchestrator.surfaces.cli.follow import Follower, pause
+    from agent_orchestrator.surfaces.cli.loop.words import closing_lines
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
     from agent_orchestrator.surfaces.cli.streams import StreamPrinter
@@ -44,7 +45,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
                 break
             pause()
             for at_us, events in follower.read():
-                for line in event_lines(events, at_us, screen):
+                for line in event_lines(run.system, events, at_us, screen):
                     screen.line(line)
         summary = follower.folded.summary()
         code = exit_code(summary)

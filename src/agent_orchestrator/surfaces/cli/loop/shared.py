@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.core.units import say_cost, say_count
 from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
 from agent_orchestrator.surfaces.cli.options import complete_runs
 
@@ -18,11 +17,9 @@ if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.drive import Manner
-    from agent_orchestrator.systems.loop.state import LoopState
 
 Function = Callable[..., Any]
 
-FILES_SHOWN = 10
 RESUME_OPTIONS = (
     *("max_iterations", "timeout", "interactive", "auto_test", "test_command", "checkpoint_interval", "execution_mode"),
     *("allow_fewer_tests", "protect", "agent", "agent_command", "rehearse", "shared_tree"),
@@ -148,23 +145,3 @@ def announce(run: StoredRun, manner: Manner) -> None:
     from agent_orchestrator.surfaces.cli.progress import Writer
 
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"loop {run.id}")
-
-
-def closing_lines(state: LoopState) -> list[str]:
-    """What changed, what it cost, and why it stopped."""
-    lines = []
-    if state.untracked:
-        lines.append(f"changed: not known, {state.untracked}")
-    elif state.changed:
-        names = ", ".join(f"{change.status} {change.path}" for change in state.changed[:FILES_SHOWN])
-        more = f" and {len(state.changed) - FILES_SHOWN} more" if len(state.changed) > FILES_SHOWN else ""
-        lines.append(f"changed since the start: {say_count(len(state.changed), 'file')} ({names}{more})")
-    elif state.iterations:
-        lines.append("changed since the start: nothing")
-    tokens = f", {say_count(state.tokens, 'token')}" if state.tokens is not None else ""
-    lines.append(f"cost: {say_cost(state.cost_usd)}{tokens}")
-    if state.best is not None and state.best.saved is not None and state.best.score and not state.best.passed:
-        lines.append(f"best iteration: {state.best.number} (score {state.best.score:g}): orc loop best {state.context.run}")
-    if state.plateau is not None and not state.lifecycle.ended:
-        lines.append("the last iterations brought little; steer it or stop it")
-    return lines

@@ -50,10 +50,10 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
 def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
     from agent_orchestrator.core.effects import AskHuman
     from agent_orchestrator.core.events import StopReason
-    from agent_orchestrator.surfaces.cli.drive import RAISE_LIMIT
     from agent_orchestrator.surfaces.cli.facts import state_file
-    from agent_orchestrator.surfaces.cli.loop.shared import closing_lines
+    from agent_orchestrator.surfaces.cli.loop.words import closing_lines
     from agent_orchestrator.surfaces.cli.screen import plain
+    from agent_orchestrator.systems.loop.about import ABOUT
 
     state = orchestrator.fold(run).state
     status = screen.paint_status(state.status.value, state.status.value)
@@ -70,7 +70,7 @@ def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
         screen.line(f"  nobody drives it; go on with: orc loop resume {run.id}")
     elif state.status in ("failed", "aborted", "crashed"):
         successor = state.recovered_by
-        more = RAISE_LIMIT if state.lifecycle.stop is StopReason.LIMIT_REACHED else ""
+        more = f" {ABOUT.raise_limit}" if state.lifecycle.stop is StopReason.LIMIT_REACHED else ""
         said = f"its successor is {successor}" if successor else f"go on with its work: orc loop resume {run.id}{more}"
         screen.line(f"  {said}")
     asked = state.doing.of("loop")

@@ -13,7 +13,6 @@ from agent_orchestrator.surfaces.cli.options import check_names, idle_option, pe
 if TYPE_CHECKING:
     from agent_orchestrator.runs.phases.options import PhasesOptions
     from agent_orchestrator.surfaces.cli.drive import Manner
-    from agent_orchestrator.systems.phases.state import PhasesState
 
 Function = Callable[..., Any]
 
@@ -97,20 +96,3 @@ def instruct(repo: str | None, run: str | None, what: str, values: dict[str, str
         elif not sent.taken:
             told = f"Run {found.id}: recorded; {sent.owner} has not taken it yet."
         return report_sent(orchestrator, found, sent, told, as_json=as_json)
-
-
-def closing_lines(state: PhasesState) -> list[str]:
-    """Where the work is, what it cost, and what was left."""
-    from agent_orchestrator.systems.phases.documents import remarks, state_document
-
-    bounds = state_document(state).safety_bounds
-    way = f"   take it: git switch {state.spec.target} && git merge {state.spec.branch}" if state.spec.target else ""
-    way = way if state.lifecycle.ended else ""
-    lines = [f"branch: {state.spec.branch}{way}", f"cost: {bounds.cost_so_far}, time at work: {bounds.elapsed_time}"]
-    if state.checkpoints:
-        newest = state.checkpoints[-1]
-        lines.append(f"last checkpoint: {newest.state_snapshot.removesuffix('.json')} ({newest.git_sha[:12]})")
-    lines += [f"warning: {text}" for text in remarks(state)]
-    if state.pull_request:
-        lines.append(f"pull request: {state.pull_request}")
-    return lines

@@ -12,7 +12,7 @@ from agent_orchestrator.surfaces.cli.swarm.shared import mergeable, open_workspa
 if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
-    from agent_orchestrator.systems.swarm import SwarmState
+    from agent_orchestrator.systems.swarm.state import SwarmState
 
 EXAMPLE = """
 orc swarm merge bd-101 --check "make test"

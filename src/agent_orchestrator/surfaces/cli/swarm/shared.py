@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from agent_orchestrator.runs.swarm.start import Started, Swarm
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.drive import Manner
-    from agent_orchestrator.systems.swarm import SwarmSpec, SwarmState
+    from agent_orchestrator.systems.swarm.spec import SwarmSpec
+    from agent_orchestrator.systems.swarm.state import SwarmState
 
 Function = Callable[..., Any]
 
-BRANCHES_SHOWN = 5
 MIB = 1024 * 1024
 NAMED = (
     *("agent", "agent_command", "rehearse", "repo", "branch", "template", "verify", "timeout", "max_retries", "variables"),
@@ -122,7 +122,7 @@ def read_run_options(given: dict[str, Any], **more: Any) -> SwarmSpec:
     """What is the same for all beads of a run."""
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.runs.choices import read_env, read_idle_s
-    from agent_orchestrator.systems.swarm import SwarmSpec
+    from agent_orchestrator.systems.swarm.spec import SwarmSpec
 
     idle, limit = given["idle_timeout"], given["output_limit"]
     if limit is not None:
@@ -223,16 +223,3 @@ def mergeable(state: SwarmState) -> list[str]:
         and (held.merge is None or held.merge.verdict != "landed")
         and bead not in state.merging
     ]
-
-
-def closing_lines(state: SwarmState) -> list[str]:
-    """Where the work of beads with branches of their own is, and what brings it home."""
-    from agent_orchestrator.core.units import say_count
-
-    beads = mergeable(state) if state.lifecycle.ended else []
-    if not beads:
-        return []
-    named = ", ".join(state.specs[bead].branch for bead in beads[:BRANCHES_SHOWN])
-    more = f" and {len(beads) - BRANCHES_SHOWN} more" if len(beads) > BRANCHES_SHOWN else ""
-    done = say_count(len(beads), "branch")
-    return [f"work: {done} not merged yet ({named}{more})   take it: orc swarm merge {state.context.run}"]

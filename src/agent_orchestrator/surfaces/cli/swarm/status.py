@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.screen import Screen
-    from agent_orchestrator.systems.swarm import SwarmState
+    from agent_orchestrator.systems.swarm.state import SwarmState
 
 EXAMPLE = """
 orc swarm status

@@ -48,7 +48,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
 
 def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
     from agent_orchestrator.surfaces.cli.screen import plain
-    from agent_orchestrator.surfaces.cli.team.shared import team_closing_lines
+    from agent_orchestrator.surfaces.cli.team.words import closing_lines
     from agent_orchestrator.systems.team.status import agent_of, current_phase, status_of, waiting_for
 
     folded = orchestrator.fold(run)
@@ -85,5 +85,5 @@ def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
         screen.line()
     for one in state.decisions[-DECISIONS_SHOWN:]:
         screen.line(f"  {one.timestamp}  {one.decision}: {plain(one.reasoning)}")
-    for line in team_closing_lines(state):
+    for line in closing_lines(state):
         screen.line(f"  {plain(line)}")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from agent_orchestrator.core.units import US, say_count, say_duration
-from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time
+from agent_orchestrator.surfaces.cli.phrases import clock_time, names
+from agent_orchestrator.surfaces.cli.swarm.shared import mergeable
+from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.swarm import events as swarm
+from agent_orchestrator.systems.swarm.state import SwarmState
 
-NAMES_SHOWN = 8
-
-
-def _names(beads: tuple[str, ...]) -> str:
-    more = f" and {len(beads) - NAMES_SHOWN} more" if len(beads) > NAMES_SHOWN else ""
-    return ", ".join(beads[:NAMES_SHOWN]) + more
+BRANCHES_SHOWN = 5
 
 
 def _agent_finished(event: swarm.AgentFinished) -> Phrase:
@@ -48,7 +43,7 @@ def _closed(event: swarm.ClosingFinished) -> Phrase:
     return Phrase(event.bead, f"was not closed: {event.problem}" if event.problem else "closed in its tracker")
 
 
-SWARM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+_PHRASES: Phrases = {
     swarm.Imported: lambda event: Phrase(event.run.bead, f"taken over: attempt {event.run.attempt} {event.run.status}"),
     swarm.SwarmBegan: lambda event: Phrase("", f"{say_count(event.beads, 'bead')}, at most {event.max_agents} at once"),
     swarm.BeadQueued: lambda event: Phrase(event.bead, f"waits for the working tree, {event.behind} is in it"),
@@ -65,13 +60,27 @@ SWARM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     swarm.ClosingFinished: _closed,
     swarm.StopAsked: lambda event: Phrase(event.bead, f"is being stopped: {event.reason}"),
     swarm.BeadDropped: lambda event: Phrase(event.bead, f"is not tried any more: {event.reason}"),
-    swarm.MergeAsked: lambda event: Phrase("", f"to be merged into {event.into}: {_names(event.beads)}"),
+    swarm.MergeAsked: lambda event: Phrase("", f"to be merged into {event.into}: {names(event.beads)}"),
     swarm.SavingStarted: lambda event: Phrase(event.bead, "its work is committed", quiet=True),
     swarm.SavingFinished: lambda event: Phrase(event.bead, f"cannot be merged: {event.problem}", quiet=not event.problem),
     swarm.MergeStarted: lambda event: Phrase(event.bead, "is being merged", quiet=True),
     swarm.MergeFinished: lambda event: Phrase(event.bead, f"merge {event.verdict}{f': {event.detail}' if event.detail else ''}"),
-    swarm.BeadsReset: lambda event: Phrase("", f"to be tried again: {_names(event.beads)}"),
-    swarm.BeadsReleased: lambda event: Phrase("", f"taken over by a newer run: {_names(event.beads)}"),
+    swarm.BeadsReset: lambda event: Phrase("", f"to be tried again: {names(event.beads)}"),
+    swarm.BeadsReleased: lambda event: Phrase("", f"taken over by a newer run: {names(event.beads)}"),
     swarm.OptionsChanged: _options,
     swarm.EditRefused: lambda event: Phrase("", f"the edit of {event.path} was refused: records are what happened"),
 }
+
+
+def closing_lines(state: SwarmState) -> list[str]:
+    """Where the work of beads with branches of their own is, and what brings it home."""
+    beads = mergeable(state) if state.lifecycle.ended else []
+    if not beads:
+        return []
+    named = ", ".join(state.specs[bead].branch for bead in beads[:BRANCHES_SHOWN])
+    more = f" and {len(beads) - BRANCHES_SHOWN} more" if len(beads) > BRANCHES_SHOWN else ""
+    done = say_count(len(beads), "branch")
+    return [f"work: {done} not merged yet ({named}{more})   take it: orc swarm merge {state.context.run}"]
+
+
+WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines)

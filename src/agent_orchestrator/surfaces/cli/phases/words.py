@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from agent_orchestrator.core.units import US, say_count, say_duration
-from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time
+from agent_orchestrator.surfaces.cli.phrases import because, clock_time
+from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.phases import events as e
+from agent_orchestrator.systems.phases.documents import remarks, state_document
 from agent_orchestrator.systems.phases.replanning import say_change
+from agent_orchestrator.systems.phases.state import PhasesState
 
 _AGENTS = {
     "plan": "planner",
@@ -19,10 +19,6 @@ _AGENTS = {
     "scan": "scanner",
     "repair": "agent",
 }
-
-
-def _said(text: str) -> str:
-    return f": {text}" if text else ""
 
 
 def _tree_saved(event: e.TreeSaved) -> Phrase:
@@ -43,7 +39,7 @@ def _agent_started(event: e.AgentStarted) -> Phrase:
 def _agent_finished(event: e.AgentFinished) -> Phrase:
     took = say_duration((event.ended_us - event.started_us) / US)
     said = event.failure.message if event.failure is not None else event.summary
-    return Phrase(event.step, f"{_AGENTS[event.purpose]} ended after {took}{_said(said)}")
+    return Phrase(event.step, f"{_AGENTS[event.purpose]} ended after {took}{because(said)}")
 
 
 def _check_finished(event: e.CheckFinished) -> Phrase:
@@ -59,11 +55,11 @@ def _check_finished(event: e.CheckFinished) -> Phrase:
 
 def _checked(event: e.SupervisorChecked) -> Phrase:
     found = ", ".join(f"{one.type} ({one.severity})" for one in event.conflicts)
-    return Phrase(event.step, f"supervisor says {event.verdict}{_said(found or event.summary)}")
+    return Phrase(event.step, f"supervisor says {event.verdict}{because(found or event.summary)}")
 
 
 def _judged(event: e.HumanJudged) -> Phrase:
-    return Phrase(event.step, f"{'approved' if event.approved else 'rejected'} by a person{_said(event.comments)}")
+    return Phrase(event.step, f"{'approved' if event.approved else 'rejected'} by a person{because(event.comments)}")
 
 
 def _findings(event: e.FindingsListed) -> Phrase:
@@ -79,7 +75,7 @@ def _lists(event: e.ListsEdited) -> Phrase:
     return Phrase("", f"edits adopted: {'; '.join(told)}")
 
 
-PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+_PHRASES: Phrases = {
     e.RunPlanned: lambda event: Phrase("", f"{event.name}: {say_count(event.phases, 'phase')}, {say_count(event.tasks, 'task')}"),
     e.SavingStarted: lambda event: Phrase(event.step, f"commits ({event.purpose})", quiet=True),
     e.TreeSaved: _tree_saved,
@@ -96,7 +92,7 @@ PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     e.TaskStarted: lambda event: Phrase(event.task, f"started on {event.branch}" if event.branch else "started"),
     e.TaskBlocked: lambda event: Phrase(event.task, f"waits for files that task {event.by} holds"),
     e.MergeStarted: lambda event: Phrase(event.step, "is merged", quiet=True),
-    e.MergeFinished: lambda event: Phrase(event.step, f"merge: {event.verdict}{_said(event.detail)}"),
+    e.MergeFinished: lambda event: Phrase(event.step, f"merge: {event.verdict}{because(event.detail)}"),
     e.CheckStarted: lambda event: Phrase(event.step, f"{event.criterion or event.purpose} is checked", quiet=True),
     e.CheckFinished: _check_finished,
     e.CriteriaReported: lambda event: Phrase(event.task, f"reported {event.status}", quiet=True),
@@ -109,7 +105,7 @@ PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
         "", f"the plan was changed ({event.why}): {'; '.join(say_change(one) for one in event.changes)}"
     ),
     e.TaskFailed: lambda event: Phrase(event.task, f"failed: {event.why}"),
-    e.TaskRetried: lambda event: Phrase(event.task, f"is tried again{_said(event.comments)}"),
+    e.TaskRetried: lambda event: Phrase(event.task, f"is tried again{because(event.comments)}"),
     e.TasksSkipped: lambda event: Phrase(event.tasks[0], f"skipped ({', '.join(event.tasks)}): {event.why}"),
     e.TaskCompleted: lambda event: Phrase(
         event.task, f"completed, checkpoint-{event.number:03d} at {event.git_sha[:12]} ({say_count(len(event.files), 'file')})"
@@ -118,8 +114,8 @@ PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     e.MilestoneRecorded: lambda event: Phrase("", f"milestone: {event.url}"),
     e.ReviewStarted: lambda event: Phrase("", "all phases are complete, the review begins"),
     e.FindingsListed: _findings,
-    e.FindingSettled: lambda event: Phrase("review", f"a finding is {'left' if event.left else 'settled'}{_said(event.left)}"),
-    e.ReviewPassed: lambda event: Phrase("review", f"the review is over{_said(event.left)}"),
+    e.FindingSettled: lambda event: Phrase("review", f"a finding is {'left' if event.left else 'settled'}{because(event.left)}"),
+    e.ReviewPassed: lambda event: Phrase("review", f"the review is over{because(event.left)}"),
     e.PullRequestRecorded: lambda event: Phrase("", f"pull request: {event.url}"),
     e.CheckRequested: lambda event: Phrase(event.task, "the supervisor is to look"),
     e.AgentGaveUp: lambda event: Phrase(event.step, f"cannot go on: {event.why}"),
@@ -133,3 +129,21 @@ PHASES_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     e.Imported: lambda event: Phrase("", f"taken over with {say_count(len(event.completed), 'completed task')}"),
     e.Concluded: lambda event: Phrase("", f"nothing more is tried: {event.detail}"),
 }
+
+
+def closing_lines(state: PhasesState) -> list[str]:
+    """Where the work is, what it cost, and what was left."""
+    bounds = state_document(state).safety_bounds
+    way = f"   take it: git switch {state.spec.target} && git merge {state.spec.branch}" if state.spec.target else ""
+    way = way if state.lifecycle.ended else ""
+    lines = [f"branch: {state.spec.branch}{way}", f"cost: {bounds.cost_so_far}, time at work: {bounds.elapsed_time}"]
+    if state.checkpoints:
+        newest = state.checkpoints[-1]
+        lines.append(f"last checkpoint: {newest.state_snapshot.removesuffix('.json')} ({newest.git_sha[:12]})")
+    lines += [f"warning: {text}" for text in remarks(state)]
+    if state.pull_request:
+        lines.append(f"pull request: {state.pull_request}")
+    return lines
+
+
+WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from agent_orchestrator.core.units import US, say_count, say_duration
-from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time
+from agent_orchestrator.surfaces.cli.phrases import because, clock_time
+from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.team import events as team
+from agent_orchestrator.systems.team.state import TeamState
 from agent_orchestrator.systems.team.words import ROLE_OF
-
-
-def _said(text: str) -> str:
-    return f": {text}" if text else ""
 
 
 def _agent_started(event: team.AgentStarted) -> Phrase:
@@ -24,12 +19,12 @@ def _agent_finished(event: team.AgentFinished) -> Phrase:
     took = say_duration((event.ended_us - event.started_us) / US)
     if event.failure is not None:
         return Phrase(event.step, f"agent ended after {took}: {event.failure.message}")
-    return Phrase(event.step, f"agent ended after {took}{_said(event.summary)}", quiet=True)
+    return Phrase(event.step, f"agent ended after {took}{because(event.summary)}", quiet=True)
 
 
 def _human_judged(event: team.HumanJudged) -> Phrase:
     word = "answered" if event.about == "clarification" else "approved" if event.approved else "rejected"
-    return Phrase(event.step, f"{word} by a person{_said(event.comments)}")
+    return Phrase(event.step, f"{word} by a person{because(event.comments)}")
 
 
 def _plan_made(event: team.PlanMade) -> Phrase:
@@ -45,7 +40,7 @@ def _work_saved(event: team.WorkSaved) -> Phrase:
 
 
 def _merge_finished(event: team.MergeFinished) -> Phrase:
-    return Phrase(event.group, f"merge: {event.verdict.value}{_said(event.detail)}")
+    return Phrase(event.group, f"merge: {event.verdict.value}{because(event.detail)}")
 
 
 def _check_finished(event: team.CheckFinished) -> Phrase:
@@ -57,10 +52,10 @@ def _check_finished(event: team.CheckFinished) -> Phrase:
     return Phrase(event.step, f"{name} passed" if event.exit_code == 0 else f"{name} failed with {event.exit_code}")
 
 
-TEAM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
+_PHRASES: Phrases = {
     team.TeamBegan: lambda event: Phrase("", f"a team, {say_count(event.requirements, 'requirement')}"),
     team.Imported: lambda event: Phrase("", f"taken over with {say_count(len(event.groups), 'group')}"),
-    team.Decided: lambda event: Phrase("", f"{event.decision}{_said(event.reasoning)}"),
+    team.Decided: lambda event: Phrase("", f"{event.decision}{because(event.reasoning)}"),
     team.AgentStarted: _agent_started,
     team.AgentFinished: _agent_finished,
     team.LaunchInterrupted: lambda event: Phrase(event.step, "interrupted"),
@@ -71,7 +66,7 @@ TEAM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     team.HumanAsked: lambda event: Phrase(event.step, f"waits for a person: {event.question}"),
     team.HumanJudged: _human_judged,
     team.GroupSerialised: lambda event: Phrase(event.group, f"waits for {event.behind}", quiet=True),
-    team.WorkReported: lambda event: Phrase(event.group, f"{event.status}{_said(event.summary or event.blocker)}"),
+    team.WorkReported: lambda event: Phrase(event.group, f"{event.status}{because(event.summary or event.blocker)}"),
     team.SavingStarted: lambda event: Phrase(event.step, "is being saved", quiet=True),
     team.WorkSaved: _work_saved,
     team.CollisionForeseen: lambda event: Phrase(event.group, f"would collide with {', '.join(event.behind)}", quiet=True),
@@ -79,7 +74,7 @@ TEAM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     team.QaReported: lambda event: Phrase(
         event.group, "QA passed" if event.passed else f"QA failed: {'; '.join(event.failures[:3])}"
     ),
-    team.Reviewed: lambda event: Phrase(event.group, f"{event.decision.replace('_', ' ')}{_said(event.feedback)}"),
+    team.Reviewed: lambda event: Phrase(event.group, f"{event.decision.replace('_', ' ')}{because(event.feedback)}"),
     team.LimitReached: lambda event: Phrase(event.step, f"cannot go on: {event.description}"),
     team.MergeStarted: lambda event: Phrase(event.step, "is being merged", quiet=True),
     team.MergeFinished: _merge_finished,
@@ -90,9 +85,29 @@ TEAM_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     team.CheckStarted: lambda event: Phrase(event.step, f"the check of requirement {event.requirement + 1} started", quiet=True),
     team.CheckFinished: _check_finished,
     team.RequirementMet: lambda event: Phrase("pm", f"requirement {event.requirement + 1} is met, by {event.by}"),
-    team.ScopeReduced: lambda event: Phrase("", f"a person approved of less{_said(event.comments)}"),
-    team.Concluded: lambda event: Phrase("", f"is over{_said(event.detail)}"),
+    team.ScopeReduced: lambda event: Phrase("", f"a person approved of less{because(event.comments)}"),
+    team.Concluded: lambda event: Phrase("", f"is over{because(event.detail)}"),
     team.OptionsChanged: lambda event: Phrase("", f"options changed: {', '.join(event.changes)}"),
     team.StatusesEdited: lambda event: Phrase("", f"edits adopted: {', '.join([*event.groups, *event.tasks])}"),
     team.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
 }
+
+
+def closing_lines(state: TeamState) -> list[str]:
+    """What was merged, and what shows that the requirements are met."""
+    merged = [name for name in state.completed if state.groups[name].merged is not None]
+    lines = [f"merged into {state.spec.into}: {', '.join(merged) or 'nothing'}"]
+    if state.lifecycle.ended and state.plan.made:
+        for number, one in enumerate(state.requirements, 1):
+            how = {"check": "its check passed", "tech_lead": "confirmed by the tech lead", "approval": "left out with approval"}
+            lines.append(f"requirement {number}: {how.get(one.met_by, 'open')}: {one.text.splitlines()[0][:80]}")
+    asked = [unit for unit in (state.pm, *state.groups.values()) if unit.question and not state.lifecycle.ended]
+    for unit in asked:
+        lines.append(f"{unit.unit} asks: {' '.join(unit.question.split())[:300]}")
+        no = f"orc reject {state.context.run} {unit.unit} --comments 'why'"
+        way = "orc team answer 'TEXT'" if unit.asking == "clarification" else f"orc team approve {unit.unit}   or: {no}"
+        lines.append(f"answer with: {way}")
+    return lines
+
+
+WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from agent_orchestrator.core.units import US, say_count, say_duration
-from agent_orchestrator.surfaces.cli.phrase import Phrase, clock_time
+from agent_orchestrator.core.units import US, say_cost, say_count, say_duration
+from agent_orchestrator.surfaces.cli.phrases import because, clock_time
+from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.loop import events as loop
+from agent_orchestrator.systems.loop.state import LoopState
+
+FILES_SHOWN = 10
 
 _PURPOSES = {"before": "check before the first iteration", "check": "check", "criterion": "verification", "tests": "tests"}
-
-
-def _said(text: str) -> str:
-    return f": {text}" if text else ""
 
 
 def _tree_saved(event: loop.TreeSaved) -> Phrase:
@@ -29,7 +26,7 @@ def _agent_finished(event: loop.AgentFinished) -> Phrase:
     took = say_duration((event.ended_us - event.started_us) / US)
     if event.failure is not None:
         return Phrase("loop", f"agent ended after {took}: {event.failure.message}")
-    return Phrase("loop", f"agent ended after {took}{_said(event.summary)}")
+    return Phrase("loop", f"agent ended after {took}{because(event.summary)}")
 
 
 def _check_finished(event: loop.CheckFinished) -> Phrase:
@@ -47,16 +44,16 @@ def _check_finished(event: loop.CheckFinished) -> Phrase:
 def _finished(event: loop.IterationFinished) -> Phrase:
     if event.blocked:
         return Phrase("loop", f"iteration {event.iteration} passes, but {'; '.join(event.blocked)}: this does not count")
-    said = "met the criterion" if event.passed else f"did not meet the criterion{_said(event.error)}"
+    said = "met the criterion" if event.passed else f"did not meet the criterion{because(event.error)}"
     return Phrase("loop", f"iteration {event.iteration} {said}")
 
 
 def _judged(event: loop.HumanJudged) -> Phrase:
-    return Phrase("loop", f"{'confirmed' if event.approved else 'not confirmed'}{_said(event.comments)}")
+    return Phrase("loop", f"{'confirmed' if event.approved else 'not confirmed'}{because(event.comments)}")
 
 
-LOOP_PHRASES: dict[type, Callable[[Any], Phrase]] = {
-    loop.LoopBegan: lambda event: Phrase("", f"a loop{_said(event.task)}"),
+_PHRASES: Phrases = {
+    loop.LoopBegan: lambda event: Phrase("", f"a loop{because(event.task)}"),
     loop.SavingStarted: lambda event: Phrase("loop", "saves the tree", quiet=True),
     loop.TreeSaved: _tree_saved,
     loop.IterationStarted: lambda event: Phrase("loop", f"iteration {event.iteration} started"),
@@ -68,7 +65,7 @@ LOOP_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     loop.ConfirmationStarted: lambda event: Phrase("loop", "another agent is asked to confirm"),
     loop.HumanAsked: lambda event: Phrase("loop", f"waits for a person: {event.question}"),
     loop.HumanJudged: lambda event: Phrase(
-        "loop", f"{'confirmed' if event.approved else 'not confirmed'}{_said(event.comments)}"
+        "loop", f"{'confirmed' if event.approved else 'not confirmed'}{because(event.comments)}"
     ),
     loop.IterationFinished: _finished,
     loop.StuckNoticed: lambda event: Phrase("loop", f"seems stuck: {'; '.join(event.evidence)}"),
@@ -78,9 +75,32 @@ LOOP_PHRASES: dict[type, Callable[[Any], Phrase]] = {
     loop.BackoffEnded: lambda event: Phrase("loop", "may go on", quiet=True),
     loop.PauseAsked: lambda event: Phrase("", f"pauses when this iteration is over ({event.reason})"),
     loop.PauseCancelled: lambda event: Phrase("", "goes on instead of pausing"),
-    loop.Concluded: lambda event: Phrase("", f"{'crashed' if event.crashed else 'is over'}{_said(event.detail)}"),
+    loop.Concluded: lambda event: Phrase("", f"{'crashed' if event.crashed else 'is over'}{because(event.detail)}"),
     loop.OptionsChanged: lambda event: Phrase("", f"options changed: {', '.join(event.changes) or 'agent'}"),
     loop.Recovered: lambda event: Phrase("", f"{event.by} goes on with its work"),
     loop.Imported: lambda event: Phrase("", f"imported at iteration {event.iteration}"),
     loop.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
 }
+
+
+def closing_lines(state: LoopState) -> list[str]:
+    """What changed, what it cost, and why it stopped."""
+    lines = []
+    if state.untracked:
+        lines.append(f"changed: not known, {state.untracked}")
+    elif state.changed:
+        names = ", ".join(f"{change.status} {change.path}" for change in state.changed[:FILES_SHOWN])
+        more = f" and {len(state.changed) - FILES_SHOWN} more" if len(state.changed) > FILES_SHOWN else ""
+        lines.append(f"changed since the start: {say_count(len(state.changed), 'file')} ({names}{more})")
+    elif state.iterations:
+        lines.append("changed since the start: nothing")
+    tokens = f", {say_count(state.tokens, 'token')}" if state.tokens is not None else ""
+    lines.append(f"cost: {say_cost(state.cost_usd)}{tokens}")
+    if state.best is not None and state.best.saved is not None and state.best.score and not state.best.passed:
+        lines.append(f"best iteration: {state.best.number} (score {state.best.score:g}): orc loop best {state.context.run}")
+    if state.plateau is not None and not state.lifecycle.ended:
+        lines.append("the last iterations brought little; steer it or stop it")
+    return lines
+
+
+WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines)

@@ -1,0 +1,63 @@
+"""What everybody may know of a system without loading it: its words, its files and its commands, as plain data.
+
+No msgspec here: `orc --help` reads these tables and must stay instant.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """A command of a system at the top of `orc`."""
+
+    name: str
+    help: str
+    """The first sentence of its own help; a test keeps them equal."""
+    module: str = "group"
+    """Its file in `surfaces/cli/<system>/`."""
+    after: str = ""
+    """The command that it follows in `orc --help`; without one it stands at the top."""
+
+
+class Schema(NamedTuple):
+    """A JSON Schema that `orc schema` prints."""
+
+    name: str
+    file: str
+    """In `systems/<system>/schema/`."""
+    describes: str
+
+
+class About(NamedTuple):
+    """A system in words and file names. Everything has a default that fits a run which is resumed with `orc resume`."""
+
+    name: str
+    state_file: str
+    """Where a run's state file is printed below its home; `{run}` stands for its id."""
+    commands: tuple[Command, ...]
+    noun: str = "run"
+    """The name of a run."""
+    unit: str = "step"
+    """The name of what a run counts."""
+    iterates: bool = False
+    """A run is one unit that works again and again: its total is a bound, and it has no units to show apart."""
+    resume: str = "orc resume"
+    """The command that goes on with a run."""
+    explain: str = "orc show"
+    """The command that shows why a run failed."""
+    retry: str = "orc resume"
+    """The command that tries a failed run again."""
+    raise_limit: str = ""
+    """The option that `retry` needs after a run has reached its limit."""
+    answer: str = ""
+    """The command that answers a question in words; its closing lines then say how each question is answered."""
+    own_tree: str = ""
+    """The advice that gives a new run a working tree of its own."""
+    shares_tree: bool = False
+    """Runs of it share a working tree: it sees itself that their units do not meet."""
+    importable: tuple[str, ...] = ()
+    """The names of state files that `orc import` makes a run of."""
+    resume_imported: str = ""
+    """The command that goes on with an imported run, if it is another than `resume`; `{run}` stands for its id."""
+    schemas: tuple[Schema, ...] = ()

@@ -1,0 +1,45 @@
+"""How a system speaks on the command line: a system with words of its own has them in `surfaces/cli/<system>/words.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agent_orchestrator.systems import find_part
+
+if TYPE_CHECKING:
+    from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.store.port import StoredRun
+    from agent_orchestrator.surfaces.cli.commands.resume import Asked
+    from agent_orchestrator.surfaces.cli.drive import Manner
+
+
+class Phrase(NamedTuple):
+    """An event in words: its unit ("" for the run), the words, and whether only the history has them."""
+
+    unit: str
+    words: str
+    quiet: bool = False
+
+
+Phrases = Mapping[type, Callable[[Any], Phrase]]
+
+
+class Words(NamedTuple):
+    """The words of a system: `WORDS` of its module."""
+
+    phrases: Phrases = MappingProxyType({})
+    """Its events in words; others are told by their names and fields."""
+    closing_lines: Callable[[Any], list[str]] | None = None
+    """What is told of a run, by its state, below its result when it rests."""
+    try_again: Callable[[Orchestrator, StoredRun, Asked, Manner], int] | None = None
+    """Tries an ended run again whose agents may do more now; without it, `orc resume` does, as for any run."""
+
+
+_PLAIN = Words()
+
+
+def words_of(system: str) -> Words:
+    """Return the words of a system."""
+    return find_part("surfaces.cli", system, "words", _PLAIN)

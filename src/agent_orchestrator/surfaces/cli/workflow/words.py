@@ -1,0 +1,88 @@
+"""A workflow run's events in words."""
+
+from __future__ import annotations
+
+from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.surfaces.cli.phrases import because, clock_time, names
+from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
+from agent_orchestrator.systems.workflow import events as workflow
+
+
+def _iteration(effect: str) -> int:
+    digits = effect.rsplit("/", 1)[-1].split(".", 1)[0].lstrip("i")
+    return int(digits) if digits.isdigit() else 0
+
+
+def _started(event: workflow.StepStarted) -> Phrase:
+    told = [f"attempt {event.attempt}"]
+    if iteration := _iteration(event.effect):
+        told.append(f"iteration {iteration}")
+    if event.item is not None:
+        told.append(f"item {event.item + 1}")
+    return Phrase(event.step, f"started ({', '.join(told)})")
+
+
+def _agent_finished(event: workflow.AgentFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    why = because(event.failure.message) if event.failure is not None else ""
+    warned = "".join(f"; warning: {text}" for text in event.warnings)
+    return Phrase(event.step, f"agent ended after {took}{why}{warned}", quiet=not warned)
+
+
+def _check_finished(event: workflow.CheckFinished) -> Phrase:
+    took = say_duration((event.ended_us - event.started_us) / US)
+    if event.failure is not None:
+        return Phrase(event.step, f"check ended after {took}: {event.failure.message}")
+    if event.moved:
+        return Phrase(event.step, f"check is void, the working tree changed while it ran ({took})")
+    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
+    return Phrase(event.step, f"check {said} ({took})")
+
+
+def _judged(event: workflow.HumanJudged) -> Phrase:
+    return Phrase(event.step, f"{'approved' if event.approved else 'rejected'} by a person{because(event.comments)}")
+
+
+def _options(event: workflow.OptionsChanged) -> Phrase:
+    given = {key: value for key in event.__struct_fields__ if key != "who" and (value := getattr(event, key)) is not None}
+    return Phrase("", "limits changed: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items()))
+
+
+def _spec(event: workflow.SpecReplaced) -> Phrase:
+    told = [f"changed: {names(event.changed)}"] if event.changed else []
+    told += [f"new: {names(event.added)}"] if event.added else []
+    told += [f"dropped: {names(event.removed)}"] if event.removed else []
+    return Phrase("", "the workflow file was read again" + because("; ".join(told)))
+
+
+_PHRASES: Phrases = {
+    workflow.RunBegan: lambda event: Phrase("", f"workflow {event.workflow}, {say_count(event.steps, 'step')}"),
+    workflow.StepStarted: _started,
+    workflow.AgentFinished: _agent_finished,
+    workflow.RetryScheduled: lambda event: Phrase(event.step, f"tries again at {clock_time(event.until_us)}: {event.error}"),
+    workflow.BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
+    workflow.StepInterrupted: lambda event: Phrase(event.step, event.error),
+    workflow.CheckQueued: lambda event: Phrase(event.step, f"check is next{' (again)' if event.again else ''}", quiet=True),
+    workflow.CheckStarted: lambda event: Phrase(event.step, "check started"),
+    workflow.CheckFinished: _check_finished,
+    workflow.HumanAsked: lambda event: Phrase(event.step, "waits for a person"),
+    workflow.HumanJudged: _judged,
+    workflow.GatesAwaited: lambda event: Phrase(event.step, "waits for its gates"),
+    workflow.GatesPassed: lambda event: Phrase(event.step, "gates are open"),
+    workflow.ItemsAsked: lambda event: Phrase(event.step, "reads its items", quiet=True),
+    workflow.ItemsListed: lambda event: Phrase(event.step, f"has {len(event.items)} items"),
+    workflow.ItemCompleted: lambda event: Phrase(event.step, f"item {event.item + 1} completed"),
+    workflow.StepCompleted: lambda event: Phrase(event.step, "completed"),
+    workflow.StepSkipped: lambda event: Phrase(event.step, "skipped (its condition is false)"),
+    workflow.StepFailed: lambda event: Phrase(event.step, f"failed: {event.error}"),
+    workflow.GateFailed: lambda event: Phrase(event.step, event.error),
+    workflow.LoopedBack: lambda event: Phrase(event.step, f"loops back to {event.target}"),
+    workflow.StepsReset: lambda event: Phrase("", f"to be done again: {names(event.steps)}"),
+    workflow.OptionsChanged: _options,
+    workflow.SpecReplaced: _spec,
+    workflow.StateEdited: lambda event: Phrase("", f"edits adopted: {names(list(event.changes))}"),
+    workflow.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
+}
+
+
+WORDS = Words(phrases=_PHRASES)

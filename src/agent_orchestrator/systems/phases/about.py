@@ -1,0 +1,17 @@
+"""Runs of phases in words and file names."""
+
+from __future__ import annotations
+
+from agent_orchestrator.core.about import About, Command, Schema
+
+ABOUT = About(
+    name="phases",
+    state_file=".claude/agent-state.json",
+    commands=(
+        Command("phases", "Execute a task document, phase by phase."),
+        Command("rewind", "Take a run and its branch back to a checkpoint.", "rewind", after="abort"),
+    ),
+    unit="task",
+    importable=("agent-state.json",),
+    schemas=(Schema("agent-state", "agent_state.schema.json", "agent-state.json, the state of a run of phases"),),
+)

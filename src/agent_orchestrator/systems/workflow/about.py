@@ -1,0 +1,20 @@
+"""Workflows in words and file names."""
+
+from __future__ import annotations
+
+from agent_orchestrator.core.about import About, Command, Schema
+
+ABOUT = About(
+    name="workflow",
+    state_file=".agents/runs/{run}/run_state.json",
+    commands=(
+        Command("run", "Run a workflow.", "run"),
+        Command("init", "Write a starter workflow with its prompts.", "init", after="import"),
+    ),
+    own_tree="give --git-worktree for a tree of its own",
+    importable=("run_state.json",),
+    schemas=(
+        Schema("run-state", "run_state.schema.json", "run_state.json, the state of a workflow run"),
+        Schema("workflow", "workflow.schema.json", "a workflow file"),
+    ),
+)
