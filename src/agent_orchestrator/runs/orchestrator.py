@@ -234,6 +234,12 @@ class Orchestrator:
         finally:
             os.close(driving)
 
+    def settle(self, run: StoredRun) -> None:
+        """Let a run take what it was sent and come to rest, without a word and without waiting for anything."""
+        from agent_orchestrator.engine.engine import Silent
+
+        self.drive(run, Silent(), lambda driver: False)
+
     def _commit_work(self, run: StoredRun, summary: Summary) -> None:
         """What a run leaves in a worktree of its own goes onto its branch; the run has ended whether git can do it or not."""
         from agent_orchestrator.runs.results import commit_work, is_apart

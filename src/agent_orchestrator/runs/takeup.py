@@ -21,14 +21,13 @@ from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.printed import Printed
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import iso
-from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.errors import InvalidDocument, Refused
 from agent_orchestrator.projections.intake import Finding, inspect
 from agent_orchestrator.projections.writer import encode_document, identify, put_in_place, sync_folders, write_draft
-from agent_orchestrator.runs.budgets import refuse_unmetered
+from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.choices import Permissions
 from agent_orchestrator.runs.loop.options import refuse_unable
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -118,7 +117,7 @@ def refuse_unkept(folded: Folded, budget: Budget) -> None:
 def _print_ended(orchestrator: Orchestrator, run: StoredRun, folded: Folded) -> None:
     """A process that died between the last fact and its print-out left an old file, or somebody deleted it."""
     if folded.state.lifecycle.ended:
-        orchestrator.drive(run, Silent(), lambda driver: False)
+        orchestrator.settle(run)
 
 
 def _anything_alive(orchestrator: Orchestrator, folded: Folded) -> bool:

@@ -19,7 +19,6 @@ from agent_orchestrator.core.inputs import Instruct, Resume
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.engine.clock import boot_id
-from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.engine.ownership import Ownership
@@ -27,7 +26,7 @@ from agent_orchestrator.errors import InvalidDocument, LoopExists, Refused, RunB
 from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.snapshots import is_clean, make_branch, restore
 from agent_orchestrator.git.worktree import add_worktree
-from agent_orchestrator.runs.budgets import refuse_unmetered
+from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.choices import Permissions
 from agent_orchestrator.runs.exclusion import hide_files
 from agent_orchestrator.runs.lock import alone
@@ -81,7 +80,7 @@ def look_at(orchestrator: Orchestrator, run: StoredRun) -> StoredRun:
         detail = _lost(orchestrator, run)
         if detail is not None:
             orchestrator.keep_books(run, Instruct(id=uuid.uuid4().hex, what="crashed", values={"detail": detail}))
-            orchestrator.drive(run, Silent(), lambda driver: False)
+            orchestrator.settle(run)
     finally:
         owner.release()
     return orchestrator.store.run(run.id) or run
@@ -207,7 +206,7 @@ def succeed(
         started = _start_in(orchestrator, spec.with_assigned(read.agents), old, kept.override(budget), force=force, shared=shared)
         started = msgspec.structs.replace(started, notes=(*started.notes, *read.notes, *read.changes))
         orchestrator.keep_books(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
-        orchestrator.drive(old, Silent(), lambda driver: False)
+        orchestrator.settle(old)
     finally:
         owner.release()
     return started
@@ -343,7 +342,7 @@ def _import(orchestrator: Orchestrator, taken: Taken) -> None:
         if state.exists():
             state.rename(state.with_name("state.json.imported"))
         run = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, also=facts)
-        orchestrator.drive(run, Silent(), lambda driver: False)
+        orchestrator.settle(run)
     finally:
         owner.release()
     orchestrator.overviews().write(LOOP, home)

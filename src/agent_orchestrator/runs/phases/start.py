@@ -18,7 +18,6 @@ from agent_orchestrator.core.files import Patterns
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
@@ -27,7 +26,7 @@ from agent_orchestrator.git.locate import top_level
 from agent_orchestrator.git.snapshots import head_of
 from agent_orchestrator.git.whose import list_ours, list_uncommitted
 from agent_orchestrator.projections.writer import make_folder
-from agent_orchestrator.runs.budgets import refuse_unmetered
+from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.exclusion import hide_files
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -127,7 +126,7 @@ def import_phases(
             )
             if (mine := home / FOLDER / STATE_FILE).exists():
                 move_aside(mine, "imported")
-            orchestrator.drive(made, Silent(), lambda driver: False)
+            orchestrator.settle(made)
         finally:
             owner.release()
     return orchestrator.find(run), (*taken.notes, *archived, f"branch: work goes on on {spec.branch}")
@@ -204,7 +203,7 @@ def _archive(orchestrator: Orchestrator, run: StoredRun) -> None:
     owner = orchestrator.own(run.id)
     try:
         orchestrator.keep_books(run, Instruct(id=uuid.uuid4().hex, what="archive"))
-        orchestrator.drive(run, Silent(), lambda driver: False)
+        orchestrator.settle(run)
     finally:
         owner.release()
 
@@ -248,7 +247,7 @@ def rewind(orchestrator: Orchestrator, run: StoredRun, to: str) -> tuple[str, st
         now_us = orchestrator.clock.now_us()
         ref = move_back(home, scratch, state.spec.branch, kept.git_sha, f"refs/orc/{run.id}/rewound", message, now_us)
         orchestrator.send(run, directive)
-        orchestrator.drive(run, Silent(), lambda driver: False)
+        orchestrator.settle(run)
         return kept.git_sha, ref
     finally:
         owner.release()

@@ -23,7 +23,6 @@ from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
-from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.errors import InvalidDocument, InvalidId, Refused, RunExists, UsageError
 from agent_orchestrator.runs.choices import split_command
@@ -113,7 +112,7 @@ def _import(orchestrator: Orchestrator, bead: str, by: Performer, notes: list[st
         for file in files:
             if file.exists():
                 move_aside(file, "imported")
-        orchestrator.drive(stored, Silent(), lambda driver: False)
+        orchestrator.settle(stored)
     finally:
         owner.release()
     return orchestrator.find(bead)

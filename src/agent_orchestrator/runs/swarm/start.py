@@ -15,7 +15,6 @@ from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.runs.lock import alone
@@ -279,7 +278,7 @@ def _take_over(orchestrator: Orchestrator, run: StoredRun, beads: Sequence[str])
     owner = orchestrator.own(run.id)
     try:
         orchestrator.keep_books(run, Instruct(id=uuid.uuid4().hex, what="release", values={"beads": list(beads)}))
-        orchestrator.drive(run, Silent(), lambda driver: False)
+        orchestrator.settle(run)
     finally:
         owner.release()
 

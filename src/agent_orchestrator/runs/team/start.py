@@ -10,7 +10,6 @@ import msgspec
 
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import Refused, RunExists, UsageError
@@ -82,7 +81,7 @@ def import_team(
                     move_aside(file, "imported")
             else:
                 claim(orchestrator, TEAM.name, run)
-            orchestrator.drive(made, Silent(), lambda driver: False)
+            orchestrator.settle(made)
         finally:
             owner.release()
     return orchestrator.find(run), (*notes, *taken.notes)

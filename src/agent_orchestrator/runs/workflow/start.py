@@ -16,7 +16,6 @@ from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.errors import InvalidDocument, Refused, RunExists
 from agent_orchestrator.git.worktree import add_worktree
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -205,7 +204,7 @@ def import_workflow(
     try:
         if mine.exists():
             mine.rename(mine.with_name("run_state.json.imported"))
-        orchestrator.drive(run, Silent(), lambda driver: False)
+        orchestrator.settle(run)
     finally:
         owner.release()
     return orchestrator.find(run.id), tuple(notes)

@@ -11,8 +11,8 @@ from agent_orchestrator.core.effects import AskHuman, AwaitGates, Wait
 from agent_orchestrator.core.hold import say_parked
 from agent_orchestrator.core.units import US, from_iso, say_duration
 from agent_orchestrator.engine.journal import Folded
+from agent_orchestrator.runs.budget import budget_facts, budget_lines
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.spending import spending, spending_lines
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.facts import state_file
 from agent_orchestrator.surfaces.cli.phrases import clock_time
@@ -99,7 +99,7 @@ def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, fol
     screen.line(f"run {screen.paint(run.id, 'bold')}  {plain(run.name)}  {status}  {count}")
     if summary.detail:
         screen.line(f"  {plain(summary.detail)}")
-    for line in spending_lines(spending(orchestrator, run, folded)):
+    for line in budget_lines(budget_facts(orchestrator, run, folded)):
         screen.line(f"  {line}")
     if owner is not None:
         screen.line(f"  driven by {plain(owner)}")

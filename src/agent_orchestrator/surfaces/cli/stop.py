@@ -42,7 +42,7 @@ def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, ove
     try:
         say(orchestrator, run, directive)
         if over is None:
-            orchestrator.drive(run, Silent(), lambda driver: False)
+            orchestrator.settle(run)
         else:
             running = orchestrator.fold(run).state.lifecycle.running
             pauses = (Pause(id=new_id(), reason="nobody drives it"),) if running else ()

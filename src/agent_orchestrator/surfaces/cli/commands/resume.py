@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from agent_orchestrator.errors import Refused, RunBusy
-from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
+from agent_orchestrator.surfaces.cli.budget import budget_arguments, budget_options, read_flag_budget
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import (
     open_orchestrator,
@@ -60,7 +60,6 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
     workflow file is said, and taken with --adopt-changes: steps that are done stay as they are.
     """
     from agent_orchestrator.core.units import read_count
-    from agent_orchestrator.runs.budgets import read_flag_budget
     from agent_orchestrator.surfaces.cli.drive import Manner
 
     asked = Asked(

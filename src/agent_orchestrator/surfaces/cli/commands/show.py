@@ -32,7 +32,7 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
     import msgspec
 
     from agent_orchestrator.core.effects import AskHuman
-    from agent_orchestrator.runs.spending import spending
+    from agent_orchestrator.runs.budget import budget_facts
     from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import document_of, print_header, print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
@@ -55,7 +55,7 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
             usage = [row for row in usage if row["unit"] == step]
             facts["step"] = step
         if as_json:
-            budget = spending(orchestrator, found, folded)
+            budget = budget_facts(orchestrator, found, folded)
             asked = [one for one in folded.state.doing if isinstance(one, AskHuman) and step in (None, one.unit)]
             questions = [{"id": one.id, "unit": one.unit, "text": one.question} for one in asked]
             more = {"state": document, "details": details, "questions": questions, "usage": usage, "budget": budget}

@@ -18,7 +18,7 @@ ENDED_SHOWN = 5
 @run_argument()
 def command(run: str | None, repo: str | None, as_json: bool) -> int:
     """Show what is going on, or how one run stands."""
-    from agent_orchestrator.runs.spending import spending
+    from agent_orchestrator.runs.budget import budget_facts
     from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import print_run, print_runs, steps_of
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
@@ -30,7 +30,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
             folded = orchestrator.fold(found)
             if as_json:
                 facts = run_facts(found, orchestrator.owner(found))
-                budget = spending(orchestrator, found, folded)
+                budget = budget_facts(orchestrator, found, folded)
                 print_json({**facts, "budget": budget, "steps": steps_of(folded, orchestrator.clock.now_us())})
             else:
                 print_run(orchestrator, screen, found, folded)

@@ -35,13 +35,13 @@ def command(run: str | None, by: str, repo: str | None, as_json: bool) -> int:
     unknown, not zero: a sum with unknown parts says >= (in JSON: `unknown` counts the launches that are missing from it).
     """
     from agent_orchestrator.core.units import say_count
-    from agent_orchestrator.runs.spending import spending, spending_lines
+    from agent_orchestrator.runs.budget import budget_facts, budget_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
         found, rows = choose(orchestrator, run)
         lines = {key: total(some) for key, some in sorted(grouped(rows, by).items())}
-        budget = spending(orchestrator, found, orchestrator.fold(found)) if found is not None else None
+        budget = budget_facts(orchestrator, found, orchestrator.fold(found)) if found is not None else None
         pruned = sum(row.pruned for row in rows)
         if as_json:
             name = found.id if found is not None else rows[0].run if run is not None else None
@@ -56,7 +56,7 @@ def command(run: str | None, by: str, repo: str | None, as_json: bool) -> int:
         screen.table((by, *HEADERS), [*table, ("all", *told(total(rows)))])
         if pruned:
             screen.line(f"{say_count(pruned, 'launch')} of them {'is' if pruned == 1 else 'are'} of pruned runs.")
-        for line in spending_lines(budget) if budget is not None else ():
+        for line in budget_lines(budget) if budget is not None else ():
             screen.line(line)
     return 0
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from agent_orchestrator.surfaces.cli.budget import read_flag_budget
 from agent_orchestrator.surfaces.cli.loop.shared import (
     agent_options,
     announce,
@@ -57,7 +58,6 @@ def command(loop: str | None, named: str | None, repo: str | None, **given: Any)
     crashed is over: a successor with a new id takes over task, options and count, and the tree as it is.
     """
     from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.budgets import read_flag_budget
     from agent_orchestrator.runs.loop.options import changes_of, choose_agent
 
     options = read_options(given)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import read_run_budget
+from agent_orchestrator.surfaces.cli.budget import read_run_budget
 from agent_orchestrator.surfaces.cli.loop.shared import (
     agent_options,
     drive_started,
@@ -34,7 +34,7 @@ orc loop run "write the guide" --completion "the guide covers every command" --a
 def start(given: dict[str, Any]) -> int:
     """Starts a loop from the options given; also what `aiwg ralph` does."""
     from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.budgets import refuse_unmetered
+    from agent_orchestrator.runs.budget import refuse_unmetered
     from agent_orchestrator.runs.loop.options import checked_loop_id, prepare
     from agent_orchestrator.runs.loop.start import start_loop
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_arguments, budget_options
+from agent_orchestrator.surfaces.cli.budget import budget_arguments, budget_options
 from agent_orchestrator.surfaces.cli.options import complete_runs
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ def command(**given: Any) -> int:
     Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
     """
     from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.budgets import refuse_unmetered
+    from agent_orchestrator.runs.budget import refuse_unmetered
     from agent_orchestrator.runs.phases.options import prepare
     from agent_orchestrator.runs.phases.start import start_phases
-    from agent_orchestrator.surfaces.cli.budgets import read_run_budget
+    from agent_orchestrator.surfaces.cli.budget import read_run_budget
     from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
     from agent_orchestrator.surfaces.cli.drive import drive
     from agent_orchestrator.surfaces.cli.progress import Writer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options
+from agent_orchestrator.surfaces.cli.budget import budget_options
 from agent_orchestrator.surfaces.cli.options import check_names, idle_option, permission_options, shared_tree_option
 
 if TYPE_CHECKING:

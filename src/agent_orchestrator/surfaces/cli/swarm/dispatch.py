@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options, read_run_budget
+from agent_orchestrator.surfaces.cli.budget import budget_options, read_run_budget
 from agent_orchestrator.surfaces.cli.swarm.shared import (
     bead_options,
     drive_started,
@@ -46,7 +46,7 @@ def command(bead: str, prompt: str, workspace: str | None, force: bool, **given:
     workspace's templates/, or a file.
     """
     from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.budgets import refuse_unmetered
+    from agent_orchestrator.runs.budget import refuse_unmetered
     from agent_orchestrator.runs.swarm.options import prepare_bead
     from agent_orchestrator.runs.swarm.start import start_dispatch
 

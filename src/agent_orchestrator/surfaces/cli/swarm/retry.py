@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options
+from agent_orchestrator.surfaces.cli.budget import budget_options, read_flag_budget
 from agent_orchestrator.surfaces.cli.options import permission_options, read_permissions, shared_tree_option
 from agent_orchestrator.surfaces.cli.swarm.shared import (
     drive_behind,
@@ -42,7 +42,6 @@ def command(target: str, workspace: str | None, **given: Any) -> int:
     One bead, or all that failed in a run; each gets as many attempts more as it had, told what failed before. In a run that
     has ended, beads that waited for them follow.
     """
-    from agent_orchestrator.runs.budgets import read_flag_budget
 
     manner, budget = read_manner(given), read_flag_budget(given)
     with open_workspace(workspace) as orchestrator:

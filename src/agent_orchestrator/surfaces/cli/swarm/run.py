@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options, read_run_budget
+from agent_orchestrator.surfaces.cli.budget import budget_options, read_run_budget
 from agent_orchestrator.surfaces.cli.swarm.shared import (
     bead_options,
     drive_started,
@@ -48,7 +48,7 @@ def command(file: str, workspace: str | None, force: bool, **given: Any) -> int:
     from agent_orchestrator.config import load_agents
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.errors import Refused
-    from agent_orchestrator.runs.budgets import refuse_unmetered
+    from agent_orchestrator.runs.budget import refuse_unmetered
     from agent_orchestrator.runs.swarm.options import prepare_file, with_branches
     from agent_orchestrator.runs.swarm.start import start_run
     from agent_orchestrator.surfaces.cli.screen import warn

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options, read_run_budget
+from agent_orchestrator.surfaces.cli.budget import budget_options, read_run_budget
 from agent_orchestrator.surfaces.cli.options import (
     check_names,
     idle_option,
@@ -69,7 +69,7 @@ def command(**given: Any) -> int:
     time. Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
     """
     from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.budgets import refuse_unmetered
+    from agent_orchestrator.runs.budget import refuse_unmetered
     from agent_orchestrator.runs.team.options import prepare
     from agent_orchestrator.runs.team.start import start_team
     from agent_orchestrator.surfaces.cli.drive import Manner, drive

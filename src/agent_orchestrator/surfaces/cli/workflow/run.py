@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budgets import budget_options, read_run_budget
+from agent_orchestrator.surfaces.cli.budget import budget_options, read_flag_budget, read_run_budget
 from agent_orchestrator.surfaces.cli.options import (
     check_names,
     idle_option,
@@ -80,7 +80,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     the command stays. Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
     """
     from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.budgets import refuse_unmetered
+    from agent_orchestrator.runs.budget import refuse_unmetered
     from agent_orchestrator.runs.workflow.options import add_step_budgets, prepare
 
     if given["start_at_step"] is not None and given["git_worktree"]:
@@ -169,7 +169,6 @@ def _start_at(
 ) -> int:
     import msgspec
 
-    from agent_orchestrator.runs.budgets import read_flag_budget
     from agent_orchestrator.runs.takeup import take_up
     from agent_orchestrator.runs.workflow.start import find_earlier
     from agent_orchestrator.surfaces.cli.drive import drive

@@ -15,7 +15,7 @@ Function = Callable[..., Any]
 
 
 def budget_options(function: Function) -> Function:
-    """What a run may spend; when it goes on, only what is really given changes."""
+    """Add the options for a run's budget; when it goes on, only what is really given changes."""
     options = (
         click.option("--budget-usd", "--max-cost", metavar="USD", help="Pause before this much is spent, as in 20 or $20."),
         click.option("--budget-tokens", metavar="N", help="The same in tokens, those from the cache included."),
@@ -28,16 +28,33 @@ def budget_options(function: Function) -> Function:
     return function
 
 
+def read_flag_budget(given: Mapping[str, Any]) -> Budget:
+    """Read the budget options that were really given; nothing else is in the result."""
+    from agent_orchestrator.core.budget import Amounts, Budget
+    from agent_orchestrator.core.units import read_count, read_duration_s, read_money
+
+    money, count, time = given.get("budget_usd"), given.get("budget_tokens"), given.get("max_time")
+    day = given.get("day_budget_usd")
+    return Budget(
+        run=Amounts(
+            cost_usd=None if money is None else read_money(money, "--budget-usd"),
+            tokens=None if count is None else read_count(count, "--budget-tokens"),
+            wall_s=None if time is None else read_duration_s(time, "--max-time"),
+        ),
+        day=Amounts(cost_usd=None if day is None else read_money(day, "--day-budget-usd")),
+        allow_unmetered=True if given.get("allow_unmetered") else None,
+    )
+
+
 def read_run_budget(orchestrator: Orchestrator, given: Mapping[str, Any]) -> Budget:
-    """The limits of a new run: the flags, and what the configuration says where there is none."""
+    """Read the budget of a new run: the flags, and what the configuration says where there is none."""
     from agent_orchestrator.config import load_budget
-    from agent_orchestrator.runs.budgets import read_flag_budget
 
     return load_budget(orchestrator.settings).override(read_flag_budget(given))
 
 
 def budget_arguments(given: Mapping[str, Any]) -> list[str]:
-    """The budget options that were really given, as a command line."""
+    """Return the budget options that were really given, as a command line."""
     arguments: list[str] = []
     for name in ("budget_usd", "budget_tokens", "max_time", "day_budget_usd"):
         if given.get(name) is not None:
