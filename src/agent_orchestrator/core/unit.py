@@ -103,8 +103,9 @@ class UnitRecord(msgspec.Struct, kw_only=True):
         self.history = (*self.history, Launch(effect, at_us))[-LAUNCHES_KEPT:]
 
     def close_launch(self, event: LaunchFinished) -> None:
-        """Note how the newest launch ended."""
-        self.history[-1].close(event)
+        """Note how the newest launch ended, where it is this one."""
+        if self.history and self.history[-1].effect == event.effect:
+            self.history[-1].close(event)
 
     def abandon_launch(self, at_us: int, failure: str | None) -> None:
         """Note that the newest launch, where it is still open, is over without an outcome."""
@@ -112,13 +113,15 @@ class UnitRecord(msgspec.Struct, kw_only=True):
             self.history[-1].ended_us, self.history[-1].failure = at_us, failure
 
     def end_agent(self, event: AgentLaunchFinished) -> None:
-        """Note how the agent ended; an attempt that goes on keeps the session, unless it is lost, and has less time."""
+        """Note how the agent ended; an attempt that goes on keeps the session, unless it is lost, and has less time.
+
+        Any other has all its time again.
+        """
         self.close_launch(event)
         self.warn(*event.warnings)
         lost = event.failure is not None and event.failure.kind is FailureKind.SESSION_LOST
         self.session = event.session if event.went_on and not lost else None
-        if event.went_on:
-            self.spent_us += event.ended_us - event.started_us
+        self.spent_us = self.spent_us + event.ended_us - event.started_us if event.went_on else 0
 
     def end_check(self, event: CheckLaunchFinished, command: str) -> None:
         """Note how the check ended, and keep its evidence."""
@@ -137,6 +140,15 @@ class UnitRecord(msgspec.Struct, kw_only=True):
         """Keep something that a person should know, once."""
         if texts:
             self.warnings = tuple(dict.fromkeys((*self.warnings, *texts)))[-WARNINGS_KEPT:]
+
+    def details(self) -> dict[str, Any]:
+        """Give what commands show of the launches."""
+        return {
+            "launches": [msgspec.to_builtins(launch) for launch in self.history],
+            "evidence": [msgspec.to_builtins(evidence) for evidence in self.evidence],
+            "feedback": list(self.feedback),
+            "warnings": list(self.warnings),
+        }
 
     def time_left_s(self, timeout_s: float | None) -> float | None:
         """Give what is left of an attempt's time: at least a little, where it was interrupted."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.effects import AskHuman, Checkpoint, Merge, Remote, RunAgent, RunCheck, Tree
-from agent_orchestrator.core.limits import FEEDBACK_ENTRIES_MAX
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.core.text import clip
-from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.phases.prompts import (
     compose_check,
     compose_planning,
@@ -18,8 +16,6 @@ from agent_orchestrator.systems.phases.publishing import tool_of
 from agent_orchestrator.systems.phases.reports import TURNS
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import CheckWork, MilestoneWork, ReviewWork, TaskWork, Work, task_of
-
-TIMEOUT_LEFT_MIN_S = 1.0
 
 
 def _commands(state: PhasesState, work: Work) -> tuple[str, ...]:
@@ -50,19 +46,14 @@ def run_agent(state: PhasesState, work: Work, effect: str) -> RunAgent:
         prompt_text=_prompt(state, work),
         variables=spec.variables,
         env=spec.env | {"TASK_ID": task_of(work)},
-        feedback=tuple(work.feedback[-FEEDBACK_ENTRIES_MAX:]),
+        feedback=work.feedback,
         tree=_tree(work),
         artifacts_dir=f".agents/runs/{run}/artifacts",
         session=work.session,
         allowed_commands=_commands(state, work),
-        timeout_s=_timeout_s(spec.timeout_s, work),
+        timeout_s=work.time_left_s(spec.timeout_s),
         idle_timeout_s=spec.idle_timeout_s,
     )
-
-
-def _timeout_s(limit_s: float | None, work: Work) -> float | None:
-    """What is left of the attempt's time: one that was stopped or refused goes on in another launch."""
-    return None if limit_s is None else max(TIMEOUT_LEFT_MIN_S, limit_s - work.tried_us / US)
 
 
 def _prompt(state: PhasesState, work: Work) -> str:

@@ -13,15 +13,11 @@ from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.text import stamp
-from agent_orchestrator.core.unit import Launch, UnitNeeds, UnitView
+from agent_orchestrator.core.unit import UnitNeeds, UnitRecord, UnitView
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.phases.events import Intervened
 from agent_orchestrator.systems.phases.spec import Bounds, Lesson, PhasesSpec, Task
 from agent_orchestrator.systems.phases.works import PLAN, TaskWork, Work
-
-LAUNCHES_KEPT = 20
-WARNINGS_KEPT = 50
-"""What is kept in memory, newest last; the journal has all."""
 
 
 class Status(StrEnum):
@@ -129,7 +125,11 @@ class PhasesState:
         self.stage = Status.PLANNING
         self.phase = 0
         """The index of the phase at work."""
-        self.works: dict[str, Work] = {PLAN: Work(unit=PLAN, due="base")}
+        self.works: dict[str, Work] = {}
+        """Units at work."""
+        self.records: dict[str, UnitRecord] = {}
+        """The newest work of every unit, also where it is over."""
+        self.open_work(Work(unit=PLAN, due="base"))
         self.completed: dict[str, CompletedTask] = {}
         self.skipped: dict[str, str] = {}
         self.supervisor = Supervisor(enabled=plan.supervision.enabled)
@@ -166,8 +166,6 @@ class PhasesState:
         self.ended_us: int | None = None
         self.updated_us = context.created_us
         self.archived = False
-        self.launches: dict[str, int] = {}
-        self.history: dict[str, list[Launch]] = {}
         self.failures: dict[str, str] = {}
         """Why tasks failed, by task."""
         self.starts: dict[str, int] = {}
@@ -187,9 +185,19 @@ class PhasesState:
             return Status.COMPLETED if self.lifecycle.stop is StopReason.COMPLETED else Status.FAILED
         return self.stage
 
+    def open_work(self, work: Work) -> None:
+        """Let a unit be at work; launches are counted on where it was before."""
+        before = self.records.get(work.unit)
+        if before is not None:
+            work.launches, work.history = before.launches, before.history
+            work.evidence, work.warnings = before.evidence, before.warnings
+        self.works[work.unit] = self.records[work.unit] = work
+
     def name_effect(self, unit: str, iteration: int, attempt: int, kind: str) -> str:
-        """The id of a unit's next effect."""
-        return effect_id(self.context.run, unit, iteration, attempt, self.launches.get(unit, 0) + 1, kind)
+        """Give the id of a unit's next effect."""
+        record = self.records.get(unit)
+        launch = record.launches + 1 if record is not None else 1
+        return effect_id(self.context.run, unit, iteration, attempt, launch, kind)
 
     @property
     def active_tasks(self) -> list[TaskWork]:
@@ -218,10 +226,12 @@ class PhasesState:
     @property
     def steps(self) -> dict[str, Any]:
         """Tasks and other units, as commands for all systems show them."""
-        return {unit: self._view(unit) for unit in dict.fromkeys([*self.plan, *self.history, *self.works])}
+        begun = [unit for unit, record in self.records.items() if record.history]
+        return {unit: self._view(unit) for unit in dict.fromkeys([*self.plan, *begun, *self.works])}
 
     def _view(self, unit: str) -> UnitView:
-        work, history = self.works.get(unit), self.history.get(unit, [])
+        work, record = self.works.get(unit), self.records.get(unit)
+        history = record.history if record is not None else ()
         started = iso(history[0].started_us) if history else None
         done = self.completed.get(unit)
         if work is not None:

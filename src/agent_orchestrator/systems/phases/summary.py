@@ -9,6 +9,7 @@ import msgspec
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.unit import UnitRecord
 from agent_orchestrator.systems.phases.documents import warnings
 from agent_orchestrator.systems.phases.state import PhasesState
 
@@ -61,12 +62,5 @@ def details(state: PhasesState) -> dict[str, Any]:
 
 
 def _step(state: PhasesState, unit: str) -> dict[str, Any]:
-    work = state.works.get(unit)
-    return {
-        "launches": [msgspec.to_builtins(launch) for launch in state.history.get(unit, [])],
-        "evidence": [],
-        "warnings": [],
-        "summary": "",
-        "feedback": list(work.feedback) if work is not None else [],
-        "due": work.due if work is not None else None,
-    }
+    work, record = state.works.get(unit), state.records.get(unit) or UnitRecord()
+    return {**record.details(), "summary": "", "due": work.due if work is not None else None}

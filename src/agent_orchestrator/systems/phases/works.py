@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.unit import UnitRecord
 from agent_orchestrator.systems.phases.events import Conflict, Finding, PlanChange
 
 PLAN, REVIEW, CHECK, PULL_REQUEST = "plan", "review", "check", "pull-request"
@@ -31,7 +32,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
 
 
-class Work(msgspec.Struct, kw_only=True):
+class Work(UnitRecord, kw_only=True):
     """One unit at work."""
 
     unit: str
@@ -43,22 +44,21 @@ class Work(msgspec.Struct, kw_only=True):
     """Of the command that is at work, or was last."""
     iteration: int = 0
     attempt: int = 1
-    agent_launch: str = ""
     agent_since_us: int | None = None
     """When the agent at work was spawned; kept while it waits for another launch."""
-    session: str | None = None
-    tried_us: int = 0
-    """How long earlier launches of this attempt ran."""
     asking: str = ""
-    reruns: int = 0
     trouble: str = ""
     """Why it cannot go on by itself."""
     verdict: Verdict | None = None
     diff: str = ""
     """What the supervisor is shown."""
-    notes: list[str] = []
+    notes: list[str] = msgspec.field(default_factory=list)
     """What people and the supervisor want the agent to know."""
-    feedback: list[dict[str, Any]] = []
+
+    def begin(self, purpose: str | None = None) -> None:
+        """Begin something that is no program: its number is taken, and nothing is due."""
+        self.launches += 1
+        self.purpose, self.due = purpose or self.purpose, None
 
 
 class TaskWork(Work, kw_only=True):
@@ -79,11 +79,11 @@ class TaskWork(Work, kw_only=True):
     failed_in_a_row: int = 0
     at: int = 0
     """The criterion at work, as an index."""
-    met: dict[str, bool] = {}
-    said: dict[str, bool] = {}
-    errors: list[str] = []
+    met: dict[str, bool] = msgspec.field(default_factory=dict)
+    said: dict[str, bool] = msgspec.field(default_factory=dict)
+    errors: list[str] = msgspec.field(default_factory=list)
     """Why criteria of this iteration are not met."""
-    checks: dict[str, dict[str, Any]] = {}
+    checks: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     """Commands of this iteration that failed, by criterion, with the end of what they wrote."""
     status: str = ""
     """The agent's word for its iteration."""
@@ -92,7 +92,7 @@ class TaskWork(Work, kw_only=True):
     replans: int = 0
     snapshot: str | None = None
     """The tree as it was before the supervisor looked."""
-    spent_us: int = 0
+    worked_us: int = 0
     cost_usd: float | None = None
     unmetered: bool = False
 
@@ -100,13 +100,13 @@ class TaskWork(Work, kw_only=True):
 class ReviewWork(Work, kw_only=True):
     """The outer loop at work."""
 
-    findings: list[Finding] = []
+    findings: list[Finding] = msgspec.field(default_factory=list)
     looping: bool = True
     at: int = 0
     """The global criterion at work, as an index."""
-    failing: list[Finding] = []
+    failing: list[Finding] = msgspec.field(default_factory=list)
     """Global criteria that fail, as findings."""
-    left: list[str] = []
+    left: list[str] = msgspec.field(default_factory=list)
 
 
 class CheckWork(Work, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent_orchestrator.core import inputs as i
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.systems.phases.decide.answers import human_answered
 from agent_orchestrator.systems.phases.decide.directives import answered, instructed, resumed
 from agent_orchestrator.systems.phases.decide.edits import edited
@@ -26,9 +27,9 @@ def decide(state: PhasesState, what: i.Input, now_us: int) -> Sequence[PhasesEve
         case i.MergeEnded():
             return merge_ended(state, what)
         case i.TimerFired():
-            return [BackoffEnded(step=what.effect.split("/")[1])]
+            return [BackoffEnded(step=unit_of(what.effect))]
         case i.HumanAnswered():
-            return human_answered(state, what.effect.split("/")[1], approved=what.approved, comments=what.comments)
+            return human_answered(state, unit_of(what.effect), approved=what.approved, comments=what.comments)
         case i.Answer():
             return answered(state, what)
         case i.Pause() | i.Abort():

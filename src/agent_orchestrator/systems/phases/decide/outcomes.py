@@ -6,8 +6,10 @@ import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.judging import After, judge_agent, judge_session, retry_us, session_after
+from agent_orchestrator.core.launch_events import agent_fields
 from agent_orchestrator.core.report import Learning, Report
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.phases.decide.reviewing import settle_finding
@@ -38,7 +40,7 @@ CHECKS = ("pre_task", "post_task", "on_demand")
 
 def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[PhasesEvent]:
     """An agent is over: what it said, what it learned, what follows."""
-    work = state.works[outcome.effect.split("/")[1]]
+    work = state.works[unit_of(outcome.effect)]
     report = outcome.report or Report(status="")
     failure = judge_session(outcome.failure, state.doing.of(work.unit))
     if failure is not None and failure.kind is FailureKind.REPORTED and work.purpose == "execute":
@@ -49,20 +51,14 @@ def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[Ph
     learned, dropped = _learnings(report)
     usage = outcome.usage
     finished = AgentFinished(
-        effect=outcome.effect,
         step=work.unit,
         purpose=work.purpose,
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=failure,
         summary=clip(report.summary),
         metered=usage is not None and usage.cost_usd is not None,
         cost_usd=usage.cost_usd if usage is not None else None,
         session=session_after(outcome, failure),
         tail=outcome.tail if failure is not None else "",
-        warnings=(*outcome.warnings, *report.warnings, *dropped),
-        goes_on=failure.goes_on if failure is not None else None,
+        **agent_fields(outcome, failure, *dropped),
     )
     events: list[PhasesEvent] = [finished]
     if learned:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
-from agent_orchestrator.core.judging import Worth, judge_check, tree_moved
+from agent_orchestrator.core.judging import Worth, judge_check
+from agent_orchestrator.core.launch_events import check_fields
 from agent_orchestrator.systems.phases.decide.reviewing import after_criterion, after_finding, settle_finding
 from agent_orchestrator.systems.phases.decide.settling import fixed
 from agent_orchestrator.systems.phases.events import (
@@ -35,7 +37,7 @@ ERROR_CHARS = 4_000
 
 def merge_ended(state: PhasesState, outcome: MergeEnded) -> list[PhasesEvent]:
     """A task's work is on the run's branch, or why it is not."""
-    work = state.works[outcome.effect.split("/")[1]]
+    work = state.works[unit_of(outcome.effect)]
     assert isinstance(work, TaskWork), "a task is merged"
     verdict = outcome.verdict
     held = verdict in (MergeVerdict.HELD, MergeVerdict.UNAVAILABLE)
@@ -65,23 +67,17 @@ def _trespassed(state: PhasesState, work: TaskWork, files: tuple[str, ...]) -> s
 
 def check_ended(state: PhasesState, outcome: CheckEnded) -> list[PhasesEvent]:
     """A command is over: the evidence, whether it is run once more, and what follows for a milestone."""
-    work = state.works[outcome.effect.split("/")[1]]
+    work = state.works[unit_of(outcome.effect)]
     worth = judge_check(outcome, work.reruns)
     finished = CheckFinished(
-        effect=outcome.effect,
         step=work.unit,
         purpose=work.purpose,
         criterion=work.criterion,
         command=work.command,
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=outcome.failure,
-        tail=outcome.tail,
-        moved=tree_moved(outcome),
         again=worth is Worth.AGAIN,
         worth=worth,
         then=after_criterion(state, work, worth),
+        **check_fields(outcome),
     )
     if worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(step=work.unit, why="stopped")]
@@ -118,7 +114,7 @@ def recorded_as_file(state: PhasesState, work: MilestoneWork, problem: str) -> P
 
 def tree_saved(state: PhasesState, outcome: CheckpointEnded) -> list[PhasesEvent]:
     """A tree is kept or committed, or git would not."""
-    work = state.works[outcome.effect.split("/")[1]]
+    work = state.works[unit_of(outcome.effect)]
     files = tuple(change.path for change in outcome.changed)
     mended = work.purpose == "mend" and isinstance(work, ReviewWork) and not work.findings and not outcome.unavailable
     saved = TreeSaved(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.effects import Wait
-from agent_orchestrator.core.judging import Worth, has_gone_on
+from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
-from agent_orchestrator.systems.phases.evolve.marks import begin, close_launch, next_command, open_launch, warn
+from agent_orchestrator.systems.phases.evolve.marks import next_command, warn
 from agent_orchestrator.systems.phases.evolve.review import go_on_reviewing
 from agent_orchestrator.systems.phases.spec import Lesson
 from agent_orchestrator.systems.phases.state import PhasesState
@@ -21,41 +21,40 @@ TOOLS = {"push": "look", "look": "create", "create": "look"}
 
 def _agent_started(state: PhasesState, event: e.AgentStarted, at_us: int) -> None:
     if event.step == CHECK and CHECK not in state.works:
-        state.works[CHECK] = CheckWork(unit=CHECK, task=state.wanted_checks.pop(0))
+        state.open_work(CheckWork(unit=CHECK, task=state.wanted_checks.pop(0)))
     work = state.works[event.step]
     fresh = (event.purpose, event.iteration) != (work.purpose, work.iteration) or work.agent_since_us is None
-    begin(state, work, event.purpose)
+    work.purpose, work.due = event.purpose, None
     if fresh:
-        work.agent_since_us, work.session, work.tried_us = at_us, None, 0
+        work.agent_since_us, work.session, work.spent_us = at_us, None, 0
         if isinstance(work, TaskWork) and event.purpose == "execute":
             work.met, work.said, work.errors, work.checks, work.status = {}, {}, [], {}, ""
             work.fixed, work.verdict, work.at = False, None, 0
     work.iteration, work.attempt, work.trouble = event.iteration, event.attempt, ""
     work.agent_launch = event.effect
+    work.open_launch(event.effect, at_us)
     state.doing.put(run_agent(state, work, event.effect))
-    open_launch(state, event.step, event.effect, at_us)
 
 
 def _agent_finished(state: PhasesState, event: e.AgentFinished, at_us: int) -> None:
     state.doing.drop(event.step)
-    close_launch(state, event)
     work = state.works[event.step]
+    work.end_agent(event)
     warn(state, *event.warnings)
     state.unmetered |= not event.metered
     if event.cost_usd is not None:
         state.cost_usd = (state.cost_usd or 0.0) + event.cost_usd
     if isinstance(work, TaskWork):
-        work.spent_us += event.ended_us - event.started_us
+        work.worked_us += event.ended_us - event.started_us
         work.unmetered |= not event.metered
         if event.cost_usd is not None:
             work.cost_usd = (work.cost_usd or 0.0) + event.cost_usd
-    work.session = event.session
-    goes_on = has_gone_on(event.goes_on, event.failure)
-    work.tried_us = work.tried_us + event.ended_us - event.started_us if goes_on else 0
-    if event.failure is None:
-        work.agent_since_us, work.session = None, None
-        if event.purpose == "repair":
-            work.due = "mend"
+    if event.failure is not None:
+        work.session = event.session  # The next attempt, too, goes on in it.
+        return
+    work.agent_since_us = None
+    if event.purpose == "repair":
+        work.due = "mend"
 
 
 def _learnings_recorded(state: PhasesState, event: e.LearningsRecorded, at_us: int) -> None:
@@ -83,10 +82,9 @@ def _launch_interrupted(state: PhasesState, event: e.LaunchInterrupted, at_us: i
 
 def _backoff_started(state: PhasesState, event: e.BackoffStarted, at_us: int) -> None:
     work = state.works[event.step]
-    purpose = work.purpose
-    begin(state, work, purpose)
+    work.begin()
     work.trouble = event.reason
-    work.feedback.append({"iteration": work.iteration, "attempt": work.attempt, "error": event.reason})
+    work.tell({"iteration": work.iteration, "attempt": work.attempt, "error": event.reason})
     work.attempt += 1
     state.doing.put(Wait(id=event.effect, unit=event.step, until_us=event.until_us, reason=event.reason))
 
@@ -98,14 +96,14 @@ def _backoff_ended(state: PhasesState, event: e.BackoffEnded, at_us: int) -> Non
 
 def _human_asked(state: PhasesState, event: e.HumanAsked, at_us: int) -> None:
     work = state.works[event.step]
-    begin(state, work, work.purpose)
+    work.begin()
     work.asking = event.about
     state.doing.put(ask_human(state, work, event.effect, event.question))
 
 
 def _saving_started(state: PhasesState, event: e.SavingStarted, at_us: int) -> None:
     work = state.works[event.step]
-    begin(state, work, event.purpose)
+    work.begin(event.purpose)
     state.doing.put(save_tree(state, work, event.effect, at_us))
 
 
@@ -148,7 +146,7 @@ def _settle_fix(state: PhasesState, work: Work) -> None:
 
 def _merge_started(state: PhasesState, event: e.MergeStarted, at_us: int) -> None:
     work = state.works[event.step]
-    begin(state, work, "merge")
+    work.begin("merge")
     assert isinstance(work, TaskWork), "a task is merged"
     state.doing.put(merge(state, work, event.effect, at_us))
 
@@ -164,21 +162,21 @@ def _merge_finished(state: PhasesState, event: e.MergeFinished, at_us: int) -> N
 
 def _check_started(state: PhasesState, event: e.CheckStarted, at_us: int) -> None:
     work = state.works[event.step]
-    begin(state, work, event.purpose)
+    work.purpose, work.due = event.purpose, None
+    work.open_launch(event.effect, at_us)
     effect = run_check(state, work, event.effect, event.criterion)
     work.criterion, work.command = event.criterion, effect.command
     state.doing.put(effect)
-    open_launch(state, event.step, event.effect, at_us)
 
 
 def _check_finished(state: PhasesState, event: e.CheckFinished, at_us: int) -> None:
     state.doing.drop(event.step)
-    close_launch(state, event)
+    work = state.works[event.step]
+    work.end_check(event, event.command)
     worth = event.judged
     if worth is Worth.STOPPED:
         return
-    work = state.works[event.step]
-    work.reruns = work.reruns + 1 if worth is Worth.AGAIN else 0
+    work.count_rerun(again=worth is Worth.AGAIN)
     if isinstance(work, MilestoneWork):
         work.due = TOOLS[event.purpose]
         return
@@ -186,7 +184,7 @@ def _check_finished(state: PhasesState, event: e.CheckFinished, at_us: int) -> N
         work.due = "criteria"
         return
     if isinstance(work, TaskWork):
-        work.spent_us += event.ended_us - event.started_us
+        work.worked_us += event.ended_us - event.started_us
         work.met[event.criterion] = event.passed
         if not event.passed:
             work.errors.append(_unmet(event))

@@ -2,33 +2,10 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.unit import Launch
-from agent_orchestrator.systems.phases.events import AgentFinished, CheckFinished
+from agent_orchestrator.core.limits import WARNINGS_KEPT
 from agent_orchestrator.systems.phases.spec import Criterion
-from agent_orchestrator.systems.phases.state import LAUNCHES_KEPT, WARNINGS_KEPT, PhasesState
+from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import Work
-
-
-def begin(state: PhasesState, work: Work, purpose: str) -> None:
-    """Something of the unit begins: its number is taken, and nothing is due."""
-    state.launches[work.unit] = state.launches.get(work.unit, 0) + 1
-    work.purpose, work.due = purpose, None
-
-
-def open_launch(state: PhasesState, unit: str, effect: str, at_us: int) -> None:
-    """A program is to run."""
-    history = state.history.setdefault(unit, [])
-    history.append(Launch(effect, at_us))
-    del history[:-LAUNCHES_KEPT]
-
-
-def close_launch(state: PhasesState, event: AgentFinished | CheckFinished) -> None:
-    """What became of a program."""
-    history = state.history.get(event.step, [])
-    for launch in reversed(history):
-        if launch.effect == event.effect:
-            launch.close(event)
-            return
 
 
 def warn(state: PhasesState, *texts: str) -> None:

@@ -18,8 +18,12 @@ def _phase_completed(state: PhasesState, event: e.PhaseCompleted, at_us: int) ->
         state.phase = event.phase + 1
         return
     unit = milestone_unit(event.phase)
-    state.works[unit] = work = MilestoneWork(unit=unit, phase=event.phase)
+    _begin_milestone(state, MilestoneWork(unit=unit, phase=event.phase))
+
+
+def _begin_milestone(state: PhasesState, work: MilestoneWork) -> None:
     work.due = first_step(state, work)
+    state.open_work(work)
 
 
 def _milestone_recorded(state: PhasesState, event: e.MilestoneRecorded, at_us: int) -> None:
@@ -35,7 +39,7 @@ def _milestone_recorded(state: PhasesState, event: e.MilestoneRecorded, at_us: i
 def _review_started(state: PhasesState, event: e.ReviewStarted, at_us: int) -> None:
     state.stage = Status.REVIEWING
     work = ReviewWork(unit=REVIEW, looping=state.spec.plan.outer_ralph)
-    state.works[REVIEW] = work
+    state.open_work(work)
     if work.looping:
         work.iteration, work.due = 1, "scan"
     else:
@@ -93,8 +97,7 @@ def _review_passed(state: PhasesState, event: e.ReviewPassed, at_us: int) -> Non
     drop_work(state, REVIEW)
     if event.left:
         warn(state, f"Left by the review: {event.left}")
-    state.works[PULL_REQUEST] = work = MilestoneWork(unit=PULL_REQUEST)
-    work.due = first_step(state, work)
+    _begin_milestone(state, MilestoneWork(unit=PULL_REQUEST))
 
 
 def _pull_request_recorded(state: PhasesState, event: e.PullRequestRecorded, at_us: int) -> None:

@@ -24,7 +24,7 @@ from agent_orchestrator.systems.phases.works import TaskWork, Work
 
 def _task_started(state: PhasesState, event: e.TaskStarted, at_us: int) -> None:
     state.starts[event.task] = state.starts.get(event.task, 0) + 1
-    state.works[event.task] = TaskWork(
+    work = TaskWork(
         unit=event.task,
         task=event.task,
         locked_us=at_us,
@@ -33,10 +33,11 @@ def _task_started(state: PhasesState, event: e.TaskStarted, at_us: int) -> None:
         branch=event.branch,
         start=event.start or None,
     )
+    state.open_work(work)
 
 
 def _task_blocked(state: PhasesState, event: e.TaskBlocked, at_us: int) -> None:
-    state.works[event.task] = TaskWork(unit=event.task, task=event.task, locked_us=at_us, blocked=True)
+    state.open_work(TaskWork(unit=event.task, task=event.task, locked_us=at_us, blocked=True))
 
 
 def _then_in_0_1_0(state: PhasesState, task: str) -> str:
@@ -71,7 +72,7 @@ def _iteration_finished(state: PhasesState, event: e.IterationFinished, at_us: i
     work.failed_in_a_row += 1
     unmet = [key for key, met in event.met.items() if not met]
     told: dict[str, Any] = {"iteration": event.iteration, "error": event.error, "not_met": unmet}
-    work.feedback.append({**told, "checks": work.checks} if work.checks else told)
+    work.tell({**told, "checks": work.checks} if work.checks else told)
     work.verdict, work.fixed, work.due = None, False, "execute"
 
 
@@ -107,7 +108,7 @@ def _tasks_skipped(state: PhasesState, event: e.TasksSkipped, at_us: int) -> Non
         work = drop_work(state, task)
         if isinstance(work, TaskWork) and work.iteration and not work.branch:
             # What it left in the tree is committed by itself, so that no other task's changes are mixed with it.
-            state.works[task] = Work(unit=task, due="left", iteration=work.iteration)
+            state.open_work(Work(unit=task, due="left", iteration=work.iteration))
 
 
 def _task_completed(state: PhasesState, event: e.TaskCompleted, at_us: int) -> None:
@@ -119,7 +120,7 @@ def _task_completed(state: PhasesState, event: e.TaskCompleted, at_us: int) -> N
         name=task.name,
         completed=stamp(at_us),
         iterations=work.iteration,
-        time_elapsed=say_spent(work.spent_us),
+        time_elapsed=say_spent(work.worked_us),
         cost=say_money(work.cost_usd, unmetered=work.unmetered),
         files_modified=list(event.files),
         success_criteria_met={one.key: work.met.get(one.key, True) for one in task.criteria},

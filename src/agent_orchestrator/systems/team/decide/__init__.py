@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent_orchestrator.core import inputs as i
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.systems.team.decide.agents import agent_ended
 from agent_orchestrator.systems.team.decide.directives import answered, instructed, resumed
 from agent_orchestrator.systems.team.decide.edits import edited
@@ -26,9 +27,9 @@ def decide(state: TeamState, what: i.Input, now_us: int) -> Sequence[TeamEvent]:
         case i.CheckEnded():
             return check_ended(state, what)
         case i.TimerFired():
-            return [BackoffEnded(step=what.effect.split("/")[1])]
+            return [BackoffEnded(step=unit_of(what.effect))]
         case i.HumanAnswered():
-            return judged(state, what.effect.split("/")[1], what.approved, what.comments)
+            return judged(state, unit_of(what.effect), what.approved, what.comments)
         case i.Answer():
             return answered(state, what)
         case i.Resume():
