@@ -44,9 +44,9 @@ class AgentWork(Launched):
         super().__init__(driver, effect, finished, inherited=inherited, same_boot=same_boot)
         self.effect, self._agent = effect, agent
         # By a name, because checking a protocol at run time takes as long as creating a file.
-        self._announcing = cast(Announcing, agent) if hasattr(agent, "finished") else None
+        self._announcing = cast(Announcing, agent) if hasattr(agent, "watch_result") else None
         self._metered = cast(Metered, agent) if hasattr(agent, "meter") else None
-        self._sleeping = cast(Sleeping, agent) if hasattr(agent, "asleep") else None
+        self._sleeping = cast(Sleeping, agent) if hasattr(agent, "watch_sleep") else None
         self._task = make_task(driver, effect, self.directory, agent)
         self._cumulative = False
         self._meter: Callable[[], Reading] | None = None
