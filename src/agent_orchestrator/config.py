@@ -15,7 +15,7 @@ import msgspec
 
 from agent_orchestrator.core.ids import checked_text
 from agent_orchestrator.errors import MissingPath, UsageError
-from agent_orchestrator.git.locate import store_folder, top_level
+from agent_orchestrator.git.repository import store_folder, top_level
 
 if TYPE_CHECKING:
     from agent_orchestrator.agents.options import AgentSettings

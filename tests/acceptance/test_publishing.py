@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.git.remotes import without_credentials
+from agent_orchestrator.git.remotes import hide_credentials
 from agent_orchestrator.runs.phases.publication import repository_of
 from tests.acceptance.loop_rig import LoopRig
 from tests.acceptance.phases_rig import WORKS, PhasesRig
@@ -223,4 +223,4 @@ def test_a_remote_that_an_agent_moves_after_the_approval_receives_nothing(world:
     ],
 )
 def test_addresses_are_shown_without_credentials(url: str, shown: str, repository: str) -> None:
-    assert (without_credentials(url), repository_of(url)) == (shown, repository)
+    assert (hide_credentials(url), repository_of(url)) == (shown, repository)

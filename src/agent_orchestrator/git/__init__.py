@@ -1,1 +1,1 @@
-"""The one place that knows git: where repositories keep things, what a working tree is, worktrees of runs."""
+"""The one place that knows git: the directories of a repository, working trees, the worktrees of runs."""

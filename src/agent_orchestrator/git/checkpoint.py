@@ -1,4 +1,4 @@
-"""Carries a Checkpoint out: the tree under its ref, what changed since, and a commit on the branch when asked for."""
+"""Checkpoints: the tree under its ref, the changes since, and a commit on the branch when asked for."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from pathlib import Path
 from agent_orchestrator.core.effects import Checkpoint
 from agent_orchestrator.core.inputs import CheckpointEnded, Collision, Commit
 from agent_orchestrator.core.limits import COMMITS_MAX
-from agent_orchestrator.git.alone import alone
-from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.git.merging import forecast
-from agent_orchestrator.git.run import ask_git, git
+from agent_orchestrator.git.command import ask_git, git, hold_lock
+from agent_orchestrator.git.merges import forecast_conflicts
+from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.git.snapshots import (
-    commit_of,
     commit_on_branch,
     count_changes,
-    diff_text,
+    find_commit,
+    find_snapshot,
+    find_unfinished_merge,
     list_changes,
-    save,
-    snapshot_of,
-    unfinished_merge,
+    read_diff,
+    save_snapshot,
 )
 
 
 def take_checkpoint(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
-    """Saves the tree; raises GitFailed."""
+    """Save the tree; raises GitFailed."""
     if top_level(workdir) is None:
         return CheckpointEnded(effect=effect.id, unavailable="the working tree is not in a git repository")
-    with alone(workdir, f"saving~{workdir.name}"):
+    with hold_lock(workdir, f"saving~{workdir.name}"):
         return _take(workdir, scratch, effect)
 
 
@@ -36,9 +35,9 @@ def _take(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
     if refused is not None:
         return CheckpointEnded(effect=effect.id, unavailable=refused)
     if effect.of is not None:
-        saved = snapshot_of(workdir, effect.of)
+        saved = find_snapshot(workdir, effect.of)
     else:
-        saved = save(workdir, scratch, effect.ref, effect.message, effect.at_us)
+        saved = save_snapshot(workdir, scratch, effect.ref, effect.message, effect.at_us)
     since = count_changes(workdir, effect.since or saved.head, saved.commit)
     branch = None
     if effect.branch_message is not None:
@@ -54,7 +53,7 @@ def _take(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
         lines_added=since.added,
         lines_removed=since.removed,
         changed=list_changes(workdir, start, saved.commit),
-        diff=diff_text(workdir, start, saved.commit, effect.diff_chars),
+        diff=read_diff(workdir, start, saved.commit, effect.diff_chars),
         branch_commit=branch,
         commits=_commits(workdir, effect.start) if effect.branch_message is not None else (),
         collisions=_collisions(workdir, effect),
@@ -62,29 +61,29 @@ def _take(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
 
 
 def _unfit(workdir: Path, effect: Checkpoint) -> str | None:
-    """Why nothing can be committed for the agent: it is on another branch, or a merge of its is not done."""
+    """Say why nothing can be committed for the agent: it is on another branch, or its merge is unfinished."""
     branch = effect.tree.branch if effect.tree is not None else effect.branch or ""
     on = ask_git(workdir, "symbolic-ref", "--quiet", "--short", "HEAD", answers=(0, 1))[1]
     if branch and on != branch:
         where = f"on branch {on}" if on else "on no branch"
         return f"the working tree was left {where} instead of {branch}: what is to count must be on {branch}"
-    unresolved = unfinished_merge(workdir).unresolved
+    unresolved = find_unfinished_merge(workdir).unresolved
     return f"a merge was left unfinished, with conflict markers in {', '.join(unresolved[:5])}" if unresolved else None
 
 
 def _start(workdir: Path, effect: Checkpoint) -> str | None:
-    """Where a branch of its own left `start`: what others merged there since is not this branch's work."""
+    """Return the commit at which a branch of its own left `start`: later merges there are not this branch's work."""
     start = effect.start
     if start is None or effect.tree is None:
         return start
-    if commit_of(workdir, start) is None:
+    if find_commit(workdir, start) is None:
         return None  # Somebody deleted it; merging says so.
     code, base = ask_git(workdir, "merge-base", start, "HEAD", answers=(0, 1))
     return base if code == 0 else start
 
 
 def _commits(workdir: Path, start: str | None) -> tuple[Commit, ...]:
-    if start is None or commit_of(workdir, start) is None:
+    if start is None or find_commit(workdir, start) is None:
         return ()
     found = git(
         workdir, "log", "--first-parent", f"--max-count={COMMITS_MAX}", "--format=%h%x00%s", f"{start}..HEAD"
@@ -96,4 +95,4 @@ def _collisions(workdir: Path, effect: Checkpoint) -> tuple[Collision, ...]:
     branch = effect.tree.branch if effect.tree is not None else ""
     if not branch or not effect.rivals:
         return ()
-    return tuple(Collision(other, paths) for other, paths in forecast(workdir, branch, effect.rivals))
+    return tuple(Collision(other, paths) for other, paths in forecast_conflicts(workdir, branch, effect.rivals))

@@ -1,4 +1,4 @@
-"""Keeps what we write out of git: exact patterns in a block of `.git/info/exclude`, and never a folder that others use.
+"""Our block in `.git/info/exclude`, which keeps what we write out of git: exact patterns, never a folder that others use.
 
 Git reads that file for every working tree of a repository. A block says in which of them our files lie: the same path in
 another one, say in the worktree of an agent, is work like any other. Lines of older versions, which hid whole folders, are
@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from agent_orchestrator.core.files import DRAFT, Patterns
-from agent_orchestrator.git.alone import alone
-from agent_orchestrator.git.locate import common_dir, own_dir, top_level
+from agent_orchestrator.git.command import hold_lock
+from agent_orchestrator.git.repository import common_dir, own_dir, top_level
 
 BEGIN = "# agent-orchestrator: files of runs in "
 """Followed by the working tree: `.`, or `worktrees/<name>` for a linked one."""
@@ -28,44 +28,44 @@ OLD = re.compile(
     r"(?P<below>/?(?:.*/)?)(?:\.agents/|\.aiwg/|state/|coordination/|\.claude/(?:(?:agent-state|locks|checkpoint\*)\.json\*|"
     r"learnings\.jsonl|milestones/|archive/|\.\*\.orc-tmp))"
 )
-"""What older versions wrote below their mark."""
+"""The lines of older versions below their mark."""
 
 
-class Rules(msgspec.Struct, kw_only=True):
-    """What stands in `.git/info/exclude`."""
+class ExcludeRules(msgspec.Struct, kw_only=True):
+    """The lines of `.git/info/exclude`."""
 
     others: list[str]
     """Lines that are not ours, in their order."""
     blocks: dict[str, list[str]]
     """Ours, by the working tree that they are for."""
     old: bool = False
-    """Whether lines of an older version were among them."""
+    """True if lines of an older version were among them."""
 
 
 def exclude(home: Path, patterns: Iterable[str]) -> None:
-    """Hides files below a folder from git; does nothing outside a repository."""
+    """Hide files below a folder from git; do nothing outside a repository."""
     _change(home, add=list(patterns))
 
 
-def show_again(home: Path, patterns: Iterable[str]) -> None:
-    """Takes back what `exclude` did."""
+def include_again(home: Path, patterns: Iterable[str]) -> None:
+    """Take back what `exclude` did."""
     _change(home, drop=list(patterns))
 
 
 def has_old_lines(home: Path) -> bool:
-    """Whether an older version hid whole folders of this repository."""
+    """Return True if an older version hid whole folders of this repository."""
     top = top_level(home)
     return top is not None and read_rules(top, _below(home, top)).old
 
 
-def read_rules(top: Path, below: str = "/") -> Rules:
-    """The rules of a working tree; `below` is the folder whose lines of an older version are known wherever they stand."""
+def read_rules(top: Path, below: str = "/") -> ExcludeRules:
+    """Read the rules of a working tree; lines of an older version for the folder `below` are known wherever they stand."""
     file = _file_of(top)
     try:
         lines = file.read_bytes().decode("utf-8", "surrogateescape").splitlines() if file is not None else []
     except FileNotFoundError:
         lines = []
-    rules, block, marked, close = Rules(others=[], blocks={}), None, False, False
+    rules, block, marked, close = ExcludeRules(others=[], blocks={}), None, False, False
     for line in lines:
         if line.startswith(BEGIN):
             block = rules.blocks.setdefault(line.removeprefix(BEGIN), [])
@@ -84,13 +84,13 @@ def read_rules(top: Path, below: str = "/") -> Rules:
     return rules
 
 
-def patterns_of(top: Path) -> Patterns:
-    """What is ours in a working tree."""
-    return Patterns(re.sub(r"\\(.)", r"\1", line[1:]) for line in read_rules(top).blocks.get(place_of(top), []))
+def read_patterns(top: Path) -> Patterns:
+    """Read the patterns of our files in a working tree."""
+    return Patterns(re.sub(r"\\(.)", r"\1", line[1:]) for line in read_rules(top).blocks.get(name_tree(top), []))
 
 
-def place_of(top: Path) -> str:
-    """How a block names a working tree: the same after the repository was moved."""
+def name_tree(top: Path) -> str:
+    """Return the name of a working tree in its block: the same after the repository was moved."""
     common, own = common_dir(top), own_dir(top)
     return str(own.relative_to(common)) if common is not None and own is not None and own.is_relative_to(common) else "."
 
@@ -100,8 +100,8 @@ def _change(home: Path, *, add: list[str] | None = None, drop: list[str] | None 
     file = _file_of(top) if top is not None else None
     if top is None or file is None:
         return
-    below, place = _below(home, top), place_of(top)
-    with alone(home, "excluding"):
+    below, place = _below(home, top), name_tree(top)
+    with hold_lock(home, "excluding"):
         rules = read_rules(top, below)
         mine = rules.blocks.get(place, [])
         gone = {f"{below}{pattern}" for pattern in drop or ()}
@@ -113,7 +113,7 @@ def _change(home: Path, *, add: list[str] | None = None, drop: list[str] | None 
         _write(file, rules)
 
 
-def _write(file: Path, rules: Rules) -> None:
+def _write(file: Path, rules: ExcludeRules) -> None:
     lines = list(rules.others)
     for place, block in rules.blocks.items():
         if block:

@@ -1,4 +1,4 @@
-"""Removes the worktrees and branches of a run: planned first, so that a dry run says what would really happen.
+"""The removal of a run's worktrees and branches: planned first, so that a dry run says what would really happen.
 
 A run's trees go all or none: nothing is deleted while one of them has changes or commits that are nowhere else.
 """
@@ -9,16 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.git.run import git
-from agent_orchestrator.git.whose import list_copied, list_uncommitted
+from agent_orchestrator.git.command import git
+from agent_orchestrator.git.ownership import list_copied, list_uncommitted
+from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.git.worktree import WORKTREES, branch_of
 
 FILES_SHOWN = 5
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
-    """What would be deleted, and why it must not be."""
+    """A plan: what would be deleted, or the reasons not to."""
 
     folders: tuple[Path, ...] = ()
     """Worktrees with nothing in them that is nowhere else."""
@@ -26,11 +26,11 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
     """Worktrees in which merges were checked: nothing in them is anybody's work."""
     branches: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
-    """Why nothing may be deleted, a reason for each tree or branch in the way."""
+    """The reasons to delete nothing, one for each tree or branch in the way."""
 
 
 def plan_removal(home: Path, run: str, gone: tuple[str, ...] = ()) -> Removal:
-    """What deleting a run's worktrees and branches means now; nothing is changed. Raises GitFailed.
+    """Plan to delete a run's worktrees and branches as they are now; nothing is changed. Raises GitFailed.
 
     Branches that will be `gone` by then keep no commits of others.
     """
@@ -48,7 +48,7 @@ def plan_removal(home: Path, run: str, gone: tuple[str, ...] = ()) -> Removal:
 
 
 def _unsaved(folder: Path) -> str | None:
-    """Why a worktree must stay."""
+    """Say why a worktree must stay."""
     if (folder / ".git").exists():
         return _say_unsaved(folder, list_uncommitted(folder))
     if folder.is_dir() and any(folder.iterdir()):
@@ -65,14 +65,14 @@ def _say_unsaved(folder: Path, files: list[str]) -> str | None:
 
 
 def _checked_out(home: Path, branch: str) -> str | None:
-    """Where a branch is checked out, empty for nowhere; None when there is no such branch."""
+    """Return the folder that a branch is checked out in, empty for none; None when there is no such branch."""
     lines = git(home, "for-each-ref", "--format=%(refname)%00%(worktreepath)", f"refs/heads/{branch}").splitlines()
     places = dict(line.split("\0", 1) for line in lines)
     return places.get(f"refs/heads/{branch}")
 
 
 def _unmerged(home: Path, branch: str, where: str, mine: list[Path], going: tuple[str, ...]) -> str | None:
-    """Why a branch must stay: what it has must be on a branch that stays."""
+    """Say why a branch must stay: its commits must be on a branch that stays."""
     if where and Path(where) not in mine and Path(where).exists():
         return f"branch {branch} is checked out in {where}"
     ways = git(home, "for-each-ref", "--format=%(refname)", f"--contains=refs/heads/{branch}", "refs/heads/", "refs/remotes/")
@@ -81,8 +81,8 @@ def _unmerged(home: Path, branch: str, where: str, mine: list[Path], going: tupl
     return None
 
 
-def remove(home: Path, removal: Removal) -> None:
-    """Deletes what was planned; raises GitFailed, also where somebody changed a file since."""
+def remove_trees(home: Path, removal: Removal) -> None:
+    """Delete what was planned; raises GitFailed, also where somebody changed a file since."""
     assert not removal.kept, "a plan with a reason to keep something deletes nothing"
     for folder in removal.scratch:
         git(home, "worktree", "remove", "--force", str(folder))

@@ -1,51 +1,56 @@
-"""Worktrees of runs: a branch and a folder of their own, so that agents leave the user's tree alone."""
+"""Worktrees of runs: a branch and a folder of their own, so that agents leave the user's tree alone.
+
+A worktree has only what is committed; untracked files that match `.worktreeinclude`, `.env` and the like, are copied into it.
+Nothing is overwritten, and what was copied is left out of the commits that are made for agents.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 from pathlib import Path
 
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed, UsageError
-from agent_orchestrator.git.alone import alone
-from agent_orchestrator.git.exclude import exclude
-from agent_orchestrator.git.include import include
-from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.git.run import git
+from agent_orchestrator.git.command import git, hold_lock, list_names
+from agent_orchestrator.git.exclude import exclude, read_patterns
+from agent_orchestrator.git.repository import top_level
 
 WORKTREES = ".agents/worktrees"
 PROCESSES = Path("/proc")
+INCLUDED = ".worktreeinclude"
+"""The file that names them, written like `.gitignore`."""
 
 
 def branch_of(run: str) -> str:
-    """The branch a run works on."""
+    """Return the branch a run works on."""
     return f"orc/{run}"
 
 
 def folder_of(home: Path, run: str, tree: Tree) -> Path:
-    """Where a tree of a run stands; `/` becomes `~`, which no branch has in its name, so that no two share a folder."""
+    """Return the folder of a run's tree; `/` becomes `~`, which no branch has in its name, so that no two share a folder."""
     repo = Path(tree.repo) if tree.repo else home
     return repo / WORKTREES / f"{run}~{tree.branch.replace('/', '~')}" if tree.branch else repo
 
 
 def open_tree(home: Path, run: str, tree: Tree) -> None:
-    """Makes sure that the tree is there; raises GitFailed. Whoever comes second finds it."""
+    """Make the tree unless it is there; raises GitFailed."""
     folder = folder_of(home, run, tree)
     repo = Path(tree.repo) if tree.repo else home
     if not tree.branch:
         return
-    with alone(repo, "worktrees"):
+    with hold_lock(repo, "worktrees"):
         if not (folder / ".git").exists():
             exclude(repo, (f"{WORKTREES}/",))
             _add(repo, folder, tree.branch, tree.start)
         elif not _unlocked_index(folder).exists():
             git(folder, "reset", "--hard", "--quiet")  # a power cut came before the first file of it was there
         # Each time: a crash may have come between the worktree and the last of these files.
-        include(repo, folder)
+        copy_included(repo, folder)
 
 
 def _unlocked_index(folder: Path) -> Path:
-    """A worktree's index, without the lock of a git that was killed with its agent: with it no other git could do anything.
+    """Return a worktree's index, after removing the lock of a git that was killed with its agent: it would stop any other git.
 
     A git that lives stands in the tree whose index it locks; while anybody does, the lock is left alone.
     """
@@ -59,7 +64,7 @@ def _unlocked_index(folder: Path) -> Path:
 
 
 def _is_entered(folder: Path) -> bool:
-    """Whether any process stands in the folder or below it; where that cannot be seen, it may."""
+    """Return True if any process stands in the folder or below it, or if that cannot be seen."""
     processes = list(PROCESSES.glob("[0-9]*"))
     for process in processes:
         with contextlib.suppress(OSError):  # gone, or somebody else's
@@ -69,13 +74,13 @@ def _is_entered(folder: Path) -> bool:
 
 
 def merge_folder(repo: Path, run: str, into: str) -> Path:
-    """Where a run checks what it merges into a branch; `~~` keeps it apart from the worktree of any branch."""
+    """Return the folder in which a run checks its merges into a branch; `~~` keeps it apart from the worktree of any branch."""
     return repo / WORKTREES / f"{run}~~{into.replace('/', '~')}"
 
 
 def checkout_detached(repo: Path, folder: Path, commit: str) -> None:
-    """Makes the folder a worktree of a commit, whatever an earlier check left in it; what git ignores stays, for speed."""
-    with alone(repo, "worktrees"):
+    """Make the folder a worktree of a commit, whatever an earlier check left in it; ignored files stay, for speed."""
+    with hold_lock(repo, "worktrees"):
         if not (folder / ".git").exists():
             exclude(repo, (f"{WORKTREES}/",))
             git(repo, "worktree", "prune")
@@ -84,11 +89,11 @@ def checkout_detached(repo: Path, folder: Path, commit: str) -> None:
             _unlocked_index(folder)
             git(folder, "checkout", "--quiet", "--force", "--detach", commit)
             git(folder, "clean", "--quiet", "-ffd")
-        include(repo, folder)
+        copy_included(repo, folder)
 
 
 def add_worktree(home: Path, run: str) -> Path:
-    """Makes the run's branch and worktree from the current commit; finds them again when they are there already."""
+    """Make the run's branch and worktree from the current commit, unless they are there already."""
     if top_level(home) is None:
         raise UsageError(detail=f"--git-worktree needs a git repository, and {home} is none; run `git init` and commit first.")
     folder = home / WORKTREES / run
@@ -98,7 +103,7 @@ def add_worktree(home: Path, run: str) -> Path:
         git(home, "rev-parse", "--verify", "HEAD")
     except GitFailed:
         raise UsageError(detail=f"--git-worktree needs a commit to start from, and {home} has none; commit first.") from None
-    with alone(home, "worktrees"):
+    with hold_lock(home, "worktrees"):
         exclude(home, (f"{WORKTREES}/",))
         _add(home, folder, branch_of(run))
     return folder
@@ -113,3 +118,26 @@ def _add(repo: Path, folder: Path, branch: str, start: str = "") -> None:
         git(repo, "worktree", "add", str(folder), branch)
     else:
         git(repo, "worktree", "add", "-b", branch, str(folder), *([start] if start else []))
+
+
+def copy_included(repo: Path, folder: Path) -> None:
+    """Copy included files that are missing; links are copied as links. Raises GitFailed."""
+    for name in list_included(repo, repo):
+        source, target = repo / name, folder / name
+        if target.exists() or target.is_symlink():
+            continue
+        # A file that went away since it was listed is simply not there.
+        with contextlib.suppress(FileNotFoundError):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+
+
+def list_included(repo: Path, folder: Path) -> list[str]:
+    """Return the untracked files of a worktree that match the repository's `.worktreeinclude`."""
+    patterns = repo / INCLUDED
+    if not patterns.is_file():
+        return []
+    listed = list_names(folder, "ls-files", "-z", "--others", "--ignored", f"--exclude-from={patterns}")
+    ours = read_patterns(folder)
+    # What is ours is never copied, whatever a pattern says: a worktree inside a worktree has no end.
+    return [name for name in listed if not name.endswith("/") and not ours.match(name)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_orchestrator.git.exclude import exclude, has_old_lines, show_again
+from agent_orchestrator.git.exclude import exclude, has_old_lines, include_again
 from agent_orchestrator.git.worktree import WORKTREES
 from agent_orchestrator.runs.swarm.workspace import hidden_schemas
 from agent_orchestrator.systems import find_system
@@ -36,7 +36,7 @@ def show_files(orchestrator: Orchestrator, run: StoredRun) -> None:
     others = [one for one in orchestrator.runs() if one.id != run.id and not one.summary.ended]
     needed = {line for one in others if one.context.home == run.context.home for line in files_of(orchestrator, one)}
     mine = [line for line in files_of(orchestrator, run) if line not in needed]
-    show_again(home, [line for line in mine if not any(home.glob(line))])
+    include_again(home, [line for line in mine if not any(home.glob(line))])
 
 
 def files_of(orchestrator: Orchestrator, run: StoredRun) -> list[str]:

@@ -26,7 +26,7 @@ from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.journal import Folded, encode_events, fold
 from agent_orchestrator.engine.ownership import Ownership, owner_of
 from agent_orchestrator.errors import AmbiguousRun, GitFailed, Refused, UnknownRun
-from agent_orchestrator.git.locate import store_folder
+from agent_orchestrator.git.repository import store_folder
 from agent_orchestrator.runs.intruders import refuse_launch
 from agent_orchestrator.store.port import Append, NewRun, StoredRun, StoredUsage, UsageRow
 from agent_orchestrator.store.sqlite import SqliteStore
@@ -281,9 +281,9 @@ class Orchestrator:
         from agent_orchestrator.engine.engine import World
         from agent_orchestrator.engine.redact import Redactor
         from agent_orchestrator.git.checkpoint import take_checkpoint
-        from agent_orchestrator.git.merging import GitMerges
+        from agent_orchestrator.git.merges import GitMerges
         from agent_orchestrator.git.results import open_with_results
-        from agent_orchestrator.git.tree import tree_of
+        from agent_orchestrator.git.snapshots import identify_tree
 
         return World(
             store=self.store,
@@ -292,7 +292,7 @@ class Orchestrator:
             boot=boot_id(),
             child_env=self.settings.child_env,
             redactor=Redactor(self.settings.secrets(self._given_env(run))),
-            tree_of=tree_of,
+            tree_of=identify_tree,
             save_tree=take_checkpoint,
             open_tree=open_with_results,
             merges=GitMerges(),

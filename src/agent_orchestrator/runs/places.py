@@ -13,7 +13,7 @@ import msgspec
 
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.errors import InvalidId, Refused
-from agent_orchestrator.git.whose import list_tracked, put_back
+from agent_orchestrator.git.ownership import list_tracked, put_back
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems import about

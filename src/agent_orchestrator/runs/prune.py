@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from agent_orchestrator.errors import GitFailed, RunBusy
-from agent_orchestrator.git.removal import Removal, plan_removal, remove
+from agent_orchestrator.git.ownership import list_tracked, put_back
+from agent_orchestrator.git.removal import Removal, plan_removal, remove_trees
 from agent_orchestrator.git.snapshots import delete_refs
-from agent_orchestrator.git.whose import list_tracked, put_back
 from agent_orchestrator.projections.intake import is_ours
 from agent_orchestrator.runs.exclusion import show_files
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -94,7 +94,7 @@ def _delete_print_outs(orchestrator: Orchestrator, run: StoredRun) -> None:
 def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str | None:
     home, folder = Path(run.context.home), orchestrator.settings.folder
     try:
-        remove(home, removal)
+        remove_trees(home, removal)
         delete_refs(home, f"refs/orc/{run.id}/")
     except GitFailed as error:
         return str(error)

@@ -13,12 +13,18 @@ import msgspec
 
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.git.alone import alone
-from agent_orchestrator.git.branches import current_branch
-from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.git.merging import is_ancestor
-from agent_orchestrator.git.run import git
-from agent_orchestrator.git.snapshots import commit_of, commit_on_branch, count_changes, is_clean, unfinished_merge, write_tree
+from agent_orchestrator.git.branches import find_branch
+from agent_orchestrator.git.command import git, hold_lock
+from agent_orchestrator.git.merges import is_ancestor
+from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.git.snapshots import (
+    commit_on_branch,
+    count_changes,
+    find_commit,
+    find_unfinished_merge,
+    is_clean,
+    write_tree,
+)
 from agent_orchestrator.git.worktree import WORKTREES, branch_of
 from agent_orchestrator.store.port import StoredRun
 
@@ -52,16 +58,16 @@ def commit_work(run: StoredRun, scratch: Path, seq: int, at_us: int, status: str
         return
     title = f"{run.name}: {status.replace('_', ' ')}"[:100]
     message = f"{title}\n\nOrc-Run: {run.id}\nOrc-Event: {seq}\n"
-    with alone(folder, f"saving~{folder.name}"):
+    with hold_lock(folder, f"saving~{folder.name}"):
         commit_on_branch(folder, scratch, write_tree(folder, scratch), message, at_us)
 
 
 def _unfit(folder: Path) -> str:
     """Why nothing can be committed there."""
-    found, wanted = current_branch(folder), branch_of(folder.name)
+    found, wanted = find_branch(folder), branch_of(folder.name)
     if found != wanted:
         return f"the worktree was left on {found or 'no branch'} instead of {wanted}"
-    if unfinished_merge(folder).other is not None:
+    if find_unfinished_merge(folder).other is not None:
         return "a merge in it is not finished"
     return ""
 
@@ -70,7 +76,7 @@ def find_work(run: StoredRun) -> Work | None:
     """What the run's own branch has that the repository's checkout had not when it began; None without one."""
     home, folder = Path(run.context.home), Path(run.context.workdir)
     branch = branch_of(folder.name)
-    if not is_apart(run) or not folder.is_dir() or top_level(home) is None or commit_of(home, branch) is None:
+    if not is_apart(run) or not folder.is_dir() or top_level(home) is None or find_commit(home, branch) is None:
         return None
     size = count_changes(home, git(home, "merge-base", "HEAD", branch), branch)
     left = "" if is_clean(folder) else _unfit(folder) or "the run is not over"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent_orchestrator.errors import Refused
-from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun

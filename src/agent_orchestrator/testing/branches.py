@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent_orchestrator.core.effects import Checkpoint, Merge
 from agent_orchestrator.core.inputs import Change, CheckpointEnded, Collision, Commit, MergeEnded, MergeVerdict
-from agent_orchestrator.git.merging import Planned
+from agent_orchestrator.git.merges import PlannedMerge
 from agent_orchestrator.testing.faults import Faults
 
 REFUSALS = (MergeVerdict.CONFLICT, MergeVerdict.HELD, MergeVerdict.UNAVAILABLE)
@@ -53,7 +53,7 @@ class SimulatedGit:
             collisions=tuple(rivals),
         )
 
-    def plan(self, repo: Path, effect: Merge) -> Planned | MergeEnded:
+    def plan(self, repo: Path, effect: Merge) -> PlannedMerge | MergeEnded:
         """The merge commit, or why there is none."""
         self._faults.boundary()
         if (known := self.landed.get((effect.into, effect.branch))) is not None:
@@ -63,13 +63,13 @@ class SimulatedGit:
             return MergeEnded(
                 effect=effect.id, verdict=fate.choice(REFUSALS), detail="it cannot be merged", conflicts=("shared.py",)
             )
-        return Planned(commit=_name(effect.id), base=self.tips.get(effect.into, ""))
+        return PlannedMerge(commit=_name(effect.id), base=self.tips.get(effect.into, ""))
 
     def checkout(self, repo: Path, folder: Path, commit: str) -> None:
         """Every commit can be checked out."""
         self._faults.boundary()
 
-    def land(self, repo: Path, effect: Merge, planned: Planned) -> MergeEnded:
+    def land(self, repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
         """Moves the target; a crash can come before it or after."""
         self._faults.boundary()
         if self.landed.get((effect.into, effect.branch)) != planned.commit:

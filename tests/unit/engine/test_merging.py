@@ -12,7 +12,7 @@ import pytest
 from agent_orchestrator.core.effects import Merge
 from agent_orchestrator.core.inputs import MergeVerdict, Pause
 from agent_orchestrator.engine.engine import Engine, World
-from agent_orchestrator.git.merging import GitMerges
+from agent_orchestrator.git.merges import GitMerges
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.testing.world import Part
 from tests.unit.engine.rig import Rig, jump, named

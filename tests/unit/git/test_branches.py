@@ -8,12 +8,12 @@ import pytest
 
 from agent_orchestrator.core.effects import Checkpoint, Tree
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.git.branches import current_branch, move_back, switch_to_new
+from agent_orchestrator.git.branches import find_branch, move_back, switch_to_new
 from agent_orchestrator.git.checkpoint import take_checkpoint
 from agent_orchestrator.git.exclude import exclude
-from agent_orchestrator.git.snapshots import head_of
-from agent_orchestrator.git.whose import list_uncommitted
-from tests.unit.git.test_locate import git
+from agent_orchestrator.git.ownership import list_uncommitted
+from agent_orchestrator.git.snapshots import Backup, find_head
+from tests.unit.git.test_repository import git
 
 AT_US = 1_700_000_000_000_000
 
@@ -26,7 +26,7 @@ def checkpoint(effect: str, **more: object) -> Checkpoint:
 def test_a_branch_that_exists_is_left_alone_and_the_new_one_numbered(repo: Path) -> None:
     assert switch_to_new(repo, "phases/task") == "phases/task"
     assert switch_to_new(repo, "phases/task") == "phases/task-2"
-    assert current_branch(repo) == "phases/task-2"
+    assert find_branch(repo) == "phases/task-2"
 
 
 def test_uncommitted_files_are_listed_but_ours_are_not(repo: Path) -> None:
@@ -43,7 +43,7 @@ def test_an_empty_checkpoint_is_a_commit_and_the_same_one_when_it_is_repeated(re
     effect = checkpoint("one", empty=True)
     first = take_checkpoint(repo, tmp_path, effect)
     assert first.branch_commit is not None
-    assert take_checkpoint(repo, tmp_path, effect).branch_commit == first.branch_commit == head_of(repo)
+    assert take_checkpoint(repo, tmp_path, effect).branch_commit == first.branch_commit == find_head(repo)
     assert take_checkpoint(repo, tmp_path, checkpoint("two")).branch_commit is None
 
 
@@ -59,27 +59,27 @@ def test_an_earlier_snapshot_can_be_committed_before_what_came_after_it(repo: Pa
 
 
 def test_nothing_is_committed_on_a_branch_that_is_not_the_runs(repo: Path, tmp_path: Path) -> None:
-    before = head_of(repo)
+    before = find_head(repo)
     ended = take_checkpoint(repo, tmp_path, checkpoint("one", branch="phases/task", empty=True))
     assert "instead of phases/task" in ended.unavailable
-    assert head_of(repo) == before
+    assert find_head(repo) == before
 
 
 def test_moving_back_keeps_commits_and_uncommitted_work_under_a_ref(repo: Path, tmp_path: Path) -> None:
     branch = switch_to_new(repo, "phases/task")
-    start = head_of(repo)
+    start = find_head(repo)
     assert start is not None
     (repo / "later").write_text("later")
     take_checkpoint(repo, tmp_path, checkpoint("later"))
     (repo / "mine").write_text("mine")
-    ref = move_back(repo, tmp_path, branch, start, "refs/orc/r/rewound", "before", AT_US)
-    assert head_of(repo) == start
+    ref = move_back(repo, tmp_path, branch, start, Backup("refs/orc/r/rewound", "before", AT_US))
+    assert find_head(repo) == start
     assert not (repo / "later").exists()
     assert not (repo / "mine").exists()
     assert git(repo, "status", "--porcelain") == ""
     assert git(repo, "show", f"{ref}:mine") == "mine"
     with pytest.raises(Unavailable, match="is not checked out"):
-        move_back(repo, tmp_path, "phases/other", start, "refs/orc/r/rewound", "before", AT_US)
+        move_back(repo, tmp_path, "phases/other", start, Backup("refs/orc/r/rewound", "before", AT_US))
 
 
 def test_work_is_saved_also_when_somebody_deleted_what_it_began_at(repo: Path, tmp_path: Path) -> None:

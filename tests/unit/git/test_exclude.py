@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.git.exclude import BEGIN, END, OLD_MARK, exclude, has_old_lines, show_again
-from tests.unit.git.test_locate import git
+from agent_orchestrator.git.exclude import BEGIN, END, OLD_MARK, exclude, has_old_lines, include_again
+from tests.unit.git.test_repository import git
 
 
 def excluded(repo: Path) -> list[str]:
@@ -51,9 +51,9 @@ def test_lines_are_added_once_and_taken_back_and_what_stood_there_stays(before: 
         exclude(repo, (".agents/runs/x/", "state/a.json"))
     lines = (before or "").splitlines()
     assert excluded(repo) == [*lines, f"{BEGIN}.", "/.agents/runs/x/", "/state/a.json", END]
-    show_again(repo, (".agents/runs/x/",))
+    include_again(repo, (".agents/runs/x/",))
     assert excluded(repo) == [*lines, f"{BEGIN}.", "/state/a.json", END]
-    show_again(repo, ("state/a.json",))
+    include_again(repo, ("state/a.json",))
     assert excluded(repo) == lines
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_orchestrator.core.effects import Checkpoint, Tree
 from agent_orchestrator.git.checkpoint import take_checkpoint
-from agent_orchestrator.git.removal import plan_removal, remove
+from agent_orchestrator.git.removal import plan_removal, remove_trees
 from agent_orchestrator.git.worktree import folder_of, open_tree
 
 AT_US = 1_750_000_000_000_000
@@ -82,7 +82,7 @@ def test_a_copied_file_that_the_agent_changed_or_made_is_work(repo: Path, tmp_pa
 def test_a_worktree_with_nothing_but_copied_files_goes(repo: Path) -> None:
     folder = prepared(repo)
     open_tree(repo, "x", TREE)
-    remove(repo, plan_removal(repo, "x"))
+    remove_trees(repo, plan_removal(repo, "x"))
     assert not folder.exists()
     assert (repo / "config" / "a.local").exists()
 
@@ -131,6 +131,6 @@ def test_the_worktree_of_merges_goes_with_the_run_and_unmerged_work_stays(repo: 
     checkpoint(repo, tmp_path)
     assert plan_removal(repo, "x").kept == ("branch feature/a has commits that are not merged",)
     git(repo, "merge", "--quiet", "feature/a")
-    remove(repo, plan_removal(repo, "x"))
+    remove_trees(repo, plan_removal(repo, "x"))
     assert not merge_folder(repo, "x", "main").exists()
     assert (repo / "work.py").read_text() == "work\n"

@@ -10,16 +10,16 @@ import pytest
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.exclude import exclude
-from agent_orchestrator.git.removal import Removal, plan_removal, remove
+from agent_orchestrator.git.removal import Removal, plan_removal, remove_trees
 from agent_orchestrator.git.worktree import add_worktree, branch_of, folder_of, open_tree
-from tests.unit.git.test_locate import git
+from tests.unit.git.test_repository import git
 from tests.unit.git.test_worktree import branches, commit
 
 
 def clear(repo: Path, run: str) -> None:
     plan = plan_removal(repo, run)
     assert plan.kept == ()
-    remove(repo, plan)
+    remove_trees(repo, plan)
 
 
 def test_a_merged_one_is_removed_with_its_branch(repo: Path) -> None:
@@ -59,7 +59,7 @@ def test_changes_made_since_the_plan_are_not_deleted_either(repo: Path) -> None:
     plan = plan_removal(repo, "f8c1")
     (folder / "draft.txt").write_text("unfinished")
     with pytest.raises(GitFailed, match="modified or untracked"):
-        remove(repo, plan)
+        remove_trees(repo, plan)
     assert (folder / "draft.txt").exists()
 
 

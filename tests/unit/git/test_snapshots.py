@@ -12,14 +12,15 @@ from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.checkpoint import take_checkpoint
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.snapshots import (
+    Backup,
     commit_on_branch,
     count_changes,
     delete_refs,
-    head_of,
+    find_head,
     is_clean,
     list_changes,
-    restore,
-    save,
+    restore_snapshot,
+    save_snapshot,
 )
 
 AT_US = 1_750_000_000_000_000
@@ -42,7 +43,7 @@ def test_a_snapshot_has_untracked_files_and_leaves_index_branch_and_files_alone(
         (repo / ours).parent.mkdir(parents=True)
         (repo / ours).write_text("{}")
     before = git(repo, "status", "--porcelain"), git(repo, "rev-parse", "HEAD"), git(repo, "diff", "--cached")
-    saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    saved = save_snapshot(repo, tmp_path / "scratch", REF, "m", AT_US)
     assert git(repo, "ls-tree", "-r", "--name-only", saved.commit).split() == [".gitignore", "README.md", "new.txt"]
     assert git(repo, "show", f"{REF}:README.md") == "edited"
     assert (git(repo, "status", "--porcelain"), git(repo, "rev-parse", "HEAD"), git(repo, "diff", "--cached")) == before
@@ -50,18 +51,18 @@ def test_a_snapshot_has_untracked_files_and_leaves_index_branch_and_files_alone(
 
 def test_repeated_it_is_the_same_commit(repo: Path, tmp_path: Path) -> None:
     (repo / "a").write_text("a")
-    first = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    first = save_snapshot(repo, tmp_path / "scratch", REF, "m", AT_US)
     git(repo, "update-ref", "-d", REF)
-    assert save(repo, tmp_path / "scratch", REF, "m", AT_US) == first
+    assert save_snapshot(repo, tmp_path / "scratch", REF, "m", AT_US) == first
     (repo / "a").write_text("later")
-    assert save(repo, tmp_path / "scratch", REF, "m", AT_US) == first, "what was saved under this message stays"
+    assert save_snapshot(repo, tmp_path / "scratch", REF, "m", AT_US) == first, "what was saved under this message stays"
 
 
 def test_a_checkpoint_counts_from_the_last_and_lists_from_the_start(repo: Path, tmp_path: Path) -> None:
     (repo / "before").write_text("uncommitted when it began\n")
-    start = save(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
+    start = save_snapshot(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
     (repo / "one").write_text("1\n")
-    one = save(repo, tmp_path / "scratch", REF, "one", AT_US)
+    one = save_snapshot(repo, tmp_path / "scratch", REF, "one", AT_US)
     (repo / "two").write_text("2\n2\n")
     (repo / "README.md").unlink()
     effect = Checkpoint(
@@ -94,10 +95,10 @@ def test_a_repository_without_a_commit_can_be_saved(tmp_path: Path) -> None:
 
 
 def test_a_commit_on_the_branch_is_made_once_and_only_when_something_changed(repo: Path, tmp_path: Path) -> None:
-    saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    saved = save_snapshot(repo, tmp_path / "scratch", REF, "m", AT_US)
     assert commit_on_branch(repo, tmp_path / "scratch", saved.tree, "nothing", AT_US) is None
     (repo / "a").write_text("a\n")
-    saved = save(repo, tmp_path / "scratch", "refs/orc/x/2", "m2", AT_US)
+    saved = save_snapshot(repo, tmp_path / "scratch", "refs/orc/x/2", "m2", AT_US)
     made = commit_on_branch(repo, tmp_path / "scratch", saved.tree, "Write a\n\nLoop-Iteration: 1\n", AT_US)
     assert commit_on_branch(repo, tmp_path / "scratch", saved.tree, "Write a\n\nLoop-Iteration: 1\n", AT_US) == made
     assert git(repo, "log", "--format=%s") == "Write a\nFirst"
@@ -106,7 +107,7 @@ def test_a_commit_on_the_branch_is_made_once_and_only_when_something_changed(rep
 
 def test_a_commit_after_which_we_died_is_found_and_the_index_follows(repo: Path, tmp_path: Path) -> None:
     (repo / "a").write_text("a\n")
-    saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    saved = save_snapshot(repo, tmp_path / "scratch", REF, "m", AT_US)
     lock = repo / ".git" / "index.lock"
     lock.touch()
     with pytest.raises(GitFailed, match=r"index\.lock"):
@@ -128,17 +129,17 @@ def test_files_of_ours_that_somebody_tracks_stay_on_the_branch_as_they_were(repo
     git(repo, "add", "--force", ".")
     git(repo, "commit", "--quiet", "-m", "Track them")
     exclude(repo, (".claude/learnings.jsonl",))
-    before = str(head_of(repo))
-    saved = save(repo, scratch, REF, "m", AT_US)
+    before = str(find_head(repo))
+    saved = save_snapshot(repo, scratch, REF, "m", AT_US)
     assert commit_on_branch(repo, scratch, saved.tree, "nothing", AT_US) is None
     assert (list_changes(repo, before, saved.commit), count_changes(repo, before, saved.commit).files) == ((), 0)
     learned.write_text("tracked\nand written to\n")
     (repo / "a").write_text("a\n")
-    saved = save(repo, scratch, "refs/orc/x/2", "m2", AT_US)
+    saved = save_snapshot(repo, scratch, "refs/orc/x/2", "m2", AT_US)
     assert commit_on_branch(repo, scratch, saved.tree, "Write a", AT_US) is not None
     assert git(repo, "diff", "--name-only", before, "HEAD") == "a"
     prompt.write_text("changed\n")
-    restore(repo, scratch, before, "refs/orc/x/kept", "kept", AT_US)
+    restore_snapshot(repo, scratch, before, Backup("refs/orc/x/kept", "kept", AT_US))
     assert learned.read_text() == "tracked\nand written to\n", "ours is no work to take back"
     assert prompt.read_text() == "tracked\n", "what only lies beside ours is"
     assert not (repo / "a").exists()
@@ -154,7 +155,7 @@ def test_a_print_out_that_is_rewritten_all_the_time_is_in_nobodys_way(repo: Path
     state.write_text("staged by an agent\n")
     git(repo, "add", "--all")
     state.write_text("printed since\n")  # Neither what is staged nor what is committed: `git rm --cached` refuses this.
-    saved = save(repo, tmp_path / "scratch", REF, "m", AT_US)
+    saved = save_snapshot(repo, tmp_path / "scratch", REF, "m", AT_US)
     assert git(repo, "show", f"{saved.commit}:.claude/agent-state.json") == "tracked"
     assert commit_on_branch(repo, tmp_path / "scratch", saved.tree, "nothing", AT_US) is None
     assert state.read_text() == "printed since\n"
@@ -169,19 +170,19 @@ def test_going_back_to_a_snapshot_of_an_older_version_deletes_nothing_that_it_le
     tree = git(repo, "rev-parse", "HEAD^:")
     old = git(repo, "-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree, "-p", "HEAD", "-m", "without it")
     (repo / "new").write_text("new\n")
-    restore(repo, tmp_path / "scratch", old, "refs/orc/x/kept", "kept", AT_US)
+    restore_snapshot(repo, tmp_path / "scratch", old, Backup("refs/orc/x/kept", "kept", AT_US))
     assert prompt.read_text() == "tracked\n"
     assert not (repo / "new").exists()
 
 
 def test_restoring_brings_back_every_file_and_keeps_what_was_there(repo: Path, tmp_path: Path) -> None:
     (repo / "mine").write_text("uncommitted\n")
-    start = save(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
+    start = save_snapshot(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
     (repo / "mine").unlink()
     (repo / "README.md").write_text("changed\n")
     (repo / "folder").mkdir()
     (repo / "folder" / "new").write_text("new\n")
-    kept = restore(repo, tmp_path / "scratch", start.commit, "refs/orc/x/reverted", "kept", AT_US)
+    kept = restore_snapshot(repo, tmp_path / "scratch", start.commit, Backup("refs/orc/x/reverted", "kept", AT_US))
     assert (repo / "mine").read_text() == "uncommitted\n"
     assert (repo / "README.md").read_text() == "A repository to work on.\n"
     assert not (repo / "folder").exists()
@@ -190,16 +191,16 @@ def test_restoring_brings_back_every_file_and_keeps_what_was_there(repo: Path, t
 
 
 def test_reverting_again_keeps_the_new_work_too(repo: Path, tmp_path: Path) -> None:
-    start = save(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
+    start = save_snapshot(repo, tmp_path / "scratch", "refs/orc/x/0", "start", AT_US)
     kept = []
     for text in ("one", "two"):
         (repo / "work").write_text(text)
-        kept.append(restore(repo, tmp_path / "scratch", start.commit, "refs/orc/x/reverted", "kept", AT_US))
+        kept.append(restore_snapshot(repo, tmp_path / "scratch", start.commit, Backup("refs/orc/x/reverted", "kept", AT_US)))
     assert [git(repo, "show", f"{ref}:work") for ref in kept] == ["one", "two"]
 
 
 def test_refs_of_a_loop_are_forgotten_together(repo: Path, tmp_path: Path) -> None:
-    save(repo, tmp_path / "scratch", "refs/orc/x/1", "m", AT_US)
-    save(repo, tmp_path / "scratch", "refs/orc/xy/1", "m", AT_US)
+    save_snapshot(repo, tmp_path / "scratch", "refs/orc/x/1", "m", AT_US)
+    save_snapshot(repo, tmp_path / "scratch", "refs/orc/xy/1", "m", AT_US)
     delete_refs(repo, "refs/orc/x/")
     assert git(repo, "for-each-ref", "--format=%(refname)", "refs/orc/") == "refs/orc/xy/1"

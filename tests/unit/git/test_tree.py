@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.command import git as run_git
 from agent_orchestrator.git.exclude import exclude
-from agent_orchestrator.git.run import git as run_git
-from agent_orchestrator.git.tree import tree_of
-from agent_orchestrator.git.whose import list_uncommitted
-from tests.unit.git.test_locate import git
+from agent_orchestrator.git.ownership import list_uncommitted
+from agent_orchestrator.git.snapshots import identify_tree
+from tests.unit.git.test_repository import git
 
 
 @pytest.fixture
@@ -23,19 +23,19 @@ def scratch(tmp_path: Path) -> Path:
 
 
 def test_a_clean_tree_is_the_commits_tree(repo: Path, scratch: Path) -> None:
-    assert tree_of(repo, scratch) == git(repo, "rev-parse", "HEAD^{tree}")
+    assert identify_tree(repo, scratch) == git(repo, "rev-parse", "HEAD^{tree}")
 
 
 def test_every_change_that_counts_changes_it(repo: Path, scratch: Path) -> None:
-    seen = [tree_of(repo, scratch)]
+    seen = [identify_tree(repo, scratch)]
     (repo / "README.md").write_text("Changed.\n")
-    seen.append(tree_of(repo, scratch))
+    seen.append(identify_tree(repo, scratch))
     (repo / "new.txt").write_text("untracked\n")
-    seen.append(tree_of(repo, scratch))
+    seen.append(identify_tree(repo, scratch))
     (repo / "new.txt").chmod(0o755)
-    seen.append(tree_of(repo, scratch))
+    seen.append(identify_tree(repo, scratch))
     (repo / "README.md").unlink()
-    seen.append(tree_of(repo, scratch))
+    seen.append(identify_tree(repo, scratch))
     assert None not in seen
     assert len(set(seen)) == 5
 
@@ -47,54 +47,54 @@ def test_what_is_ignored_or_ours_does_not_count_even_if_it_is_tracked(repo: Path
     git(repo, "add", "--all")
     git(repo, "commit", "--quiet", "--message", "One of ours is tracked")
     exclude(repo, ("state/runs/tracked.json", "state/runs/ours.json"))
-    before = tree_of(repo, scratch)
+    before = identify_tree(repo, scratch)
     assert before == git(repo, "rev-parse", "HEAD^{tree}"), "what is tracked counts as it was committed"
     (repo / "run.log").write_text("noise")
     for name in ("tracked", "ours"):
         (repo / "state" / "runs" / f"{name}.json").write_text('{"changed": true}')
-    assert tree_of(repo, scratch) == before
+    assert identify_tree(repo, scratch) == before
     git(repo, "add", "state/runs/tracked.json")
-    assert tree_of(repo, scratch) == before, "nor does it count once an agent staged it"
+    assert identify_tree(repo, scratch) == before, "nor does it count once an agent staged it"
     (repo / "state" / "runs" / "theirs.json").write_text("a project's own")
-    assert tree_of(repo, scratch) != before
+    assert identify_tree(repo, scratch) != before
 
 
 def test_in_a_worktree_a_path_of_ours_is_work_like_any_other(repo: Path, tmp_path: Path, scratch: Path) -> None:
     exclude(repo, ("state/SCHEMA.md",))
     git(repo, "worktree", "add", "--quiet", str(tmp_path / "tree"))
-    before = tree_of(tmp_path / "tree", scratch)
+    before = identify_tree(tmp_path / "tree", scratch)
     (tmp_path / "tree" / "state").mkdir()
     (tmp_path / "tree" / "state" / "SCHEMA.md").write_text("an agent's")
     assert git(tmp_path / "tree", "status", "--porcelain") == "", "git itself has one list for all trees"
     assert list_uncommitted(tmp_path / "tree") == ["state/SCHEMA.md"]
-    assert tree_of(tmp_path / "tree", scratch) != before
+    assert identify_tree(tmp_path / "tree", scratch) != before
 
 
 def test_names_of_any_kind_count(repo: Path, scratch: Path) -> None:
     names = [b"a[b]*.txt", b":(top)x", b"with\nnewline", b"with space ", b"\xff\xfe.bin", b"-n", b"\xc3\xbc"]
     for name in names:
         (repo / os.fsdecode(name)).write_text("new")
-    before = tree_of(repo, scratch)
+    before = identify_tree(repo, scratch)
     git(repo, "add", "--all")
     assert before == git(repo, "write-tree")
 
 
 def test_a_repository_inside_counts_by_its_commit_and_does_not_stop_anything_without_one(repo: Path, scratch: Path) -> None:
-    before = tree_of(repo, scratch)
+    before = identify_tree(repo, scratch)
     git(repo, "init", "--quiet", "inner")
     (repo / "inner" / "a").write_text("a")
-    assert tree_of(repo, scratch) == before
+    assert identify_tree(repo, scratch) == before
     assert list_uncommitted(repo) == ["inner/"]
     git(repo / "inner", "add", "a")
     git(repo / "inner", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "--quiet", "--message", "Inner")
-    assert tree_of(repo, scratch) != before
+    assert identify_tree(repo, scratch) != before
 
 
 def test_neither_the_index_nor_the_objects_are_touched(repo: Path, scratch: Path) -> None:
     (repo / "new.txt").write_text("untracked\n")
     index = (repo / ".git" / "index").read_bytes()
     objects = sorted((repo / ".git" / "objects").rglob("*"))
-    assert tree_of(repo, scratch) is not None
+    assert identify_tree(repo, scratch) is not None
     assert (repo / ".git" / "index").read_bytes() == index
     assert sorted((repo / ".git" / "objects").rglob("*")) == objects
     assert list(scratch.iterdir()) == [], "and nothing is left in the scratch folder"
@@ -102,22 +102,22 @@ def test_neither_the_index_nor_the_objects_are_touched(repo: Path, scratch: Path
 
 def test_somebody_elses_index_lock_does_not_disturb(repo: Path, scratch: Path) -> None:
     (repo / ".git" / "index.lock").touch()
-    assert tree_of(repo, scratch) == git(repo, "rev-parse", "HEAD^{tree}")
+    assert identify_tree(repo, scratch) == git(repo, "rev-parse", "HEAD^{tree}")
 
 
 def test_a_worktree_has_its_own(repo: Path, tmp_path: Path, scratch: Path) -> None:
     git(repo, "worktree", "add", "--quiet", str(tmp_path / "tree"))
     (tmp_path / "tree" / "README.md").write_text("Elsewhere.\n")
-    assert tree_of(tmp_path / "tree", scratch) != tree_of(repo, scratch)
+    assert identify_tree(tmp_path / "tree", scratch) != identify_tree(repo, scratch)
 
 
 def test_a_repository_without_a_commit_has_one_and_no_repository_has_none(tmp_path: Path, scratch: Path) -> None:
     fresh = tmp_path / "fresh"
     fresh.mkdir()
-    assert tree_of(fresh, scratch) is None
+    assert identify_tree(fresh, scratch) is None
     git(fresh, "init", "--quiet")
     (fresh / "a").write_text("a")
-    assert tree_of(fresh, scratch) is not None
+    assert identify_tree(fresh, scratch) is not None
 
 
 def test_a_failure_of_git_is_a_sentence(repo: Path) -> None:

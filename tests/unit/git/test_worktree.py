@@ -12,7 +12,7 @@ import pytest
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed, UsageError
 from agent_orchestrator.git.worktree import add_worktree, branch_of, folder_of, open_tree
-from tests.unit.git.test_locate import git
+from tests.unit.git.test_repository import git
 
 
 def branches(repo: Path) -> list[str]:

@@ -20,7 +20,7 @@ from agent_orchestrator.engine.launches import SHORTAGES, Order, Watch
 from agent_orchestrator.engine.perform.launched import Launched
 from agent_orchestrator.engine.perform.work import Finished
 from agent_orchestrator.errors import OrcError
-from agent_orchestrator.git.merging import Planned
+from agent_orchestrator.git.merges import PlannedMerge
 from agent_orchestrator.git.worktree import merge_folder
 
 if TYPE_CHECKING:
@@ -36,27 +36,27 @@ _RED = (FailureKind.TIMEOUT, FailureKind.IDLE, FailureKind.OUTPUT_LIMIT)
 class Merges(Protocol):
     """The port through which branches are merged; every call may be repeated."""
 
-    def plan(self, repo: Path, effect: Merge) -> Planned | MergeEnded:
+    def plan(self, repo: Path, effect: Merge) -> PlannedMerge | MergeEnded:
         """The merge commit, or why there is none; raises GitFailed."""
 
     def checkout(self, repo: Path, folder: Path, commit: str) -> None:
         """Makes the folder a worktree of the commit; raises GitFailed."""
 
-    def land(self, repo: Path, effect: Merge, planned: Planned) -> MergeEnded:
+    def land(self, repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
         """Moves the target to the commit; raises GitFailed."""
 
 
 class NoMerges:
     """For worlds without git."""
 
-    def plan(self, repo: Path, effect: Merge) -> Planned | MergeEnded:
+    def plan(self, repo: Path, effect: Merge) -> PlannedMerge | MergeEnded:
         """Nothing can be merged."""
         return MergeEnded(effect=effect.id, verdict=MergeVerdict.UNAVAILABLE, detail="there is no git here")
 
     def checkout(self, repo: Path, folder: Path, commit: str) -> None:
         """Never asked: nothing was planned."""
 
-    def land(self, repo: Path, effect: Merge, planned: Planned) -> MergeEnded:
+    def land(self, repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
         """Never asked: nothing was planned."""
         raise AssertionError("a merge that was not planned cannot land")
 
@@ -141,7 +141,7 @@ class MergeWork(Launched):
 
     def _landed(self) -> MergeEnded:
         try:
-            plan = msgspec.json.decode((self.directory / PLAN).read_bytes(), type=Planned)
+            plan = msgspec.json.decode((self.directory / PLAN).read_bytes(), type=PlannedMerge)
             return self.engine.world.merges.land(self._repo, self.effect, plan)
         except (OrcError, msgspec.DecodeError) as error:
             return self._unavailable(str(error))

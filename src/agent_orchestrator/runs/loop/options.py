@@ -22,7 +22,7 @@ from agent_orchestrator.core.ids import ID_LENGTH_MAX
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
 from agent_orchestrator.errors import InvalidValue, MissingPath, UsageError
-from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.runs.budget import abilities_of
 from agent_orchestrator.runs.choices import Permissions, check_agent, read_agent, read_env, read_idle_s, split_command
 from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id

@@ -23,8 +23,9 @@ from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, LoopExists, Refused, RunBusy, UsageError
-from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.git.snapshots import is_clean, make_branch, restore
+from agent_orchestrator.git.branches import make_branch
+from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.git.snapshots import Backup, is_clean, restore_snapshot
 from agent_orchestrator.git.worktree import add_worktree
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.choices import Permissions
@@ -286,8 +287,8 @@ def revert(orchestrator: Orchestrator, run: StoredRun) -> str:
     workdir = Path(run.context.workdir)
     scratch = orchestrator.settings.folder / "launches" / run.id / "revert"
     message = f"{run.id}: before it was reverted"
-    now_us = orchestrator.clock.now_us()
-    return restore(workdir, scratch, state.start.commit, f"refs/orc/{run.id}/reverted", message, now_us)
+    backup = Backup(f"refs/orc/{run.id}/reverted", message, orchestrator.clock.now_us())
+    return restore_snapshot(workdir, scratch, state.start.commit, backup)
 
 
 def migrate_legacy(orchestrator: Orchestrator) -> None:

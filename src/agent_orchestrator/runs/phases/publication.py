@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from agent_orchestrator.config import Settings, load_publish
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.git.remotes import address_of, push_urls, remotes
+from agent_orchestrator.git.remotes import join_addresses, list_push_urls, list_remotes
+from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.systems.phases.spec import Publication
 
 _SHORT_SSH = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?P<path>(?!//)\S+)\Z")
@@ -44,17 +44,17 @@ def choose_publication(settings: Settings, flag: bool | None, stored: bool | Non
 def find_publication(settings: Settings) -> Publication:
     """Where this repository publishes; raises Unavailable when it cannot."""
     home = settings.home
-    known = remotes(home) if top_level(home) is not None else []
+    known = list_remotes(home) if top_level(home) is not None else []
     if not known:
         raise Unavailable(detail=f"{home} has no remote to publish to; add one with `git remote add origin URL`.")
     if shutil.which("gh", path=settings.environ.get("PATH")) is None:
         raise Unavailable(detail="Issues and pull requests are made with `gh`, and there is none on the PATH; install it.")
     remote = "origin" if "origin" in known else known[0]
-    urls = push_urls(home, remote)
+    urls = list_push_urls(home, remote)
     return Publication(
         publish=True,
         remote=remote,
-        address=address_of(urls),
+        address=join_addresses(urls),
         repository=repository_of(urls[0]) if urls else "",
     )
 

@@ -21,10 +21,10 @@ from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
-from agent_orchestrator.git.branches import current_branch, move_back, refuse_elsewhere, switch_to_new
-from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.git.snapshots import head_of
-from agent_orchestrator.git.whose import list_ours, list_uncommitted
+from agent_orchestrator.git.branches import find_branch, move_back, refuse_elsewhere, switch_to_new
+from agent_orchestrator.git.ownership import list_ours, list_uncommitted
+from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.git.snapshots import Backup, find_head
 from agent_orchestrator.projections.writer import make_folder
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.exclusion import hide_files
@@ -111,7 +111,7 @@ def import_phases(
     with alone(orchestrator.settings.folder, "phases"):
         now_us, run = orchestrator.clock.now_us(), uuid.uuid4().hex[:8]
         context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
-        taken = import_state(document, str(path), spec, context, head_of(home) or "")
+        taken = import_state(document, str(path), spec, context, find_head(home) or "")
         budget = taken.budget.override(budget)
         refuse_unmetered(budget, spec.agents.values())
         hide_files(orchestrator)
@@ -151,7 +151,7 @@ def _refuse_without_folder(home: Path) -> None:
 
 
 def _on_branch(spec: PhasesSpec, home: Path) -> PhasesSpec:
-    target = current_branch(home) or ""
+    target = find_branch(home) or ""
     return msgspec.structs.replace(spec, branch=switch_to_new(home, spec.branch), target=target)
 
 
@@ -244,8 +244,8 @@ def rewind(orchestrator: Orchestrator, run: StoredRun, to: str) -> tuple[str, st
         home = Path(run.context.home)
         scratch = orchestrator.settings.folder / "launches" / run.id / "rewind"
         message = f"{run.id}: before it was rewound to {to}"
-        now_us = orchestrator.clock.now_us()
-        ref = move_back(home, scratch, state.spec.branch, kept.git_sha, f"refs/orc/{run.id}/rewound", message, now_us)
+        backup = Backup(f"refs/orc/{run.id}/rewound", message, orchestrator.clock.now_us())
+        ref = move_back(home, scratch, state.spec.branch, kept.git_sha, backup)
         orchestrator.send(run, directive)
         orchestrator.settle(run)
         return kept.git_sha, ref
@@ -289,7 +289,7 @@ def change_publishing(orchestrator: Orchestrator, run: StoredRun, flag: bool | N
 def out_of_step(run: StoredRun, state: PhasesState) -> str | None:
     """What a person should know when the branch is not where the state thinks it is."""
     home = Path(run.context.home)
-    branch, head = current_branch(home), head_of(home)
+    branch, head = find_branch(home), find_head(home)
     if state.lifecycle.ended:
         return None
     if branch != state.spec.branch:

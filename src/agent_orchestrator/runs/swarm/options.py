@@ -18,9 +18,9 @@ from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
 from agent_orchestrator.errors import InvalidSpec, InvalidValue, MissingPath, Problem, UsageError
-from agent_orchestrator.git.branches import current_branch
-from agent_orchestrator.git.locate import top_level
-from agent_orchestrator.git.snapshots import head_of
+from agent_orchestrator.git.branches import find_branch
+from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.git.snapshots import find_head
 from agent_orchestrator.runs.choices import Permissions, check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.runs.swarm.templates import Template, fill, read_template, unused
 from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, TIMEOUT_S, BeadSpec
@@ -122,9 +122,9 @@ class _Worktrees:
         if repo not in self._current:
             if top_level(Path(repo)) != Path(repo):
                 raise UsageError(detail=f"{what} {branch} needs a git repository, and {repo} is none; run `git init` and commit.")
-            if head_of(Path(repo)) is None:
+            if find_head(Path(repo)) is None:
                 raise UsageError(detail=f"{what} {branch} needs a commit to start from, and {repo} has none; commit first.")
-            self._current[repo] = current_branch(Path(repo))
+            self._current[repo] = find_branch(Path(repo))
         if self._current[repo] == branch:
             raise UsageError(detail=f"{what} {branch} is the branch that {repo} is on itself; name another, or none.")
 

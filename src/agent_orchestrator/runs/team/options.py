@@ -16,8 +16,8 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
 from agent_orchestrator.errors import InvalidValue, MissingPath, Unavailable, UsageError
-from agent_orchestrator.git.branches import branches_of, can_merge, current_branch
-from agent_orchestrator.git.locate import top_level
+from agent_orchestrator.git.branches import find_branch, find_merge_obstacle, list_branches
+from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.runs.choices import (
     Permissions,
     check_agent,
@@ -93,7 +93,7 @@ def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSett
         check=options.check if options.check is not None else detected,
         check_timeout_s=_duration(options.check_timeout, "--check-timeout"),
         testing=_testing(options.testing),
-        taken_branches=branches_of(home),
+        taken_branches=list_branches(home),
         env=read_env(options.env),
         agent_timeout_s=_duration(options.agent_timeout, "--agent-timeout"),
         idle_timeout_s=read_idle_s(options.idle_timeout),
@@ -127,13 +127,13 @@ def _target(given: str | None, home: Path) -> str:
     """The branch that groups merge into: the one given, else the one that is checked out."""
     if top_level(home) is None:
         raise Unavailable(detail=f"A team needs a git repository, and {home} is none; run `git init` and commit first.")
-    known = branches_of(home)
+    known = list_branches(home)
     if not known:
         raise Unavailable(detail=f"A team needs a commit to start from, and {home} has none; commit first.")
-    why = can_merge(home)
+    why = find_merge_obstacle(home)
     if why is not None:
         raise UsageError(detail=f"A team cannot work here: {why}.")
-    branch = given if given is not None else current_branch(home)
+    branch = given if given is not None else find_branch(home)
     if branch is None:
         raise UsageError(detail=f"{home} is on no branch; say with --into which one groups are merged into.")
     if branch not in known:

@@ -13,8 +13,8 @@ from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import Refused, RunExists, UsageError
-from agent_orchestrator.git.branches import branches_of
-from agent_orchestrator.git.merging import is_ancestor
+from agent_orchestrator.git.branches import list_branches
+from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.places import TEAM_FOLDER, claim, refuse_unfinished
@@ -103,7 +103,7 @@ def _look(home: Path, branch: str, into: str) -> Branch:
     if branch == into:
         way = f"switch to the branch that groups are merged into, or name it with --into; {into} is a group's own"
         raise UsageError(detail=f"The team cannot be taken over: {way}.")
-    if branch not in branches_of(home):
+    if branch not in list_branches(home):
         return Branch.MISSING
     return Branch.MERGED if is_ancestor(home, branch, into) else Branch.OPEN
 

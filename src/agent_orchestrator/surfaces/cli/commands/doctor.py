@@ -68,7 +68,7 @@ def command(repo: str | None, as_json: bool) -> int:
 
 
 def _machine(orchestrator: Orchestrator) -> Iterator[Finding]:
-    from agent_orchestrator.git.run import git
+    from agent_orchestrator.git.command import git
 
     version = ".".join(str(part) for part in sys.version_info[:3])
     fits = sys.version_info >= PYTHON_MIN

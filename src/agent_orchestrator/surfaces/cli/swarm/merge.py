@@ -70,9 +70,9 @@ def _current(state: SwarmState, beads: list[str]) -> str:
     from pathlib import Path
 
     from agent_orchestrator.errors import Refused
-    from agent_orchestrator.git.branches import current_branch
+    from agent_orchestrator.git.branches import find_branch
 
-    found = {current_branch(Path(state.specs[bead].repo)) for bead in beads}
+    found = {find_branch(Path(state.specs[bead].repo)) for bead in beads}
     if len(found) != 1 or None in found:
         raise Refused(why="It is not clear what to merge into: name the branch with --into.")
     return str(found.pop())

@@ -1,4 +1,4 @@
-"""Says whose the files of a working tree are: git's, a person's or an agent's, or ours.
+"""The owners of the files of a working tree: git, a person or an agent, or orc.
 
 What a person's rules ignore is nobody's work. Ours is what our block in `.git/info/exclude` names for this very tree. All
 the rest is work: it counts in trees and diffs, is committed, and is never deleted while no commit has it.
@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from agent_orchestrator.git.exclude import patterns_of, place_of, read_rules
-from agent_orchestrator.git.include import included
-from agent_orchestrator.git.locate import common_dir, top_level
-from agent_orchestrator.git.run import ask_git, give_names, list_names
+from agent_orchestrator.git.command import ask_git, give_names, list_names
+from agent_orchestrator.git.exclude import name_tree, read_patterns, read_rules
+from agent_orchestrator.git.repository import common_dir, top_level
+from agent_orchestrator.git.worktree import list_included
 
 GONE = "0 " + "0" * 40
 SETTINGS = ".orc.toml"
@@ -24,10 +24,10 @@ SETTINGS = ".orc.toml"
 
 
 def list_new(top: Path) -> list[str]:
-    """Files that git does not track and that are work; a repository inside this one ends in `/`."""
+    """Return files that git does not track and that are work; a repository inside this one ends in `/`."""
     rules = read_rules(top)
-    lines = rules.blocks.get(place_of(top), [])
-    ours = patterns_of(top)
+    lines = rules.blocks.get(name_tree(top), [])
+    ours = read_patterns(top)
     with _kept_as_file([*rules.others, *lines]) as file:
         general = [f"--exclude-from={one}" for one in _general_rules(top)]
         how = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", *general, f"--exclude-from={file}")
@@ -40,8 +40,8 @@ def list_new(top: Path) -> list[str]:
 
 
 def list_ours(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
-    """Files that git tracks and we write over: somebody committed them once."""
-    lines = read_rules(top).blocks.get(place_of(top), [])
+    """Return files that git tracks and we write over: somebody committed them once."""
+    lines = read_rules(top).blocks.get(name_tree(top), [])
     if not lines:
         return []
     with _kept_as_file(lines) as file:
@@ -49,37 +49,37 @@ def list_ours(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
 
 
 def list_untouched(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
-    """Files that git tracks and no commit of a run changes: ours, and a person's settings where he works."""
+    """Return files that git tracks and no commit of a run changes: ours, and a person's settings where he works."""
     settings = list_names(top, "ls-files", "-z", "--cached", "--", f":(glob)**/{SETTINGS}", env=env) if _is_main(top) else []
     return sorted({*list_ours(top, env), *settings})
 
 
 def _is_main(top: Path) -> bool:
-    """Whether a working tree is the repository's own, where a person works, and no worktree of it."""
+    """Return True if a working tree is the repository's own, where a person works, and no worktree of it."""
     return (top / ".git").is_dir()
 
 
-def leaving_out(names: Sequence[str]) -> tuple[str, ...]:
-    """The arguments that mean everything but these files."""
+def select_but(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the arguments that select everything but these files."""
     return ("--", ":/", *(f":(top,exclude,literal){name}" for name in names))
 
 
 def list_uncommitted(workdir: Path) -> list[str]:
-    """Files whose content no commit has: changed, deleted or new; what is ours never counts."""
+    """Return files whose content no commit has: changed, deleted or new; what is ours never counts."""
     top = top_level(workdir) or workdir
     how = ("status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
-    changed = [entry[3:] for entry in list_names(top, *how, *leaving_out(list_untouched(top)))]
+    changed = [entry[3:] for entry in list_names(top, *how, *select_but(list_untouched(top)))]
     return sorted({*changed, *list_new(top)})
 
 
 def stage_work(workdir: Path, env: Mapping[str, str]) -> None:
-    """Brings an index of ours to what the working tree holds; what is ours is in it as the current commit has it.
+    """Fill an index with the working tree; our own files are in it as the current commit has them.
 
     Our print-outs may be rewritten at any moment: they are never read here, so that there is nothing to race with.
     """
     top = top_level(workdir) or workdir
     ours = list_untouched(top, env)
-    list_names(top, "add", "--update", *leaving_out(ours), env=env)
+    list_names(top, "add", "--update", *select_but(ours), env=env)
     if ours:
         drop_from_index(top, ours, env)
         if ask_git(top, "rev-parse", "--verify", "--quiet", "HEAD", answers=(0, 1))[0] == 0:
@@ -90,27 +90,27 @@ def stage_work(workdir: Path, env: Mapping[str, str]) -> None:
 
 
 def list_tracked(home: Path, names: Sequence[str]) -> list[str]:
-    """Which of these files below a folder git tracks; none outside a repository."""
+    """Return those of these files below a folder that git tracks; none outside a repository."""
     if top_level(home) is None or not names:
         return []
     return list_names(home, "ls-files", "-z", "--", *names, env={"GIT_LITERAL_PATHSPECS": "1"})
 
 
 def put_back(home: Path, names: Sequence[str]) -> None:
-    """Brings files back as the index has them, where nothing stands in their place."""
+    """Bring files back as the index has them, where nothing stands in their place."""
     missing = [name for name in names if not (home / name).exists()]
     if missing:
         give_names(home, "checkout-index", "-z", "--stdin", names=missing)
 
 
 def drop_from_index(top: Path, names: Sequence[str], env: Mapping[str, str]) -> None:
-    """Takes files out of an index, whatever stands in them."""
+    """Take files out of an index, whatever stands in them."""
     if names:
         give_names(top, "update-index", "-z", "--index-info", names=[f"{GONE}\t{name}" for name in names], env=env)
 
 
 def take_from_tree(top: Path, tree: str, names: Sequence[str], env: Mapping[str, str]) -> None:
-    """Puts files into an index as a tree has them; those that it does not have are left as they are."""
+    """Put files into an index as a tree has them; those that it does not have are left as they are."""
     if not names:
         return  # To git no name at all would mean everything.
     entries = list_names(top, "ls-tree", "-r", "-z", "--full-tree", tree, "--", *names, env={"GIT_LITERAL_PATHSPECS": "1"})
@@ -118,17 +118,17 @@ def take_from_tree(top: Path, tree: str, names: Sequence[str], env: Mapping[str,
 
 
 def _has_commit(repository: Path) -> bool:
-    """Whether git can record a repository inside this one: only by its commit."""
+    """Return True if git can record a repository inside this one: only by its commit."""
     return ask_git(repository, "rev-parse", "--verify", "--quiet", "HEAD", answers=(0, 1, 128))[0] == 0
 
 
 def list_copied(top: Path) -> set[str]:
-    """Files that were copied into a worktree for its agent and are still what the repository has."""
+    """Return files that were copied into a worktree for its agent and are still what the repository has."""
     common = common_dir(top)
     if common is None or common.parent == top:
         return set()
     repo = common.parent
-    return {name for name in included(repo, top) if _is_same(repo / name, top / name)}
+    return {name for name in list_included(repo, top) if _is_same(repo / name, top / name)}
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -142,7 +142,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 @contextmanager
 def _kept_as_file(lines: list[str]) -> Iterator[str]:
-    """Lines for `--exclude-from`, which reads nothing but regular files."""
+    """Write lines to a file for `--exclude-from`, which reads nothing but regular files."""
     with tempfile.NamedTemporaryFile(prefix="orc-rules-") as file:
         file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
         file.flush()
@@ -151,7 +151,7 @@ def _kept_as_file(lines: list[str]) -> Iterator[str]:
 
 @cache
 def _general_rules(top: Path) -> tuple[Path, ...]:
-    """The person's rules for all repositories, which `git status` knows too."""
+    """Return the person's rules for all repositories, which `git status` knows too."""
     try:
         home = Path.home()
     except RuntimeError:

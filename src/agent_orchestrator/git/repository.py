@@ -1,4 +1,4 @@
-"""Finds a repository's directories by reading files, without starting git: every command needs this at once."""
+"""The directories of a repository, found by reading files, without starting git: every command needs them at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def top_level(start: Path) -> Path | None:
-    """The working tree that contains `start`, or None outside any repository."""
+    """Return the working tree that contains `start`, or None outside any repository."""
     for folder in (start, *start.parents):
         if _is_repository(folder / ".git"):
             return folder
@@ -14,12 +14,12 @@ def top_level(start: Path) -> Path | None:
 
 
 def _is_repository(dot: Path) -> bool:
-    """Whether git would take it for one: sandboxes leave empty folders of that name behind."""
+    """Return True if git would take it for one: sandboxes leave empty folders of that name behind."""
     return dot.is_file() or (dot / "HEAD").is_symlink() or (dot / "HEAD").is_file()
 
 
 def own_dir(top: Path) -> Path | None:
-    """The git directory of the working tree at `top`: a linked worktree has one of its own."""
+    """Return the git directory of the working tree at `top`: a linked worktree has one of its own."""
     dot = top / ".git"
     if dot.is_dir():
         return dot
@@ -31,7 +31,7 @@ def own_dir(top: Path) -> Path | None:
 
 
 def common_dir(top: Path) -> Path | None:
-    """The git directory shared by all worktrees of the repository at `top`."""
+    """Return the git directory shared by all worktrees of the repository at `top`."""
     own = own_dir(top)
     if own is None or own == top / ".git":
         return own
@@ -43,7 +43,7 @@ def common_dir(top: Path) -> Path | None:
 
 
 def store_folder(home: Path) -> Path:
-    """Where a repository's store, locks and launches live: out of reach of `git clean`.
+    """Return the folder of a repository's store, locks and launches: out of reach of `git clean`.
 
     Without git there is nothing that cleans, and `.agents/orc` is used.
     """

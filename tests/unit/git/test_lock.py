@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.effects import Tree
-from agent_orchestrator.git.alone import alone, held
+from agent_orchestrator.git.command import held_locks, hold_lock
 from agent_orchestrator.git.worktree import folder_of, open_tree
 
 ORPHANING = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from agent_orchestrator.git.alone import alone, held
-with alone(Path(sys.argv[1]), "worktrees"):
-    child = subprocess.Popen(["sh", "-c", "read line"], stdin=0, pass_fds=held())
+from agent_orchestrator.git.command import hold_lock, held_locks
+with hold_lock(Path(sys.argv[1]), "worktrees"):
+    child = subprocess.Popen(["sh", "-c", "read line"], stdin=0, pass_fds=held_locks())
     print(child.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -46,9 +46,9 @@ def test_a_git_that_outlives_its_engine_keeps_the_lock_until_it_is_done(repo: Pa
         assert is_locked(repo)
         os.write(writing, b"\n")
         os.close(writing)
-        with alone(repo, "worktrees"):
-            assert len(held()) == 1
-    assert held() == ()
+        with hold_lock(repo, "worktrees"):
+            assert len(held_locks()) == 1
+    assert held_locks() == ()
 
 
 def test_a_worktree_of_which_only_the_beginning_is_there_is_finished(repo: Path) -> None:

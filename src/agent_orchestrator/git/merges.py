@@ -1,4 +1,4 @@
-"""Merges a branch into another without a checkout: planned with `merge-tree`, landed with `update-ref`, the same when repeated.
+"""Merges of branches without a checkout: planned with `merge-tree`, landed with `update-ref`, the same when repeated.
 
 A checkout of the target is brought along fast-forward, like a pull, where nothing of its owner's would be lost; else nothing
 lands. Nothing is ever forced, stashed or deleted.
@@ -15,12 +15,10 @@ import msgspec
 from agent_orchestrator.core.effects import Merge
 from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
 from agent_orchestrator.core.limits import CONFLICT_CHARS, CONFLICTS_MAX
-from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.git.alone import alone
-from agent_orchestrator.git.locate import common_dir, top_level
-from agent_orchestrator.git.run import ask_git, git
-from agent_orchestrator.git.snapshots import WHO, commit_of
+from agent_orchestrator.git.command import ask_git, git, hold_lock
+from agent_orchestrator.git.repository import common_dir, top_level
+from agent_orchestrator.git.snapshots import commit_trees, find_commit
 from agent_orchestrator.git.worktree import checkout_detached
 
 GIT_NEEDED = (2, 38)
@@ -31,7 +29,7 @@ PATHS_SHOWN = 5
 _REGION = re.compile(r"^<<<<<<< .*?^>>>>>>> [^\n]*\n?", re.M | re.S)
 
 
-class Planned(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedMerge(msgspec.Struct, frozen=True, kw_only=True):
     """A merge that can be made: its commit, and where the target stood."""
 
     commit: str
@@ -39,33 +37,17 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Conflicts(msgspec.Struct, frozen=True, kw_only=True):
-    """What two commits both changed."""
+    """The paths that two commits both changed."""
 
     paths: tuple[str, ...]
     text: str = ""
 
 
-class GitMerges:
-    """The merges of real repositories; the engine knows them through `engine.perform.merging.Merges`."""
-
-    def plan(self, repo: Path, effect: Merge) -> Planned | MergeEnded:
-        """The merge commit, or why there is none: merged already, in conflict, held up; raises GitFailed."""
-        return plan_merge(repo, effect)
-
-    def checkout(self, repo: Path, folder: Path, commit: str) -> None:
-        """Makes `folder` a worktree of the commit, for its check; raises GitFailed."""
-        checkout_detached(repo, folder, commit)
-
-    def land(self, repo: Path, effect: Merge, planned: Planned) -> MergeEnded:
-        """Moves the target to the planned commit, unless it moved meanwhile; raises GitFailed."""
-        return land_merge(repo, effect, planned)
-
-
-def plan_merge(repo: Path, effect: Merge) -> Planned | MergeEnded:
-    """Looks at what is there, and builds the merge commit; nothing but objects is written."""
+def plan_merge(repo: Path, effect: Merge) -> PlannedMerge | MergeEnded:
+    """Build the merge commit, or say why there is none; nothing but objects is written. Raises GitFailed."""
     if top_level(repo) is None:
         return _ended(effect, MergeVerdict.UNAVAILABLE, f"{repo} is not in a git repository")
-    base, tip = (commit_of(repo, f"refs/heads/{name}") for name in (effect.into, effect.branch))
+    base, tip = (find_commit(repo, f"refs/heads/{name}") for name in (effect.into, effect.branch))
     for name, found in ((effect.into, base), (effect.branch, tip)):
         if found is None:
             return _ended(effect, MergeVerdict.UNAVAILABLE, f"there is no branch {name} in {repo}")
@@ -73,34 +55,32 @@ def plan_merge(repo: Path, effect: Merge) -> Planned | MergeEnded:
     assert tip is not None
     if is_ancestor(repo, tip, base):
         return MergeEnded(effect=effect.id, verdict=MergeVerdict.LANDED, commit=base)
-    tree = merged_tree(repo, base, tip)
+    tree = merge_trees(repo, base, tip)
     if isinstance(tree, Conflicts):
         why = f"{effect.branch} and {effect.into} both changed {_shown(tree.paths)}"
         ended = _ended(effect, MergeVerdict.CONFLICT, why)
         return msgspec.structs.replace(ended, conflicts=tree.paths, conflict_text=tree.text)
-    date = f"{effect.at_us // US} +0000"
-    env = {**WHO, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-    commit = git(repo, "commit-tree", tree, "-p", base, "-p", tip, "-m", effect.message, env=env)
-    held = held_by(repo, effect.into, commit)
-    return Planned(commit=commit, base=base) if held is None else _ended(effect, MergeVerdict.HELD, held)
+    commit = commit_trees(repo, tree, (base, tip), effect.message, effect.at_us)
+    held = find_obstacle(repo, effect.into, commit)
+    return PlannedMerge(commit=commit, base=base) if held is None else _ended(effect, MergeVerdict.HELD, held)
 
 
-def land_merge(repo: Path, effect: Merge, planned: Planned) -> MergeEnded:
-    """The target moves from where the plan found it to the merge, with the checkout that is on it."""
+def land_merge(repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
+    """Move the target from where the plan found it to the merge, with the checkout that is on it. Raises GitFailed."""
     landed = MergeEnded(effect=effect.id, verdict=MergeVerdict.LANDED, commit=planned.commit)
     ref = f"refs/heads/{effect.into}"
-    now = commit_of(repo, ref)
+    now = find_commit(repo, ref)
     if now is not None and is_ancestor(repo, planned.commit, now):
         return landed
     if now == planned.base:
-        held = held_by(repo, effect.into, planned.commit)
+        held = find_obstacle(repo, effect.into, planned.commit)
         if held is not None:
             return _ended(effect, MergeVerdict.HELD, held)
         try:
-            with alone(repo, "landing"):
+            with hold_lock(repo, "landing"):
                 _move(repo, effect.into, planned)
         except GitFailed:
-            if commit_of(repo, ref) == planned.base:
+            if find_commit(repo, ref) == planned.base:
                 raise
         else:
             return landed
@@ -108,7 +88,7 @@ def land_merge(repo: Path, effect: Merge, planned: Planned) -> MergeEnded:
     return _ended(effect, MergeVerdict.MOVED, why)
 
 
-def _move(repo: Path, into: str, planned: Planned) -> None:
+def _move(repo: Path, into: str, planned: PlannedMerge) -> None:
     checkout = checkout_of(repo, into)
     if checkout is None:
         git(repo, "update-ref", "-m", f"merge {planned.commit[:12]}", f"refs/heads/{into}", planned.commit, planned.base)
@@ -118,8 +98,8 @@ def _move(repo: Path, into: str, planned: Planned) -> None:
     git(checkout, "merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", planned.commit, env=quiet)
 
 
-def held_by(repo: Path, branch: str, commit: str) -> str | None:
-    """Why the checkout of a branch cannot be brought along to a commit without losing something; None when it can."""
+def find_obstacle(repo: Path, branch: str, commit: str) -> str | None:
+    """Say why the checkout of a branch cannot be moved to a commit without losing something; None when it can."""
     checkout = checkout_of(repo, branch)
     if checkout is None:
         return f"{branch} is being rebased: finish or abort that" if _is_rebased(repo, branch) else None
@@ -135,7 +115,7 @@ def held_by(repo: Path, branch: str, commit: str) -> str | None:
 
 
 def _is_rebased(repo: Path, branch: str) -> bool:
-    """Whether somebody is rebasing the branch: no checkout is on it then, and the end of the rebase moves it."""
+    """Return True if somebody is rebasing the branch: no checkout is on it then, and the end of the rebase moves it."""
     top = top_level(repo)
     common = common_dir(top) if top is not None else None
     if common is None:
@@ -146,11 +126,11 @@ def _is_rebased(repo: Path, branch: str) -> bool:
 
 
 def _unfinished_in(checkout: Path) -> str | None:
-    """What git itself would not fast-forward over."""
+    """Return the work in progress that git itself would not fast-forward over."""
     unmerged = _names(checkout, "diff", "--diff-filter=U")
     if unmerged:
         return f"{_shown(unmerged)} has conflicts; resolve them"
-    begun = [what for what, head in (("merge", "MERGE_HEAD"), ("cherry-pick", "CHERRY_PICK_HEAD")) if commit_of(checkout, head)]
+    begun = [what for what, head in (("merge", "MERGE_HEAD"), ("cherry-pick", "CHERRY_PICK_HEAD")) if find_commit(checkout, head)]
     return f"a {begun[0]} is not concluded; commit or abort it" if begun else None
 
 
@@ -159,7 +139,7 @@ def _shown(paths: Sequence[str]) -> str:
 
 
 def _changed_in(checkout: Path, commit: str) -> tuple[list[str], list[str]]:
-    """What the commit would change that is changed there already: what is staged or edited, what is untracked or ignored.
+    """Return the files of the commit that are changed there already: staged or edited ones, untracked or ignored ones.
 
     A tracked file that is as the commit has it is not in the way: a power cut may have come between files and branch.
     """
@@ -177,7 +157,7 @@ def _names(checkout: Path, command: str, *arguments: str) -> list[str]:
 
 
 def checkout_of(repo: Path, branch: str) -> Path | None:
-    """The working tree that is on a branch, or None."""
+    """Return the working tree that is on a branch, or None."""
     folder: Path | None = None
     for line in git(repo, "worktree", "list", "--porcelain").splitlines():
         key, _, value = line.partition(" ")
@@ -188,12 +168,12 @@ def checkout_of(repo: Path, branch: str) -> Path | None:
     return None
 
 
-def merged_tree(repo: Path, ours: str, theirs: str) -> str | Conflicts:
-    """The tree of a merge of two commits, or what they both changed; needs git 2.38."""
+def merge_trees(repo: Path, ours: str, theirs: str) -> str | Conflicts:
+    """Merge two commits; return the tree, or their conflicts. Needs git 2.38."""
     try:
         code, out = ask_git(repo, "merge-tree", "--write-tree", "-z", "--name-only", ours, theirs, answers=(0, 1))
     except GitFailed:
-        if (why := too_old(git(repo, "version"))) is not None:
+        if (why := explain_too_old(git(repo, "version"))) is not None:
             raise GitFailed(command="merge-tree", where=repo, detail=why) from None
         raise
     tree, *rest = out.split("\0")
@@ -203,27 +183,27 @@ def merged_tree(repo: Path, ours: str, theirs: str) -> str | Conflicts:
     return Conflicts(paths=paths, text=_conflict_text(repo, tree.strip(), paths))
 
 
-def forecast(repo: Path, branch: str, others: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Which of the other branches would conflict with this one, and where; a branch that is not there collides with none."""
-    mine = commit_of(repo, f"refs/heads/{branch}")
+def forecast_conflicts(repo: Path, branch: str, others: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the other branches that would conflict with this one, with the paths; a missing branch conflicts with none."""
+    mine = find_commit(repo, f"refs/heads/{branch}")
     found = []
     for other in others:
-        theirs = commit_of(repo, f"refs/heads/{other}")
+        theirs = find_commit(repo, f"refs/heads/{other}")
         if mine is None or theirs is None or other == branch:
             continue
-        merged = merged_tree(repo, theirs, mine)
+        merged = merge_trees(repo, theirs, mine)
         if isinstance(merged, Conflicts):
             found.append((other, merged.paths))
     return tuple(found)
 
 
 def is_ancestor(repo: Path, older: str, newer: str) -> bool:
-    """Whether one commit is in the history of another."""
+    """Return True if one commit is in the history of another."""
     return ask_git(repo, "merge-base", "--is-ancestor", older, newer, answers=(0, 1))[0] == 0
 
 
 def _conflict_text(repo: Path, tree: str, paths: tuple[str, ...]) -> str:
-    """The places with markers; a file that only one side still has is said so."""
+    """Return the regions with conflict markers; a file that only one side still has is named without."""
     parts: list[str] = []
     room = CONFLICT_CHARS
     for path in paths:
@@ -240,8 +220,8 @@ def _conflict_text(repo: Path, tree: str, paths: tuple[str, ...]) -> str:
     return "".join(parts)
 
 
-def too_old(said: str) -> str | None:
-    """Why a git that says this about its version cannot merge branches, or None when it can."""
+def explain_too_old(said: str) -> str | None:
+    """Say why a git of this version cannot merge branches; None when it can."""
     numbers = re.search(r"(\d+)\.(\d+)", said)
     if numbers is None or (int(numbers[1]), int(numbers[2])) >= GIT_NEEDED:
         return None
@@ -250,3 +230,11 @@ def too_old(said: str) -> str | None:
 
 def _ended(effect: Merge, verdict: MergeVerdict, detail: str) -> MergeEnded:
     return MergeEnded(effect=effect.id, verdict=verdict, detail=detail)
+
+
+class GitMerges:
+    """The merges of real repositories; the engine knows them through `engine.perform.merging.Merges`."""
+
+    plan = staticmethod(plan_merge)
+    checkout = staticmethod(checkout_detached)
+    land = staticmethod(land_merge)

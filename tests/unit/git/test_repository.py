@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.git.locate import common_dir, store_folder, top_level
+from agent_orchestrator.git.repository import common_dir, store_folder, top_level
 
 
 def git(where: Path, *arguments: str) -> str:

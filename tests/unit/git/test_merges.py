@@ -11,7 +11,16 @@ import pytest
 from agent_orchestrator.core.effects import Merge
 from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
 from agent_orchestrator.core.limits import CONFLICT_CHARS
-from agent_orchestrator.git.merging import Conflicts, Planned, checkout_of, forecast, land_merge, merged_tree, plan_merge, too_old
+from agent_orchestrator.git.merges import (
+    Conflicts,
+    PlannedMerge,
+    checkout_of,
+    explain_too_old,
+    forecast_conflicts,
+    land_merge,
+    merge_trees,
+    plan_merge,
+)
 from agent_orchestrator.git.worktree import checkout_detached
 
 AT_US = 1_750_000_000_000_000
@@ -38,9 +47,9 @@ def merge(name: str, into: str = "main") -> Merge:
     return Merge(id=effect, unit="merge", branch=name, into=into, message=f"Merge {name}\n\nOrc-Effect: {effect}\n", at_us=AT_US)
 
 
-def planned(repo: Path, effect: Merge) -> Planned:
+def planned(repo: Path, effect: Merge) -> PlannedMerge:
     plan = plan_merge(repo, effect)
-    assert isinstance(plan, Planned), plan
+    assert isinstance(plan, PlannedMerge), plan
     return plan
 
 
@@ -203,7 +212,7 @@ def test_a_file_that_one_side_removed_is_a_conflict_in_words(repo: Path) -> None
 def test_the_text_of_a_conflict_is_bounded(repo: Path) -> None:
     branch(repo, "a", {"README.md": "a" * CONFLICT_CHARS + "\n"})
     branch(repo, "b", {"README.md": "b" * CONFLICT_CHARS + "\n"})
-    found = merged_tree(repo, "a", "b")
+    found = merge_trees(repo, "a", "b")
     assert isinstance(found, Conflicts)
     assert len(found.text) < CONFLICT_CHARS + 20
     assert "(cut)" in found.text
@@ -221,17 +230,17 @@ def test_branches_that_are_not_there_are_named(repo: Path, tmp_path: Path) -> No
 
 
 def test_a_git_that_is_too_old_is_told_so() -> None:
-    assert too_old("git version 2.34.1") == "git version 2.34.1 is too old to merge branches; install git 2.38 or newer"
+    assert explain_too_old("git version 2.34.1") == "git version 2.34.1 is too old to merge branches; install git 2.38 or newer"
     for fine in ("git version 2.38.0", "git version 3.0", "git version 2.39.5 (Apple Git-154)", "odd"):
-        assert too_old(fine) is None
+        assert explain_too_old(fine) is None
 
 
 def test_a_collision_of_live_branches_is_foreseen(repo: Path) -> None:
     branch(repo, "a", {"README.md": "a\n"})
     branch(repo, "b", {"README.md": "b\n"})
     branch(repo, "c", {"c.py": "c\n"})
-    assert forecast(repo, "a", ("a", "b", "c", "gone")) == (("b", ("README.md",)),)
-    assert forecast(repo, "c", ("a", "b")) == ()
+    assert forecast_conflicts(repo, "a", ("a", "b", "c", "gone")) == (("b", ("README.md",)),)
+    assert forecast_conflicts(repo, "c", ("a", "b")) == ()
 
 
 def test_a_merge_is_checked_in_a_worktree_that_carries_nothing_over(repo: Path) -> None:
@@ -248,5 +257,5 @@ def test_a_merge_is_checked_in_a_worktree_that_carries_nothing_over(repo: Path) 
 
 
 def test_a_plan_survives_being_stored() -> None:
-    plan = Planned(commit="c" * 40, base="b" * 40)
-    assert msgspec.json.decode(msgspec.json.encode(plan), type=Planned) == plan
+    plan = PlannedMerge(commit="c" * 40, base="b" * 40)
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=PlannedMerge) == plan
