@@ -168,4 +168,4 @@ def test_a_teams_check_is_worth_what_the_journal_says(worth: Worth | None, rerun
     world = TeamWorld("- it works (check: `make test`)\n")
     checked = CheckFinished(effect="r/pm/i1.a1.l9.check", step=PM, requirement=0, started_us=1, ended_us=2, worth=worth)
     world.journal += [(event, world.now_us) for event in (CompletionClaimed(evidence={}), checked)]
-    assert world.folded().reruns == reruns
+    assert world.folded().pm.reruns == reruns

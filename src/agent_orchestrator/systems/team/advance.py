@@ -79,7 +79,7 @@ def _ask(state: TeamState, unit: Unit) -> list[TeamEvent]:
         step=unit.unit,
         about=unit.asking,
         question=unit.question,
-        after=unit.last_agent,
+        after=unit.agent_launch,
     )
     return [Decided(decision=f"ask_person_{where}", reasoning=clip_line(unit.question, REASON_CHARS)), asked]
 

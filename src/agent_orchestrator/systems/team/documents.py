@@ -166,7 +166,7 @@ def group_status(state: TeamState, group: Group) -> GroupStatus:
         files_modified=list(group.files_modified),
         commits=[f"{commit.sha} - {commit.subject}" for commit in group.commits],
         test_results=msgspec.convert(group.test_results, ResultsEntry),
-        tech_lead_feedback=[msgspec.convert(msgspec.to_builtins(one), FeedbackEntry) for one in group.feedback],
+        tech_lead_feedback=[msgspec.convert(msgspec.to_builtins(one), FeedbackEntry) for one in group.reviews],
         blockers=[
             BlockerEntry(description=one.description, resolved=one.resolved, resolution=one.resolution) for one in group.blockers
         ],
@@ -176,7 +176,7 @@ def group_status(state: TeamState, group: Group) -> GroupStatus:
 
 
 def _quality(group: Group) -> QualityMetrics:
-    reviews = [one.decision for one in group.feedback if one.decision != "unblocked"]
+    reviews = [one.decision for one in group.reviews if one.decision != "unblocked"]
     issues = group.quality.get("security_issues_count")
     return QualityMetrics(
         code_quality_score=group.quality.get("code_quality_score"),
@@ -270,7 +270,7 @@ def details(state: TeamState) -> dict[str, Any]:
         "merge_queue": list(state.queue.line(spec.into)),
         "sent_back": state.sent_back,
         "doing": [{"step": effect.unit, "effect": effect.id} for effect in state.doing],
-        "warnings": list(state.warnings),
+        "warnings": [text for unit in (state.pm, *state.groups.values()) for text in unit.warnings],
         "steps": {name: _unit_details(state, name) for name in (PM, *state.groups)},
     }
 
@@ -282,7 +282,7 @@ def _unit_details(state: TeamState, name: str) -> dict[str, Any]:
         "waits": waiting_for(state, name),
         "error": unit.error,
         "open_points": {who: list(points) for who, points in unit.points.items()},
-        "launches": [msgspec.to_builtins(launch) for launch in state.history if launch.unit == name],
+        **unit.details(),
     }
     if isinstance(unit, Group):
         found |= {

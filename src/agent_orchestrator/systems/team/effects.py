@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman, Checkpoint, Merge, RunAgent, RunCheck, Tree
 from agent_orchestrator.core.limits import CHECK_TIMEOUT_S
-from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.team.prompts import compose
 from agent_orchestrator.systems.team.spec import ESCALATES_AFTER
 from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState, Turn, Unit
@@ -12,7 +11,6 @@ from agent_orchestrator.systems.team.words import ROLE_OF, Purpose, Role, rule_o
 
 RIVALS_MAX = 20
 """Branches that one is compared with when it is saved."""
-TIMEOUT_LEFT_MIN_S = 1.0
 TURN = "TEAM_TURN"
 """Tells an agent what its turn is for: the project manager plans and checks, the tech lead reviews, helps and confirms."""
 
@@ -59,17 +57,13 @@ def run_agent(state: TeamState, unit: Unit, turn: Turn, effect: str) -> RunAgent
         prompt_text=compose(state, unit, turn),
         env={**spec.env, TURN: turn.purpose.value},
         told=tuple({"found_by": who, "points": list(points)} for who, points in unit.points.items() if points),
-        feedback=tuple({"attempt": number, "error": text} for number, text in enumerate(turn.errors, 1)),
+        feedback=unit.feedback,
         artifacts_dir=f"{folder_of(run, unit.unit)}/artifacts",
-        session=turn.session,
+        session=unit.session,
         allowed_commands=tuple(dict.fromkeys(one for one in (spec.check, *(each.check for each in state.requirements)) if one)),
-        timeout_s=_timeout_s(spec.agent_timeout_s, turn),
+        timeout_s=unit.time_left_s(spec.agent_timeout_s),
         idle_timeout_s=spec.idle_timeout_s,
     )
-
-
-def _timeout_s(limit_s: float | None, turn: Turn) -> float | None:
-    return None if limit_s is None else max(TIMEOUT_LEFT_MIN_S, limit_s - turn.spent_us / US)
 
 
 def save_work(state: TeamState, group: Group, effect: str, at_us: int) -> Checkpoint:

@@ -154,7 +154,7 @@ def _slice(state: TeamState, group: Group) -> dict[str, Any]:
         "files_modified": list(group.files_modified),
         "commits": [f"{commit.sha} - {commit.subject}" for commit in group.commits],
         "test_results": group.test_results,
-        "tech_lead_feedback": [msgspec.to_builtins(one) for one in group.feedback],
+        "tech_lead_feedback": [msgspec.to_builtins(one) for one in group.reviews],
     }
 
 

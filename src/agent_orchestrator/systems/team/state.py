@@ -18,14 +18,12 @@ from agent_orchestrator.core.inputs import Commit
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.queue import MergeQueue
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.core.unit import Launch
+from agent_orchestrator.core.unit import UnitRecord
 from agent_orchestrator.systems.team.spec import TeamSpec, Wanted
 from agent_orchestrator.systems.team.words import Purpose
 
 PM = "pm"
 BOXES = ("dev_to_qa", "qa_to_techlead", "techlead_to_dev")
-LAUNCHES_KEPT = 100
-WARNINGS_KEPT = 100
 DECISIONS_KEPT = 2_000
 """What is kept in memory, newest last; the journal has all."""
 
@@ -63,26 +61,18 @@ class Turn(msgspec.Struct, kw_only=True):
     """The messages that stood in its prompt: told again when it has to be tried again."""
     asked: int = 0
     """How many requirements there were when it began."""
-    errors: tuple[str, ...] = ()
-    """What earlier attempts ran into."""
-    session: str | None = None
-    started_us: int = 0
-    spent_us: int = 0
 
 
-class Unit(msgspec.Struct, kw_only=True):
+class Unit(UnitRecord, kw_only=True):
     """What the project manager and the groups have in common."""
 
     unit: str
     stage: Stage
     turn: Turn | None = None
-    launches: int = 0
     asking: str = ""
     """What that is about: clarification, agent, qa_rounds, review_rounds, blocked, partial, saving, held, merge, scope."""
     question: str = ""
     """What a person is asked, or to be asked as soon as may be; '' when nobody is."""
-    last_agent: str = ""
-    """The newest launch of an agent of this unit."""
     spawned_us: int = 0
     points: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """What earlier rounds left to be done, by who found it: qa, review, merge, guidance, person, saving, sent_back."""
@@ -157,7 +147,7 @@ class Group(Unit, kw_only=True):
     files_modified: tuple[str, ...] = ()
     commits: tuple[Commit, ...] = ()
     test_results: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
-    feedback: list[Feedback] = msgspec.field(default_factory=list)
+    reviews: list[Feedback] = msgspec.field(default_factory=list)
     blockers: list[Blocker] = msgspec.field(default_factory=list)
     quality: dict[str, float] = msgspec.field(default_factory=dict)
     summary: str = ""
@@ -184,12 +174,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     decision: str
     reasoning: str
     timestamp: str | None = None
-
-
-class UnitLaunch(Launch, kw_only=True, omit_defaults=True):
-    """One program that ran, and for whom: a team keeps one list for all its units."""
-
-    unit: str
 
 
 class Plan(msgspec.Struct, kw_only=True):
@@ -233,8 +217,6 @@ class TeamState:
         self.sent_back = 0
         """How often the project manager's DONE was not believed, since a person last allowed more."""
         self.finals = 0
-        self.reruns = 0
-        """How often the check of a requirement was run again in a row: what it showed was evidence of nothing."""
         self.plans = 0
         self.due: dict[str, None] = {PM: None}
         self.ready: list[str] = []
@@ -261,8 +243,6 @@ class TeamState:
         self.conclusion: tuple[StopReason, str] | None = None
         self.started_us = self.updated_us = context.created_us
         self.ended_us: int | None = None
-        self.history: list[UnitLaunch] = []
-        self.warnings: list[str] = []
         self.pid: int | None = None
 
     def unit(self, name: str) -> Unit:

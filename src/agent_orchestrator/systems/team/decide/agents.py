@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent_orchestrator.core.failure import Failure, invalid_report
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.judging import After, judge_agent, judge_session, retry_us, session_after
+from agent_orchestrator.core.launch_events import agent_fields
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
@@ -38,7 +40,7 @@ Route = Callable[[TeamState, Unit, Report, AgentEnded, int], "list[TeamEvent] | 
 
 def agent_ended(state: TeamState, outcome: AgentEnded, now_us: int) -> list[TeamEvent]:
     """One agent is over: what it said is routed, or its turn is tried again."""
-    unit = state.unit(outcome.effect.split("/")[1])
+    unit = state.unit(unit_of(outcome.effect))
     assert unit.turn is not None, "an agent works in a turn"
     failed, report = judge_session(outcome.failure, state.doing.of(unit.unit)), outcome.report
     routed: list[TeamEvent] | Failure = failed or invalid_report("there is no report")
@@ -46,16 +48,11 @@ def agent_ended(state: TeamState, outcome: AgentEnded, now_us: int) -> list[Team
         routed = _ROUTES[unit.turn.purpose](state, unit, report, outcome, now_us)
     failure = routed if isinstance(routed, Failure) else None
     finished = AgentFinished(
-        effect=outcome.effect,
         step=unit.unit,
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=failure,
         summary=clip(report.summary) if report is not None else "",
         session=session_after(outcome, failure),
         tail=outcome.tail if failure is not None else "",
-        warnings=(*outcome.warnings, *(report.warnings if report is not None else ())),
+        **agent_fields(outcome, failure),
     )
     follows = _failed(state, unit, routed, now_us) if isinstance(routed, Failure) else routed
     return [finished, *follows]
@@ -135,7 +132,7 @@ def _tested(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, n
     if isinstance(found, Failure):
         return found
     passed = report.status == "PASS"
-    took_us = unit.turn.spent_us + outcome.ended_us - outcome.started_us
+    took_us = unit.spent_us + outcome.ended_us - outcome.started_us
     results = found.test_results
     if (wrong := miscounted({f"test_results.{name}": getattr(results, name) for name in results.__struct_fields__})) is not None:
         return wrong

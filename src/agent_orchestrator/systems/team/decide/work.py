@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
 from agent_orchestrator.core.judging import After, Worth, judge_attempt, judge_check, retry_us, tree_moved
+from agent_orchestrator.core.launch_events import check_fields
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.decide.agents import limit
@@ -33,7 +35,7 @@ PATHS_KEPT = 20
 
 def work_saved(state: TeamState, outcome: CheckpointEnded, now_us: int) -> list[TeamEvent]:
     """The branch is as the agents left it; a collision with a group that is ahead holds this one."""
-    group = state.groups[outcome.effect.split("/")[1]]
+    group = state.groups[unit_of(outcome.effect)]
     files = tuple(change.path for change in outcome.changed)
     saved = WorkSaved(
         group=group.unit,
@@ -77,7 +79,7 @@ def _held(state: TeamState, group: Group, outcome: CheckpointEnded) -> list[Team
 
 def merge_ended(state: TeamState, outcome: MergeEnded, now_us: int) -> list[TeamEvent]:
     """Landed → complete; conflict or red → developer; in the way → a person; not possible now → later, then a person."""
-    group = state.groups[outcome.effect.split("/")[1]]
+    group = state.groups[unit_of(outcome.effect)]
     finished = MergeFinished(
         effect=outcome.effect,
         group=group.unit,
@@ -119,19 +121,13 @@ def _after_merge(state: TeamState, group: Group, outcome: MergeEnded, now_us: in
 def check_ended(state: TeamState, outcome: CheckEnded) -> list[TeamEvent]:
     """A requirement's check is over: evidence that it is met, or a reason to send the project manager back."""
     number, failure = _checked(state), outcome.failure
-    worth, moved = judge_check(outcome, state.reruns), tree_moved(outcome)
+    worth, moved = judge_check(outcome, state.pm.reruns), tree_moved(outcome)
     finished = CheckFinished(
-        effect=outcome.effect,
         step=state.pm.unit,
         requirement=number,
-        started_us=outcome.started_us,
-        ended_us=outcome.ended_us,
-        exit_code=outcome.exit_code,
-        failure=failure,
-        tail=outcome.tail,
-        moved=moved,
         again=worth is Worth.AGAIN,
         worth=worth,
+        **check_fields(outcome),
     )
     if worth is Worth.AGAIN:
         return [finished]

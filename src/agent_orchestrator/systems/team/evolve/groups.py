@@ -163,8 +163,8 @@ def _qa_reported(state: TeamState, event: e.QaReported, at_us: int) -> None:
 
 def _reviewed(state: TeamState, event: e.Reviewed, at_us: int) -> None:
     group = state.groups[event.group]
-    number = len(group.feedback) + 1
-    group.feedback.append(Feedback(iteration=number, decision=event.decision, feedback=event.feedback, timestamp=stamp(at_us)))
+    number = len(group.reviews) + 1
+    group.reviews.append(Feedback(iteration=number, decision=event.decision, feedback=event.feedback, timestamp=stamp(at_us)))
     group.quality |= event.quality
     if event.decision == "approved":
         group.points.pop("review", None)
@@ -186,10 +186,7 @@ def _reviewed(state: TeamState, event: e.Reviewed, at_us: int) -> None:
 
 def _merge_finished(state: TeamState, event: e.MergeFinished, at_us: int) -> None:
     group = state.groups[event.group]
-    for launch in reversed(state.history):
-        if launch.effect == event.effect:
-            launch.ended_us, launch.failure = at_us, None if event.verdict is MergeVerdict.LANDED else event.verdict.value
-            break
+    group.abandon_launch(at_us, None if event.verdict is MergeVerdict.LANDED else event.verdict.value)
     if event.verdict in (MergeVerdict.CONFLICT, MergeVerdict.RED):
         group.review_failures += 1
         group.failed_rounds += 1

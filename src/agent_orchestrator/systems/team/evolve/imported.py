@@ -48,11 +48,11 @@ def _fill(group: Group, told: ImportedGroup, at_us: int) -> None:
     group.files_modified = told.files_modified
     group.commits = tuple(Commit(*_parted(line)) for line in told.commits)
     group.test_results = {kind: dict(counts) for kind, counts in told.test_results.items()}
-    group.feedback = [msgspec.convert(one, Feedback) for one in told.feedback]
+    group.reviews = [msgspec.convert(one, Feedback) for one in told.feedback]
     group.blockers = [msgspec.convert(one, Blocker) for one in told.blockers]
     group.quality = dict(told.quality)
-    if told.status == "changes_requested" and group.feedback:
-        group.points["review"] = (group.feedback[-1].feedback,)
+    if told.status == "changes_requested" and group.reviews:
+        group.points["review"] = (group.reviews[-1].feedback,)
 
 
 def _parted(line: str) -> tuple[str, str]:

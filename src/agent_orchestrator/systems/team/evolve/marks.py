@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.effects import Effect
-from agent_orchestrator.systems.team.state import PM, WARNINGS_KEPT, Counted, Group, Stage, TeamState, Unit
+from agent_orchestrator.systems.team.state import PM, Counted, Group, Stage, TeamState, Unit
 
 RESTING = (Stage.PENDING, Stage.HELD, Stage.COMPLETE, Stage.WATCH, Stage.DONE)
 """Stages in which a unit begins nothing by itself."""
 
 
 def begin(state: TeamState, unit: Unit, effect: Effect) -> None:
-    """The unit begins something: its number is taken, and nothing is due."""
+    """Begin something that is no program: its number is taken, and nothing is due."""
     unit.launches += 1
+    state.due.pop(unit.unit, None)
+    state.doing.put(effect)
+
+
+def launch(state: TeamState, unit: Unit, effect: Effect, at_us: int) -> None:
+    """Begin a program or a merge, which is kept among the unit's launches."""
+    unit.open_launch(effect.id, at_us)
     state.due.pop(unit.unit, None)
     state.doing.put(effect)
 
@@ -72,11 +79,6 @@ def touch_plan(state: TeamState, at_us: int) -> None:
     """pm_state.json changed, if there is one."""
     if state.plan.made:
         touch(state, state.pm_file, at_us)
-
-
-def warn(state: TeamState, warnings: tuple[str, ...]) -> None:
-    """Something a person should know."""
-    state.warnings = [*state.warnings, *warnings][-WARNINGS_KEPT:]
 
 
 def recount(state: TeamState) -> None:

@@ -42,7 +42,7 @@ def _completion_claimed(state: TeamState, event: e.CompletionClaimed, at_us: int
     for number, requirement in enumerate(state.requirements):
         if requirement.met_by != "approval":
             requirement.met_by, requirement.evidence = "", event.evidence.get(number, "")
-    state.pm.stage, state.reruns = Stage.CHECKS, 0
+    state.pm.stage, state.pm.reruns = Stage.CHECKS, 0
     rest(state, state.pm)
 
 

@@ -7,8 +7,8 @@ from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.effects import ask_human, check_requirement, merge_work, run_agent, save_work
-from agent_orchestrator.systems.team.evolve.marks import begin, rest, touch, touch_group, touch_plan, warn
-from agent_orchestrator.systems.team.state import LAUNCHES_KEPT, Blocker, Group, Stage, TeamState, Turn, Unit, UnitLaunch
+from agent_orchestrator.systems.team.evolve.marks import begin, launch, rest, touch, touch_group, touch_plan
+from agent_orchestrator.systems.team.state import Blocker, Group, Stage, TeamState, Turn, Unit
 from agent_orchestrator.systems.team.words import ROLE_OF, Purpose
 
 
@@ -16,12 +16,11 @@ def _agent_started(state: TeamState, event: e.AgentStarted, at_us: int) -> None:
     unit = state.unit(event.step)
     if unit.turn is None or not event.again:
         unit.turn = _new_turn(state, unit, event.purpose, at_us)
-    begin(state, unit, run_agent(state, unit, unit.turn, event.effect))
-    unit.last_agent, unit.spawned_us = event.effect, at_us
+        unit.session, unit.spent_us, unit.feedback = None, 0, ()
+    launch(state, unit, run_agent(state, unit, unit.turn, event.effect), at_us)
+    unit.agent_launch, unit.spawned_us = event.effect, at_us
     if event.purpose is Purpose.DEVELOP:
         state.developing[unit.unit] = None
-    state.history.append(UnitLaunch(event.effect, at_us, unit=unit.unit))
-    del state.history[:-LAUNCHES_KEPT]
     state.spawns += 1
     touch(state, state.team_file, at_us)
 
@@ -40,7 +39,7 @@ def _new_turn(state: TeamState, unit: Unit, purpose: Purpose, at_us: int) -> Tur
     for message in told:
         message["read"] = True
     names = tuple(message["id"] for message in told)
-    return Turn(purpose=purpose, number=number, told=names, asked=len(state.requirements), started_us=at_us)
+    return Turn(purpose=purpose, number=number, told=names, asked=len(state.requirements))
 
 
 def _count_turn(state: TeamState, group: Group, purpose: Purpose, at_us: int) -> None:
@@ -61,8 +60,7 @@ def _count_turn(state: TeamState, group: Group, purpose: Purpose, at_us: int) ->
 def _agent_finished(state: TeamState, event: e.AgentFinished, at_us: int) -> None:
     unit = state.unit(event.step)
     rest(state, unit)
-    _close(state, event)
-    warn(state, event.warnings)
+    unit.end_agent(event)
     touch(state, state.team_file, at_us)
     if isinstance(unit, Group):
         unit.updated_us = at_us
@@ -73,16 +71,8 @@ def _agent_finished(state: TeamState, event: e.AgentFinished, at_us: int) -> Non
         unit.turn, unit.error = None, ""
         if not isinstance(unit, Group):
             unit.points.clear()
-    elif unit.turn is not None:
-        unit.turn.spent_us += event.ended_us - event.started_us
-        unit.turn.session = event.session
-
-
-def _close(state: TeamState, event: e.AgentFinished | e.CheckFinished) -> None:
-    for launch in reversed(state.history):
-        if launch.effect == event.effect:
-            launch.close(event)
-            return
+    else:
+        unit.session = event.session  # The next attempt, too, goes on in it.
 
 
 def _launch_interrupted(state: TeamState, event: e.LaunchInterrupted, at_us: int) -> None:
@@ -93,8 +83,8 @@ def _retry_scheduled(state: TeamState, event: e.RetryScheduled, at_us: int) -> N
     unit = state.unit(event.step)
     unit.error = event.error
     if unit.turn is not None:
-        unit.turn.errors = (*unit.turn.errors, event.error)
-        unit.turn.attempt, unit.turn.spent_us = event.attempt, 0
+        unit.tell({"attempt": unit.turn.attempt, "error": event.error})
+        unit.turn.attempt = event.attempt
     begin(state, unit, Wait(id=event.effect, unit=unit.unit, until_us=event.until_us, reason=event.error))
 
 
@@ -125,7 +115,7 @@ def _human_judged(state: TeamState, event: e.HumanJudged, at_us: int) -> None:
     unit = state.unit(event.step)
     unit.asking = unit.question = unit.error = ""
     if unit.turn is not None:
-        unit.turn.attempt, unit.turn.errors, unit.turn.spent_us = 1, (), 0
+        unit.turn.attempt, unit.feedback = 1, ()
     if event.comments:
         unit.points["person"] = (event.comments,)
     if isinstance(unit, Group):
@@ -153,21 +143,19 @@ def _saving_started(state: TeamState, event: e.SavingStarted, at_us: int) -> Non
 
 def _merge_started(state: TeamState, event: e.MergeStarted, at_us: int) -> None:
     group = state.groups[event.step]
-    begin(state, group, merge_work(state, group, event.effect, at_us))
-    state.history.append(UnitLaunch(event.effect, at_us, unit=group.unit))
+    launch(state, group, merge_work(state, group, event.effect, at_us), at_us)
     touch_group(state, group, at_us)
 
 
 def _check_started(state: TeamState, event: e.CheckStarted, at_us: int) -> None:
-    begin(state, state.pm, check_requirement(state, event.effect, event.requirement))
-    state.history.append(UnitLaunch(event.effect, at_us, unit=event.step))
+    launch(state, state.pm, check_requirement(state, event.effect, event.requirement), at_us)
 
 
 def _check_finished(state: TeamState, event: e.CheckFinished, at_us: int) -> None:
-    _close(state, event)
+    state.pm.end_check(event, state.requirements[event.requirement].check or "")
     rest(state, state.pm)
     if event.judged is not Worth.STOPPED:
-        state.reruns = state.reruns + 1 if event.judged is Worth.AGAIN else 0
+        state.pm.count_rerun(again=event.judged is Worth.AGAIN)
 
 
 WORK_FACTS: Facts = {
