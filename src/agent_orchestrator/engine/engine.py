@@ -32,7 +32,7 @@ from agent_orchestrator.engine.perform.merging import Merges, NoMerges
 from agent_orchestrator.engine.perform.saving import no_trees, no_worktrees
 from agent_orchestrator.engine.publishing import Publisher
 from agent_orchestrator.engine.redact import Redactor
-from agent_orchestrator.engine.sliced import Sliced
+from agent_orchestrator.engine.slices import SliceQueue
 from agent_orchestrator.errors import StoreLocked
 from agent_orchestrator.store.port import Store, StoredRun
 
@@ -91,7 +91,7 @@ class Engine:
         self.stop_grace_s, self.result_grace_s, self.version = world.stop_grace_s, world.result_grace_s, world.version
         self.host, self.pid = socket.gethostname(), os.getpid()
         self.committer = Committer(world.store, self.loop)
-        self.sliced = Sliced(self.loop, world.clock)
+        self.slices = SliceQueue(self.loop, world.clock)
         self.publisher = Publisher(self)
         self.rates = Rates(world.store, world.clock)
         self.drivers: dict[str, Driver] = {}

@@ -57,7 +57,7 @@ class Launched:
         if self._inherited:
             standing = self.engine.launches.standing(self._effect.id, same_boot=self._same_boot)
         if standing is Standing.NEW:
-            self.engine.sliced.add(self._prepare)
+            self.engine.slices.add(self._prepare)
             return
         self._watch()
         if halt:
@@ -73,7 +73,7 @@ class Launched:
         elif self._timer is not None:
             # Waiting for the machine to recover: nothing has started, so it can end at once.
             self._timer.cancel()
-            self.engine.sliced.add(self._spawn)
+            self.engine.slices.add(self._spawn)
 
     def abandon(self) -> None:
         """The program lives on."""
@@ -96,7 +96,7 @@ class Launched:
 
     def _go_on(self, problem: OrcError | OSError | None) -> None:
         if problem is None or self._unwanted or self._abandoned:
-            self.engine.sliced.add(self._spawn)
+            self.engine.slices.add(self._spawn)
         elif isinstance(problem, OSError) and problem.errno in SHORTAGES:
             self._later(str(problem), self._prepare)
         else:
@@ -141,7 +141,7 @@ class Launched:
 
     def _ended(self, ending: Ending) -> None:
         if not self._abandoned:
-            self.engine.sliced.add(lambda: self._collect(ending))
+            self.engine.slices.add(lambda: self._collect(ending))
 
     def _collect(self, ending: Ending) -> None:
         """Judges in place when there is little to read, in a thread when there is much."""
@@ -172,7 +172,7 @@ class Launched:
 
     def _again(self, action: Callable[[], None]) -> None:
         self._timer = None  # It is on its way: a stop that comes now must not send it a second time.
-        self.engine.sliced.add(action)
+        self.engine.slices.add(action)
 
     def redact(self, *files: Path) -> None:
         """Takes secrets out of what the program left, before anything is quoted from it."""

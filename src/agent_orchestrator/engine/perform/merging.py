@@ -100,7 +100,7 @@ class MergeWork(Launched):
             now_us = self.engine.clock.now_us()
             self.deliver(msgspec.structs.replace(found, started_us=now_us, ended_us=now_us))
         elif found is None or self._unwanted or self._abandoned:
-            self.engine.sliced.add(self._spawn)
+            self.engine.slices.add(self._spawn)
         else:
             self._later(str(found), self._prepare)
 

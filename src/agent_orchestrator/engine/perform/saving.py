@@ -28,7 +28,7 @@ class SavingWork:
     def start(self, *, halt: bool) -> None:
         """Saves in a thread; a stop waits for it, for half a snapshot is worth nothing and a whole one takes a moment."""
         engine = self.driver.engine
-        engine.sliced.add(lambda: engine.offload(None, self._save, self._end))
+        engine.slices.add(lambda: engine.offload(None, self._save, self._end))
 
     def _save(self) -> CheckpointEnded:
         engine = self.driver.engine

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections import deque
 from collections.abc import Callable
 
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.process.watched import Watched
+from agent_orchestrator.engine.slices import SliceQueue
 
 WAKE_GAP_S = 0.05
 """Launches due this close together are looked at in one wake-up."""
-TURN_S = 0.005
-"""How long queued work goes on before the loop's other tasks get their turn."""
 
 
 class Agenda:
@@ -26,8 +24,8 @@ class Agenda:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = 0.0
         self._waking = False
-        self._turns: deque[Callable[[], None]] = deque()
-        self._taking_turns = False
+        self.slices = SliceQueue(loop, clock)
+        """Ends to take soon: a thousand at once are taken in slices."""
 
     def set(self, watched: Watched, wait_s: float) -> None:
         """Looks at it after this time, and not before."""
@@ -37,30 +35,13 @@ class Agenda:
         if not self._waking:
             self._arm()
 
-    def queue(self, act: Callable[[], None]) -> None:
-        """Does it soon: a thousand ends at once are taken in slices."""
-        self._turns.append(act)
-        if not self._taking_turns:
-            self._taking_turns = True
-            self._loop.call_soon(self._take_turns)
-
     def close(self) -> None:
         """Forgets everything."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._heap.clear()
-        self._turns.clear()
-
-    def _take_turns(self) -> None:
-        until_s = self._clock.monotonic_s() + TURN_S
-        try:
-            while self._turns and self._clock.monotonic_s() < until_s:
-                self._turns.popleft()()
-        finally:
-            self._taking_turns = bool(self._turns)
-            if self._turns:
-                self._loop.call_soon(self._take_turns)
+        self.slices.clear()
 
     def _arm(self) -> None:
         due_s = self._heap[0][0]

@@ -145,7 +145,7 @@ class Monitor:
     def _shim_ended(self, watched: Watched) -> None:
         self._unfollow(watched)
         watched.shim.reap()
-        self._agenda.queue(partial(self._look, watched))
+        self._agenda.slices.add(partial(self._look, watched))
 
     def _settle(self, watched: Watched, now_s: float) -> None:
         """The shim is gone: the launch is over, unless it left something behind."""
@@ -166,7 +166,9 @@ class Monitor:
         self._stop_look(watched)
 
     def _find_rest(self, watched: Watched, nonce: str) -> None:
-        self._sweep.ask(nonce, lambda pids: self._agenda.queue(partial(self._try, watched, partial(self._swept, watched, pids))))
+        self._sweep.ask(
+            nonce, lambda pids: self._agenda.slices.add(partial(self._try, watched, partial(self._swept, watched, pids)))
+        )
 
     def _swept(self, watched: Watched, pids: list[int]) -> None:
         now_s = self._clock.monotonic_s()
@@ -195,7 +197,7 @@ class Monitor:
         self._unfollow(watched)
         watched.shim.release()
         del self._watched[watched.effect]
-        self._agenda.queue(partial(watched.done, ending))
+        self._agenda.slices.add(partial(watched.done, ending))
 
     def _ending(self, watched: Watched) -> Ending:
         """What became of it, concluded while holding the lock."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.launches import Order
-from agent_orchestrator.engine.sliced import SLICE_S, Sliced
+from agent_orchestrator.engine.slices import SLICE_S, SliceQueue
 from agent_orchestrator.testing.clock import FakeClock, run_jumping
 from agent_orchestrator.testing.world import SimulatedLaunches
 from tests.unit.engine.rig import Rig, agent, until
@@ -24,14 +24,14 @@ def test_a_turn_never_does_more_than_a_slice() -> None:
     turns: list[int] = []
 
     async def main() -> None:
-        sliced = Sliced(asyncio.get_running_loop(), clock)
+        slices = SliceQueue(asyncio.get_running_loop(), clock)
 
         def act(number: int) -> None:
             clock.advance(START_S)
             done.append(number)
 
         for number in range(100):
-            sliced.add(partial(act, number))
+            slices.add(partial(act, number))
         while len(done) < 100:
             before = len(done)
             await asyncio.sleep(0)
@@ -46,14 +46,14 @@ def test_what_an_action_adds_comes_after_it_and_nothing_is_lost_when_one_fails_t
     clock, done = FakeClock(), list[str]()
 
     async def main() -> None:
-        sliced = Sliced(asyncio.get_running_loop(), clock)
+        slices = SliceQueue(asyncio.get_running_loop(), clock)
 
         def first() -> None:
             done.append("first")
-            sliced.add(lambda: done.append("third"))
+            slices.add(lambda: done.append("third"))
 
-        sliced.add(first)
-        sliced.add(lambda: done.append("second"))
+        slices.add(first)
+        slices.add(lambda: done.append("second"))
         await until(lambda: len(done) == 3)
 
     run_jumping(main(), clock)
