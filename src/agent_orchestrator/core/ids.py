@@ -33,27 +33,37 @@ def checked_text(value: str, what: str) -> str:
 
 
 def effect_id(run: str, unit: str, iteration: int, attempt: int, launch: int, kind: str) -> str:
-    """The id of one effect."""
+    """Return the id of one effect."""
     return f"{run}/{unit}/i{iteration}.a{attempt}.l{launch}.{kind}"
 
 
-def unit_of(effect: str) -> str:
-    """Give the unit that an effect belongs to."""
-    return effect.split("/", 2)[1]
-
-
 def split_effect_id(effect: str) -> tuple[str, str, str]:
-    """An effect id's run, unit and launch name."""
+    """Split an effect id into its run, its unit and the name of its launch."""
     run, unit, launch = effect.split("/")
     return run, unit, launch
 
 
+def run_of(effect: str) -> str:
+    """Return the run that an effect belongs to."""
+    return effect.split("/", 1)[0]
+
+
+def unit_of(effect: str) -> str:
+    """Return the unit that an effect belongs to."""
+    return effect.split("/", 2)[1]
+
+
+def launch_of(effect: str) -> str:
+    """Return the name of an effect's launch within its unit, as in `i0.a1.l1.agent`."""
+    return effect.rsplit("/", 1)[-1]
+
+
 def launch_folder(effect: str) -> str:
-    """A launch's folder below that of all launches: one level deep in the run's, because each level costs a start."""
-    run, unit, launch = effect.split("/")
+    """Return a launch's folder below that of all launches: one level deep in the run's, because each level costs a start."""
+    run, unit, launch = split_effect_id(effect)
     return f"{run}/{unit}~{launch}"
 
 
 def launched_in(run: str, folder: str) -> str:
-    """The effect whose launch has the folder of this name."""
+    """Return the effect whose launch has the folder of this name."""
     return f"{run}/{folder.replace('~', '/')}"

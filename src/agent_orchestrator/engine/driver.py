@@ -16,6 +16,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, Tree
 from agent_orchestrator.core.events import CameLate, Event, StopReason, TakenUp
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given, Posted, Usage
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
@@ -268,7 +269,7 @@ class Driver:
             usage = msgspec.structs.replace(usage or Usage(), wall_s=(what.ended_us - what.started_us) / US)
         if usage is None:
             return None
-        unit = what.effect.split("/")[1]
+        unit = unit_of(what.effect)
         return UsageRow(effect=what.effect, unit=unit, agent=self.slots.agent_of(what.effect), usage=usage)
 
     async def _start_over(self, taken: list[Given], error: DiskFull | StoreLocked) -> None:

@@ -23,7 +23,7 @@ from agent_orchestrator.core.events import (
     ToolRefused,
     UnitHeld,
 )
-from agent_orchestrator.core.ids import split_effect_id
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import DIRECTIVES, AgentEnded, Given, HumanAnswered, Posted, SetAgents, SetLimits
 from agent_orchestrator.core.limits import REFUSALS_KEPT
 from agent_orchestrator.core.summary import Summary, parked
@@ -144,7 +144,7 @@ class Folded:
     def _refusals(self, outcome: AgentEnded) -> Iterator[ToolRefused]:
         """The tools that the run has not been refused before."""
         doing: Doing = self.state.doing
-        unit = split_effect_id(outcome.effect)[1]
+        unit = unit_of(outcome.effect)
         effect = doing.of(unit)
         agent = effect.agent.name if isinstance(effect, RunAgent) else ""
         new = [one for one in outcome.denials if (agent, one.tool, one.asked) not in doing.refused]
@@ -195,7 +195,7 @@ def effects_of(store: Store, system: System, run: StoredRun, ids: Sequence[str])
     for seq, at_us, body in store.rows(run.id):
         folded.add(seq, at_us, decode_events(system, body))
         doing: Doing = folded.state.doing
-        found |= {effect.id: effect for one in ids if (effect := doing.of(split_effect_id(one)[1])) and effect.id == one}
+        found |= {effect.id: effect for one in ids if (effect := doing.of(unit_of(one))) and effect.id == one}
     return found
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.engine.journal import effects_of
 from agent_orchestrator.engine.launches import Standing
@@ -73,12 +74,12 @@ class Slots:
 
     def agent_of(self, effect: str) -> str:
         """The name of the agent behind an effect in flight."""
-        work = self._works.get(effect.split("/")[1])
+        work = self._works.get(unit_of(effect))
         return work.effect.agent.name if work is not None and isinstance(work.effect, RunAgent) else "unknown"
 
     def agent_effect(self, effect: str) -> RunAgent | None:
         """The effect of an agent in flight."""
-        work = self._works.get(effect.split("/")[1])
+        work = self._works.get(unit_of(effect))
         return work.effect if work is not None and isinstance(work.effect, RunAgent) and work.effect.id == effect else None
 
     def stop_agents(self, failure: Failure) -> None:
@@ -140,7 +141,7 @@ class Slots:
         """What a work calls when nothing of it is left; the outcome is None when it was a mere wait, cancelled."""
 
         def finished(outcome: Outcome | None) -> None:
-            unit = effect.split("/")[1]
+            unit = unit_of(effect)
             work = self._works.get(unit)
             if work is None or work.effect.id != effect:
                 return
@@ -158,7 +159,7 @@ class Slots:
         Not before: between the end of a program and the fact of it, the state still wants the effect, and an empty
         slot would be filled with the same launch again.
         """
-        unit = effect.split("/")[1]
+        unit = unit_of(effect)
         work = self._works.get(unit)
         if work is not None and work.effect.id == effect:
             del self._works[unit]

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.config import load_agents
+from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.errors import MissingPath, OrcError, Refused, UsageError
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.phases.options import read_document
@@ -79,7 +80,7 @@ def _refuse_adopting(orchestrator: Orchestrator, run: StoredRun, state: Any) -> 
         way = f"`orc run --workflow FILE --run-id {run.id} --start-at-step STEP` takes it up with a file"
         raise Refused(why=f"Run {run.id} does not say which file it was made of; {way}.")
     if living := orchestrator.launches().living(run.id):
-        names = ", ".join(dict.fromkeys(effect.split("/")[1] for effect in living))
+        names = ", ".join(dict.fromkeys(unit_of(effect) for effect in living))
         raise Refused(why=f"Agents of run {run.id} are still alive ({names}); stop them with `orc pause {run.id} --now` first.")
 
 

@@ -31,6 +31,7 @@ from agent_orchestrator.core.events import (
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.files import Patterns
 from agent_orchestrator.core.hold import Hold, HoldReason
+from agent_orchestrator.core.ids import split_effect_id, unit_of
 from agent_orchestrator.core.inputs import (
     Abort,
     Answer,
@@ -128,7 +129,7 @@ class Play:
 
     def _take(self, outcome: Outcome) -> None:
         if self.state.doing.is_held(outcome.effect):
-            self._add([HoldEnded(unit=outcome.effect.split("/")[1], effect=outcome.effect)])
+            self._add([HoldEnded(unit=unit_of(outcome.effect), effect=outcome.effect)])
         self._decide(outcome)
         assert not self.state.doing.wants(outcome.effect), f"{outcome.effect} is over and still wanted"
         self.over.append(outcome)
@@ -193,7 +194,7 @@ class Play:
             assert self.programs(), "an aborted run ends when nothing runs any more"
         assert self.system.summary(self.state).ended == life.ended, "the summary says whether the run has ended"
         for effect in doing:
-            run, unit, _ = effect.id.split("/")
+            run, unit, _ = split_effect_id(effect.id)
             assert (run, unit) == (self.context.run, effect.unit), f"{effect.id} does not name its run and unit"
         late = {outcome.effect for outcome in self.over}
         assert not [effect.id for effect in doing if effect.id in late], "an effect that was over is wanted again"

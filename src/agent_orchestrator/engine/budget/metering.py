@@ -13,6 +13,7 @@ import msgspec
 from agent_orchestrator.agents.events import COUNTED
 from agent_orchestrator.agents.options import price_usage
 from agent_orchestrator.core.effects import RunAgent
+from agent_orchestrator.core.ids import run_of
 from agent_orchestrator.core.inputs import AgentEnded, Usage
 from agent_orchestrator.store.port import Store, StoredUsage
 
@@ -23,7 +24,7 @@ def metered(outcome: AgentEnded, effect: RunAgent, store: Store, *, cumulative: 
     if usage is None:
         return outcome
     if cumulative and effect.session is not None:
-        earlier = (row for row in store.usage(effect.id.split("/")[0]) if row.effect != effect.id)
+        earlier = (row for row in store.usage(run_of(effect.id)) if row.effect != effect.id)
         usage = own_part(usage, (row for row in earlier if row.usage.session == usage.session))
     return msgspec.structs.replace(outcome, usage=price_usage(usage, effect.agent))
 

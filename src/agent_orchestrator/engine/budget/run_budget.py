@@ -27,6 +27,7 @@ from agent_orchestrator.core.budget import (
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import BudgetWarned
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.ids import split_effect_id, unit_of
 from agent_orchestrator.core.inputs import AgentEnded, Usage
 from agent_orchestrator.core.units import US, day_start_us
 from agent_orchestrator.errors import DiskFull, StoreLocked
@@ -329,7 +330,7 @@ def is_free(effect: RunAgent) -> bool:
 
 def attempt_key(effect: str) -> str:
     """Return the key under which an attempt's launches are counted together."""
-    _, unit, launch = effect.split("/", 2)
+    _, unit, launch = split_effect_id(effect)
     return f"attempt:{unit}/{'.'.join(launch.split('.')[:2])}"
 
 
@@ -341,7 +342,7 @@ def _mean_call(usage: Usage) -> Call:
 
 
 def _keys(effect: str) -> tuple[str, str, str]:
-    return "run", f"step:{effect.split('/', 2)[1]}", attempt_key(effect)
+    return "run", f"step:{unit_of(effect)}", attempt_key(effect)
 
 
 def _model(effect: RunAgent) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.ids import checked_id, unit_of
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import InvalidDocument, Refused, RunExists
 from agent_orchestrator.git.worktree import add_worktree
@@ -102,7 +102,7 @@ def keep_as(orchestrator: Orchestrator, run: str) -> None:
 
 def _keep(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -> None:
     if living := orchestrator.launches().living(run):
-        names = ", ".join(effect.split("/")[1] for effect in living)
+        names = ", ".join(unit_of(effect) for effect in living)
         raise Refused(why=f"Agents of an earlier run {run} are still alive ({names}); end them with `orc abort {run}` first.")
     launches = orchestrator.settings.folder / "launches"
     if (launches / run).exists():

@@ -11,7 +11,7 @@ import msgspec
 from agent_orchestrator.core import events as common
 from agent_orchestrator.core.budget import say_amount
 from agent_orchestrator.core.hold import say_parked
-from agent_orchestrator.core.ids import split_effect_id
+from agent_orchestrator.core.ids import run_of, unit_of
 from agent_orchestrator.core.units import US
 from agent_orchestrator.core.who import Surface
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, words_of
@@ -107,7 +107,7 @@ def _held(event: common.UnitHeld) -> Phrase:
 
 def _refused(event: common.ToolRefused) -> Phrase:
     asked = f" ({event.asked})" if event.asked else ""
-    way = f"; to allow it: orc resume {split_effect_id(event.effect)[0]} {event.allow}" if event.allow else ""
+    way = f"; to allow it: orc resume {run_of(event.effect)} {event.allow}" if event.allow else ""
     return Phrase(event.unit, f"{event.agent} was refused {event.tool}{asked}{way}")
 
 
@@ -128,5 +128,5 @@ _COMMON: Phrases = {
     common.BudgetWarned: _warned,
     common.UnitHeld: _held,
     common.HoldEnded: lambda event: Phrase(event.unit, "goes on"),
-    common.CameLate: lambda event: Phrase(event.effect.split("/")[1], "an outcome came too late and changed nothing", quiet=True),
+    common.CameLate: lambda event: Phrase(unit_of(event.effect), "an outcome came too late and changed nothing", quiet=True),
 }

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from agent_orchestrator.core.ids import launch_folder
+from agent_orchestrator.core.ids import launch_folder, split_effect_id
 
 JSON_TAIL_BYTES = 1024 * 1024
 LAUNCH = re.compile(r"i(\d+)\.a(\d+)\.l(\d+)\.(\w+)\Z")
@@ -15,7 +15,7 @@ LAUNCH = re.compile(r"i(\d+)\.a(\d+)\.l(\d+)\.(\w+)\Z")
 
 def launch_facts(root: Path, launch: dict[str, Any]) -> dict[str, Any]:
     """A launch as data, with the end of what it wrote."""
-    _, unit, name = launch["effect"].split("/")
+    _, unit, name = split_effect_id(launch["effect"])
     match = LAUNCH.search(name)
     assert match is not None
     folder = root / launch_folder(launch["effect"])
@@ -61,7 +61,7 @@ class StreamPrinter:
 
     def _head(self, effect: str) -> None:
         if self._headed and effect != self._current:
-            _, unit, name = effect.split("/")
+            _, unit, name = split_effect_id(effect)
             self._out.write(f"{chr(10) if self._current else ''}==> {unit} {name} <==\n")
             self._out.flush()
         self._current = effect

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_orchestrator.core.ids import launch_of
 from agent_orchestrator.errors import UnknownUnit
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument, step_argument
@@ -107,7 +108,7 @@ def _print_launches(screen: Screen, details: dict[str, Any]) -> None:
     for number, launch in enumerate(details["launches"]):
         end = "still running" if launch.get("ended_us") is None else f"exit code {launch.get('exit_code', 'unknown')}"
         why = f" ({plain(launch['failure'])})" if launch.get("failure") else ""
-        name = launch["effect"].rsplit("/", 1)[-1]
+        name = launch_of(launch["effect"])
         session = f"  session {plain(launch['session'])}" if launch.get("session") else ""
         screen.line(f"  {'launches' if not number else '':<16}{date_time(launch['started_us'])}  {name}  {end}{why}{session}")
 

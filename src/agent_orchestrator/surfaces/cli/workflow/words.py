@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_orchestrator.core.ids import launch_of
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time, names
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
@@ -9,7 +10,7 @@ from agent_orchestrator.systems.workflow import events as workflow
 
 
 def _iteration(effect: str) -> int:
-    digits = effect.rsplit("/", 1)[-1].split(".", 1)[0].lstrip("i")
+    digits = launch_of(effect).split(".", 1)[0].lstrip("i")
     return int(digits) if digits.isdigit() else 0
 
 
