@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.analysis.advice import recommendations
-from agent_orchestrator.analysis.figures import Figures
+from agent_orchestrator.analysis.figures import Figures, recommend
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.journal import encode_events
@@ -37,7 +36,7 @@ def report(folder: Path) -> Iterator[Measure]:
     ratios = []
     for _ in range(ROUNDS):
         before_s = _timed(lambda: _read_bare(folder))
-        report_s = _timed(lambda: recommendations(Figures().count(outcomes_of_files(folder, {}, []))))
+        report_s = _timed(lambda: recommend(Figures().count(outcomes_of_files(folder, {}, []))))
         ratios.append(report_s / min(before_s, _timed(lambda: _read_bare(folder))))
     yield of_rounds(f"a report over {RECORDS:,} records / reading and decoding them", ratios, 5.0)
 

@@ -30,7 +30,7 @@ PASSED_ON = frozenset(
         "ORC_LAUNCH",
     )
 )
-"""What a program needs to find its tools and its home, and the mark of the launch that we ourselves run in, by which its stop
+"""The variables by which a program finds its tools and its home, and the mark of the launch that we run in, by which its stop
 reaches our agents. Keys and tokens are passed when asked for, and an agent's own vendor's to that agent."""
 
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CUSTOM_HEADERS")
@@ -38,7 +38,7 @@ SECRET_LENGTH_MIN = 8
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where we work and what we know of the environment."""
+    """The repository that we work in, and its environment."""
 
     home: Path
     """The repository."""
@@ -47,17 +47,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
 
     def child_env(self, names: tuple[str, ...] = ()) -> dict[str, str]:
-        """The environment children start from: a short list, locale settings, and the names asked for."""
+        """Return the environment children start from: a short list, locale settings, and the names asked for."""
         return {
             name: value for name, value in self.environ.items() if name in PASSED_ON or name.startswith("LC_") or name in names
         }
 
     def is_secret(self, name: str, value: str) -> bool:
-        """Whether a value must not be stored: its name says so, or a secret of the environment stands in it."""
+        """Return True if a value must not be stored: its name says so, or a secret of the environment stands in it."""
         return any(word in name.upper() for word in SECRET_WORDS) or any(secret in value for secret in self.secrets())
 
     def secrets(self, extra: Mapping[str, str] | None = None) -> tuple[str, ...]:
-        """Values that must not be stored: of variables whose name says that they are secret."""
+        """Return values that must not be stored: of variables whose name says that they are secret."""
         known = {**self.environ, **(extra or {})}
         return tuple(
             sorted(
@@ -73,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_settings(repo: str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Settings for a repository; without one, for the repository around the current directory."""
+    """Load the settings for a repository; without one, for the repository around the current directory."""
     if repo is None:
         here = Path.cwd()
         home = top_level(here) or here
@@ -93,7 +93,7 @@ REPO_FILE = ".orc.toml"
 
 
 def config_files(settings: Settings) -> tuple[Path, ...]:
-    """Where configuration is looked for, the weakest first."""
+    """Return the configuration files, the weakest first."""
     environ = settings.environ
     folder = environ.get("XDG_CONFIG_HOME") or (f"{environ['HOME']}/.config" if environ.get("HOME") else "")
     users = (Path(folder, "orc", "config.toml"),) if folder else ()
@@ -101,7 +101,7 @@ def config_files(settings: Settings) -> tuple[Path, ...]:
 
 
 def load_agents(settings: Settings) -> dict[str, AgentSettings]:
-    """The `[agents.NAME]` tables of all configuration files."""
+    """Load the `[agents.NAME]` tables of all configuration files."""
     from agent_orchestrator.agents.options import read_settings
 
     tables: dict[str, dict[str, object]] = {}
@@ -113,7 +113,7 @@ def load_agents(settings: Settings) -> dict[str, AgentSettings]:
 
 
 def load_budget(settings: Settings) -> Budget:
-    """What the `[budget]` tables of all configuration files say."""
+    """Load the `[budget]` tables of all configuration files."""
     from agent_orchestrator.core.budget import Budget, read_budget
 
     budget = Budget()
@@ -126,7 +126,7 @@ def load_budget(settings: Settings) -> Budget:
 
 
 def load_publish(settings: Settings) -> bool | None:
-    """What the key `publish` of the configuration files says; None where none of them has it."""
+    """Load the key `publish` of the configuration files; None if none of them has it."""
     wanted: bool | None = None
     for file in config_files(settings):
         said = _read_tables(file).get("publish")
@@ -161,5 +161,5 @@ def _read_tables(file: Path) -> dict[str, object]:
 
 
 def is_debugging(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether ORC_DEBUG asks for tracebacks."""
+    """Return True if ORC_DEBUG asks for tracebacks."""
     return (os.environ if environ is None else environ).get("ORC_DEBUG", "") not in ("", "0")

@@ -63,7 +63,7 @@ class InvalidValue(UsageError):
 
 
 class Problem:
-    """One fault in a file that a person wrote: where it is and what to do."""
+    """One fault in a file that a person wrote: its place and what to do."""
 
     __slots__ = ("column", "line", "message")
 
@@ -71,7 +71,7 @@ class Problem:
         self.message, self.line, self.column = message, line, column
 
     def located(self, file: str) -> str:
-        """The problem as compilers print it: file:line:column: message."""
+        """Return the problem as compilers print it: file:line:column: message."""
         where = file
         if self.line is not None:
             where += f":{self.line}"

@@ -38,7 +38,7 @@ class StepRuntime(msgspec.Struct):
     blocked_by_loop: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The step as JSON has it: status and paths as text, metrics as strings, null where nothing is known."""
+        """Return the step as JSON has it: status and paths as text, metrics as strings, null where nothing is known."""
         document: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_text)
         document["metrics"] = {name: _metric(value) for name, value in self.metrics.items()}
         return document
@@ -56,7 +56,7 @@ class RunState(msgspec.Struct):
     steps: dict[str, StepRuntime] = {}
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, and `updated_at` as of now."""
+        """Return all fields, and `updated_at` as of now."""
         return {
             "run_id": self.run_id,
             "workflow_name": self.workflow_name,

@@ -1,4 +1,4 @@
-"""Saves and loads a state file for library users. The engine does not use this: its truth is the journal."""
+"""A state file for library users to save and load. The engine does not use this: its truth is the journal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RunStatePersister:
         self.path = Path(path)
 
     def save(self, state: RunState) -> None:
-        """Writes the file whole or not at all: UTF-8, two spaces, a temporary file put in its place."""
+        """Write the file whole or not at all: UTF-8, two spaces, a temporary file put in its place."""
         text = json.dumps(state.to_dict(), indent=2, ensure_ascii=False) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
@@ -36,7 +36,7 @@ class RunStatePersister:
             raise
 
     def load(self) -> dict[str, Any] | None:
-        """The file's object; None when there is no file. Text that is not JSON raises `json.JSONDecodeError`."""
+        """Load the file's object; None when there is no file. Text that is not JSON raises `json.JSONDecodeError`."""
         try:
             text = self.path.read_text("utf-8")
         except FileNotFoundError:

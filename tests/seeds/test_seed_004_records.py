@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agent_orchestrator.analysis.mending import mend
-from agent_orchestrator.analysis.records import Record, decode_record, merge
+from agent_orchestrator.analysis.records import Record, decode_record, merge_records
+from agent_orchestrator.analysis.repair import repair_record
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.systems.swarm.checking import faults_of
 from agent_orchestrator.systems.swarm.schema import FILES, RESULT, RUN
@@ -70,16 +70,16 @@ def test_a_run_record_is_created_when_an_agent_is_dispatched() -> None:
 
 def test_the_minimal_examples_are_read() -> None:
     """004:24–36, 96–105."""
-    merged = merge(decode_record(json.dumps(MINIMAL_RUN).encode()), decode_record(json.dumps(MINIMAL_RESULT).encode()))
+    merged = merge_records(decode_record(json.dumps(MINIMAL_RUN).encode()), decode_record(json.dumps(MINIMAL_RESULT).encode()))
     assert merged is not None
     assert (merged.status, merged.duration_s, merged.agent, merged.attempt) == ("done", 120.0, "claude", 1)
 
 
 def test_the_full_example_of_a_run_is_read_and_only_lacks_what_its_own_table_requires() -> None:
     """004:38–58 against 004:71."""
-    assert merge(decode_record(json.dumps(FULL_RUN).encode()), None) is not None
+    assert merge_records(decode_record(json.dumps(FULL_RUN).encode()), None) is not None
     assert faults_of("run", FULL_RUN) == ['"prompt_full" is a required property']
-    assert faults_of("run", mend("run", FULL_RUN, None).document) == []
+    assert faults_of("run", repair_record("run", FULL_RUN, None).document) == []
 
 
 def test_the_full_example_of_a_result_satisfies_the_schema() -> None:
@@ -252,10 +252,10 @@ def test_there_is_one_run_record_per_attempt() -> None:
 
 def test_placeholder_timestamps_are_read() -> None:
     """004:90; left out of durations (contract)."""
-    merged = merge(Record(bead="a", attempt=1, started_at="'$START'"), Record(**{**MINIMAL_RESULT, "bead": "a"}))
+    merged = merge_records(Record(bead="a", attempt=1, started_at="'$START'"), Record(**{**MINIMAL_RESULT, "bead": "a"}))
     assert merged is not None
     assert (merged.status, merged.duration_s) == ("done", None)
-    assert faults_of("run", {**mend("run", {**MINIMAL_RUN, "started_at": "'$START'"}, None).document}) == []
+    assert faults_of("run", {**repair_record("run", {**MINIMAL_RUN, "started_at": "'$START'"}, None).document}) == []
 
 
 def test_run_and_result_agree() -> None:

@@ -1,1 +1,1 @@
-"""Pure functions over histories and records: what happened, how often, and what to do about it. Nothing here reads a file."""
+"""Pure functions over records: figures, advice, repairs. Nothing here reads a file."""

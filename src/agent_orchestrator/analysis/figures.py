@@ -1,17 +1,24 @@
-"""Counts outcomes as they come, one at a time, in memory that does not grow with them."""
+"""The figures of outcomes, counted one at a time in memory that does not grow with them, and the advice that they suggest."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
-from agent_orchestrator.analysis.intervals import wilson
 from agent_orchestrator.analysis.records import Outcome
 
 REASONS_SHOWN = 10
 REASONS_MAX = 1_000
 """Free text of other tools may differ for every bead; beyond this it is counted as one."""
 OTHER = "(other)"
+
+Z_95 = 1.959963984540054
+
+SUCCESS_MIN, SUCCESS_RUNS_MIN = 0.70, 3
+RETRIES_MAX, RETRY_RUNS_MIN = 0.30, 3
+AGENT_MIN, AGENT_RUNS_MIN = 0.60, 2
+TEMPLATE_MIN, TEMPLATE_RUNS_MIN = 0.50, 2
 
 
 class Tally:
@@ -26,26 +33,26 @@ class Tally:
 
     @property
     def ended(self) -> int:
-        """Those whose newest attempt is over."""
+        """The beads whose newest attempt is over."""
         return self.done + self.failed + self.timeout
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of beads."""
         return self.ended + self.running
 
     @property
     def success_rate(self) -> float | None:
-        """Of those that ended."""
+        """The share of ended beads that succeeded."""
         return self.done / self.ended if self.ended else None
 
     @property
     def retry_rate(self) -> float | None:
-        """How many needed more than one attempt."""
+        """The share of beads that needed more than one attempt."""
         return self.retried / self.total if self.total else None
 
     def add(self, one: Outcome) -> None:
-        """Counts one bead."""
+        """Count one bead."""
         if one.status == "done":
             self.done += 1
         elif one.status == "timeout":
@@ -64,7 +71,7 @@ class Tally:
             self.cost_count += 1
 
     def facts(self) -> dict[str, Any]:
-        """The figures as data; a rate of nothing is not known."""
+        """Return the figures as data; a rate of nothing is None."""
         low, high = wilson(self.done, self.ended)
         return {
             "total": self.total,
@@ -83,7 +90,7 @@ class Tally:
 
 
 class Figures:
-    """Everything that is counted."""
+    """The counts of all beads together, and by agent, model and template."""
 
     def __init__(self) -> None:
         self.all = Tally()
@@ -93,7 +100,7 @@ class Figures:
         self.reasons: dict[str, int] = {}
 
     def count(self, outcomes: Iterable[Outcome]) -> Figures:
-        """Counts them all."""
+        """Count them all."""
         for one in outcomes:
             self.all.add(one)
             for groups, name in ((self.agents, one.agent), (self.models, one.model), (self.templates, one.template)):
@@ -109,9 +116,48 @@ class Figures:
         return self
 
     def common_reasons(self) -> list[tuple[str, int]]:
-        """The most frequent ones first."""
+        """Return the reasons of failure, the most frequent first."""
         return sorted(self.reasons.items(), key=lambda one: (-one[1], one[0]))[:REASONS_SHOWN]
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
+
+
+def recommend(figures: Figures) -> list[str]:
+    """Return a sentence for each threshold that is passed; none when all is well."""
+    said = []
+    every, rate = figures.all, figures.all.success_rate
+    if rate is not None and every.ended >= SUCCESS_RUNS_MIN and rate < SUCCESS_MIN:
+        common = figures.common_reasons()
+        most = f" Begin with the most common failure: {common[0][0]} ({common[0][1]}x)." if common else ""
+        said.append(f"Only {rate:.0%} of the beads succeed, less than {SUCCESS_MIN:.0%}.{most}")
+    retries = every.retry_rate
+    if retries is not None and every.total >= RETRY_RUNS_MIN and retries > RETRIES_MAX:
+        said.append(f"{retries:.0%} of the beads need more than one attempt: make prompts more precise, or verify earlier.")
+    said += _low("Agent", figures.agents, AGENT_RUNS_MIN, AGENT_MIN, "give its beads to another agent or a stronger model")
+    said += _low("Template", figures.templates, TEMPLATE_RUNS_MIN, TEMPLATE_MIN, "rewrite it, or split what it asks for")
+    return said
+
+
+def _low(what: str, groups: dict[str, Tally], runs_min: int, rate_min: float, then: str) -> list[str]:
+    found = []
+    for name, tally in sorted(groups.items()):
+        rate = tally.success_rate
+        if rate is not None and tally.ended >= runs_min and rate < rate_min:
+            found.append(f"{what} {name} succeeds in {rate:.0%} of {tally.ended} beads, less than {rate_min:.0%}: {then}.")
+    return found
+
+
+def wilson(successes: int, total: int, z: float = Z_95) -> tuple[float | None, float | None]:
+    """Return the Wilson score interval of a proportion, at 95 % unless `z` says otherwise; None without observations.
+
+    It says how sure a rate is: three successes of three are no proof of anything.
+    """
+    if total <= 0:
+        return None, None
+    share = successes / total
+    square = z * z
+    centre = (share + square / (2 * total)) / (1 + square / total)
+    half = z * math.sqrt(share * (1 - share) / total + square / (4 * total * total)) / (1 + square / total)
+    return max(0.0, centre - half), min(1.0, centre + half)

@@ -1,4 +1,4 @@
-"""Merges a bead's run and result into what analysis looks at, whatever format they have: full, minimal or legacy.
+"""The records of beads: run and result merged into one outcome, whatever format they have: full, minimal or legacy.
 
 Records come from any tool: a field of a wrong type is as good as none, a placeholder is no time.
 """
@@ -52,12 +52,12 @@ decode_record = msgspec.json.Decoder(Record).decode
 
 
 def is_placeholder(text: object) -> bool:
-    """Whether a script forgot to fill this time in, as in '$START'."""
+    """Return True if a script forgot to fill this time in, as in '$START'."""
     return isinstance(text, str) and _PLACEHOLDER.match(text) is not None
 
 
-def seconds_of(text: object) -> float | None:
-    """A time of a record as seconds since the epoch; None for what is no time."""
+def read_seconds(text: object) -> float | None:
+    """Return a time of a record as seconds since the epoch; None for anything else."""
     if not isinstance(text, str) or not text[:1].isdigit():
         return None
     try:
@@ -67,8 +67,8 @@ def seconds_of(text: object) -> float | None:
     return moment.timestamp() if moment.tzinfo is not None else None
 
 
-def merge(run: Record | None, result: Record | None, cost_usd: float | None = None) -> Outcome | None:
-    """One bead of its two records; a result of another attempt than the run's newest says nothing about it."""
+def merge_records(run: Record | None, result: Record | None, cost_usd: float | None = None) -> Outcome | None:
+    """Merge a bead's two records; a result of another attempt than the run's newest says nothing about it."""
     newest = run if run is not None else result
     if newest is None or not isinstance(newest.bead, str):
         return None
@@ -76,8 +76,8 @@ def merge(run: Record | None, result: Record | None, cost_usd: float | None = No
     ended = result if result is not None and (run is None or result.attempt == run.attempt) else None
     status = ended.status if ended is not None else run.status if run is not None else None
     known = [one for one in (ended, run) if one is not None]
-    started_s = next((at for one in known if (at := seconds_of(one.started_at)) is not None), None)
-    finished_s = next((at for one in known if (at := seconds_of(one.finished_at)) is not None), None)
+    started_s = next((at for one in known if (at := read_seconds(one.started_at)) is not None), None)
+    finished_s = next((at for one in known if (at := read_seconds(one.finished_at)) is not None), None)
     failed = status in ("failed", "timeout")
     return Outcome(
         bead=newest.bead,

@@ -20,7 +20,7 @@ from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.errors import OrcError
-from agent_orchestrator.projections.intake import Finding, inspect, is_ours
+from agent_orchestrator.projections.inspection import PrintoutState, inspect, is_ours
 from agent_orchestrator.projections.writer import (
     Draft,
     append_lines,
@@ -225,9 +225,9 @@ class Publisher:
         del known[:-16]
 
     def _is_foreign(self, driver: Driver, draft: Draft, known: list[Identity]) -> bool:
-        foreign = (Finding.EDITED, Finding.BROKEN)
-        if inspect(draft.target, known).finding not in foreign:
+        foreign = (PrintoutState.EDITED, PrintoutState.BROKEN)
+        if inspect(draft.target, known).state not in foreign:
             return False
         # Not ours as far as we remember; the store knows what any process ever printed.
         known[:] = self._engine.store.printed(driver.run.id).get(draft.printed.path, [])
-        return inspect(draft.target, known).finding in foreign
+        return inspect(draft.target, known).state in foreign

@@ -1,4 +1,4 @@
-"""Writes print-outs: a temporary file first, whose identity is recorded before it is renamed into place.
+"""The writing of print-outs: a temporary file first, whose identity is recorded before it is renamed into place.
 
 A rewrite is not synced (a reader sees the old or the new file, after a power cut at most seconds stale); the first
 print-out of a path and files that are never rewritten are synced with their directory, for without that they can
@@ -35,7 +35,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_document(document: Document) -> bytes:
-    """The bytes of a print-out: text and bytes as they are, all else as JSON with two spaces and a final newline."""
+    """Encode a print-out: text and bytes as they are, all else as JSON with two spaces and a final newline."""
     if isinstance(document.body, bytes):
         return document.body
     if isinstance(document.body, str):
@@ -44,7 +44,7 @@ def encode_document(document: Document) -> bytes:
 
 
 def write_draft(home: Path, document: Document, content: bytes, *, first: bool) -> Draft:
-    """Writes the temporary file and takes its identity."""
+    """Write the temporary file and take its identity."""
     target = home / document.path
     durable = first or document.once
     if first:
@@ -71,7 +71,7 @@ def _identity(status: os.stat_result, content: bytes) -> Identity:
 
 
 def identify(path: Path, content: bytes) -> Identity | None:
-    """The identity of a file that holds just this, whoever put it there; None if it does not."""
+    """Return the identity of a file that holds just this, whoever put it there; None if it does not."""
     try:
         status = os.lstat(path)
         same = stat.S_ISREG(status.st_mode) and status.st_size == len(content) and path.read_bytes() == content
@@ -81,7 +81,7 @@ def identify(path: Path, content: bytes) -> Identity | None:
 
 
 def append_lines(home: Path, document: Document) -> None:
-    """Adds the document's lines that the file does not have yet; repeated, it adds nothing."""
+    """Add the document's lines that the file does not have yet; repeated, it adds nothing."""
     target = home / document.path
     make_folder(home, target.parent)
     descriptor = os.open(target, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
@@ -112,14 +112,14 @@ def _open(home: Path, temporary: Path) -> int:
 
 
 def make_folder(home: Path, folder: Path) -> None:
-    """Makes a folder for print-outs; raises Unavailable when it is a link that leads out of the run's home."""
+    """Make a folder for print-outs; raises Unavailable when it is a link that leads out of the run's home."""
     folder.mkdir(parents=True, exist_ok=True)
     if not folder.resolve().is_relative_to(home.resolve()):
         raise Unavailable(detail=f"{folder} leads out of {home} through a link; state files are not written there.")
 
 
 def put_in_place(draft: Draft) -> bool:
-    """Renames the draft over its target; False when somebody cleaned it away, and it has to be written again."""
+    """Rename the draft over its target; return False if somebody cleaned it away, and it has to be written again."""
     try:
         draft.temporary.replace(draft.target)
     except FileNotFoundError:
@@ -128,7 +128,7 @@ def put_in_place(draft: Draft) -> bool:
 
 
 def sync_folders(drafts: Iterable[Draft]) -> None:
-    """Makes the names of durable drafts that are in place survive a power cut: once per folder, not once per file."""
+    """Make the names of durable drafts that are in place survive a power cut: once per folder, not once per file."""
     for folder in dict.fromkeys(draft.target.parent for draft in drafts if draft.durable):
         try:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -141,7 +141,7 @@ def sync_folders(drafts: Iterable[Draft]) -> None:
 
 
 def sweep_drafts(targets: Iterable[Path]) -> None:
-    """Removes drafts of these files that a process left behind when it died; called only by their one writer.
+    """Remove drafts of these files that a process left behind when it died; called only by their one writer.
 
     Others may be at work on other files of the same folder: their drafts are left alone.
     """

@@ -13,7 +13,7 @@ from agent_orchestrator.errors import GitFailed, RunBusy
 from agent_orchestrator.git.ownership import list_tracked, put_back
 from agent_orchestrator.git.removal import Removal, plan_removal, remove_trees
 from agent_orchestrator.git.snapshots import delete_refs
-from agent_orchestrator.projections.intake import is_ours
+from agent_orchestrator.projections.inspection import is_ours
 from agent_orchestrator.runs.exclusion import show_files
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.places import printed_by

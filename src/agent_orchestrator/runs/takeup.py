@@ -25,7 +25,7 @@ from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.errors import InvalidDocument, Refused
-from agent_orchestrator.projections.intake import Finding, inspect
+from agent_orchestrator.projections.inspection import PrintoutState, inspect
 from agent_orchestrator.projections.writer import encode_document, identify, put_in_place, sync_folders, write_draft
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.choices import Permissions
@@ -138,7 +138,7 @@ def _edits(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: i
             continue  # Others may add to it as they like.
         path = Path(run.context.home, document.path)
         found = inspect(path, known.get(document.path, []))
-        if found.finding in (Finding.OURS, Finding.MISSING, Finding.TORN):
+        if found.state in (PrintoutState.OURS, PrintoutState.MISSING, PrintoutState.TORN):
             continue
         if (copy := identify(path, encode_document(document))) is not None:
             again.append(Printed(path=document.path, identity=copy))  # put back from a backup, and nothing else

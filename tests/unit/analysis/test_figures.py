@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent_orchestrator.analysis.advice import recommendations
-from agent_orchestrator.analysis.figures import REASONS_MAX, Figures
-from agent_orchestrator.analysis.intervals import wilson
-from agent_orchestrator.analysis.records import Outcome, Record, decode_record, merge, seconds_of
+from agent_orchestrator.analysis.figures import REASONS_MAX, Figures, recommend, wilson
+from agent_orchestrator.analysis.records import Outcome, Record, decode_record, merge_records, read_seconds
 
 
 def outcomes(done: int, failed: int = 0, **more: Any) -> list[Outcome]:
@@ -91,39 +89,39 @@ def test_reasons_are_counted_most_common_first_in_bounded_memory() -> None:
     ],
 )
 def test_advice_is_given_beyond_the_thresholds_and_not_before(counted: list[Outcome], said: list[str]) -> None:
-    given = recommendations(Figures().count(counted))
+    given = recommend(Figures().count(counted))
     assert [text for text, start in zip(given, said, strict=True) if not text.startswith(start)] == []
 
 
 def test_the_newest_attempt_counts_and_a_result_of_another_attempt_says_nothing() -> None:
     run = Record(bead="a", agent="claude", model="opus", attempt=2, status="running", started_at="2026-02-12T17:08:00Z")
-    merged = merge(run, Record(bead="a", status="failed", attempt=1, finished_at="2026-02-12T17:00:00Z"))
+    merged = merge_records(run, Record(bead="a", status="failed", attempt=1, finished_at="2026-02-12T17:00:00Z"))
     assert merged is not None
     assert (merged.status, merged.attempt, merged.duration_s) == ("running", 2, None)
 
 
 def test_minimal_records_give_status_and_duration() -> None:
     run = Record(bead="a", agent="codex", model="x", attempt=1, started_at="2026-02-12T17:08:00Z")
-    merged = merge(run, Record(bead="a", status="done", attempt=1, finished_at="2026-02-12T17:10:00Z"))
+    merged = merge_records(run, Record(bead="a", status="done", attempt=1, finished_at="2026-02-12T17:10:00Z"))
     assert merged is not None
     assert (merged.status, merged.duration_s, merged.template, merged.agent) == ("done", 120.0, "custom", "codex")
-    assert merge(run, None) is not None
-    assert merge(None, None) is None
+    assert merge_records(run, None) is not None
+    assert merge_records(None, None) is None
 
 
 def test_a_placeholder_is_no_time_and_left_out_of_durations() -> None:
     run = Record(bead="a", attempt=1, started_at="'$START'")
-    merged = merge(run, Record(bead="a", status="done", attempt=1, finished_at="2026-02-12T17:10:00Z"))
+    merged = merge_records(run, Record(bead="a", status="done", attempt=1, finished_at="2026-02-12T17:10:00Z"))
     assert merged is not None
     assert merged.duration_s is None
-    assert merged.started_s == seconds_of("2026-02-12T17:10:00Z")
+    assert merged.started_s == read_seconds("2026-02-12T17:10:00Z")
 
 
 def test_fields_of_wrong_types_are_as_good_as_none() -> None:
     odd = decode_record(
         b'{"bead": "a", "agent": 7, "attempt": "two", "duration_seconds": "long", "status": "odd", "started_at": 5}'
     )
-    merged = merge(odd, None)
+    merged = merge_records(odd, None)
     assert merged is not None
     assert (merged.agent, merged.attempt, merged.duration_s, merged.status) == ("unknown", 1, None, "running")
-    assert merge(decode_record(b'{"bead": null}'), None) is None
+    assert merge_records(decode_record(b'{"bead": null}'), None) is None

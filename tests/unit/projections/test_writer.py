@@ -10,7 +10,7 @@ import pytest
 from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.projections.intake import is_ours
+from agent_orchestrator.projections.inspection import is_ours
 from agent_orchestrator.projections.writer import (
     Draft,
     append_lines,

@@ -13,8 +13,8 @@ import msgspec
 
 from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.agents.options import resolve_agent
-from agent_orchestrator.analysis.mending import mend
-from agent_orchestrator.analysis.records import seconds_of
+from agent_orchestrator.analysis.records import read_seconds
+from agent_orchestrator.analysis.repair import repair_record
 from agent_orchestrator.config import load_agents
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import Ended, StopReason
@@ -136,7 +136,7 @@ def _taken(
         return None
     attempts = [one["attempt"] for one in (run, result) if one is not None and isinstance(one.get("attempt"), int)]
     ended = result if result is not None and result.get("attempt", 1) == run.get("attempt", 1) else None
-    mended = mend("run", run, ended)
+    mended = repair_record("run", run, ended)
     notes += mended.changes
     status = mended.document.get("status")
     if ended is not None and ended.get("status") in list(Status):
@@ -164,7 +164,7 @@ def _taken(
     if full is None or full.bead != bead or full.attempt < 1 or not prompt.strip():
         notes.append(notes[-1] if full is None else "its record is not that of an attempt with a prompt")
         return None
-    seconds = seconds_of(full.started_at)
+    seconds = read_seconds(full.started_at)
     started_us = int(seconds * US) if seconds is not None else 0
     return Imported(started_us=started_us, run=full, result=_result(full, ended or {}))
 

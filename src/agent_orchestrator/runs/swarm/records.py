@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.analysis.mending import mend, placeholders, unknown_fields
-from agent_orchestrator.analysis.records import CUSTOM, Outcome, Record, decode_record, merge
+from agent_orchestrator.analysis.records import CUSTOM, Outcome, Record, decode_record, merge_records
+from agent_orchestrator.analysis.repair import list_placeholders, list_unknown_fields, repair_record
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.files import TooLarge, move_aside, read_bounded, write_whole
@@ -46,11 +46,11 @@ def outcomes_of_files(home: Path, costs: dict[str, float], faults: list[Unreadab
         if name in left:
             left.discard(name)
             result = _record(f"{results}/{name}", faults)
-        outcome = merge(run, result, costs.get(name[:-5])) if run is not None or result is not None else None
+        outcome = merge_records(run, result, costs.get(name[:-5])) if run is not None or result is not None else None
         if outcome is not None:
             yield outcome
     for name in sorted(left):
-        outcome = merge(None, _record(f"{results}/{name}", faults), costs.get(name[:-5]))
+        outcome = merge_records(None, _record(f"{results}/{name}", faults), costs.get(name[:-5]))
         if outcome is not None:
             yield outcome
 
@@ -155,14 +155,14 @@ def check_record(kind: str, path: Path, *, fix: bool) -> Checked:
         return checked
     checked.faults = faults_of(kind, document)
     if fix and checked.faults:
-        mended = mend(kind, document, _other(kind, path))
+        mended = repair_record(kind, document, _other(kind, path))
         if mended.changes:
             checked.kept = str(_keep(path))
             write_whole(path, msgspec.json.format(msgspec.json.encode(mended.document), indent=2) + b"\n")
             checked.changes, document = mended.changes, mended.document
             checked.faults = faults_of(kind, document)
-    checked.warnings = [f"{name}: {document[name]} is a placeholder, no time" for name in placeholders(document)]
-    checked.warnings += [f"{name}: the format has no such field" for name in unknown_fields(kind, document)]
+    checked.warnings = [f"{name}: {document[name]} is a placeholder, no time" for name in list_placeholders(document)]
+    checked.warnings += [f"{name}: the format has no such field" for name in list_unknown_fields(kind, document)]
     return checked
 
 

@@ -36,8 +36,7 @@ def command(workspace: str | None, as_json: bool, since: str | None, from_store:
     Beads count by their newest attempt; full, minimal and legacy records are read. Rates come with the range in which the
     true rate lies with 95 % confidence: a few beads prove little.
     """
-    from agent_orchestrator.analysis.advice import recommendations
-    from agent_orchestrator.analysis.figures import Figures
+    from agent_orchestrator.analysis.figures import Figures, recommend
     from agent_orchestrator.runs.swarm.records import Unreadable, costs_of, outcomes_of_files, outcomes_of_store
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 
@@ -47,7 +46,7 @@ def command(workspace: str | None, as_json: bool, since: str | None, from_store:
         home = orchestrator.settings.home
         outcomes = outcomes_of_store(orchestrator) if from_store else outcomes_of_files(home, costs_of(orchestrator), faults)
         figures = Figures().count(_since(outcomes, since_s))
-        advice = recommendations(figures)
+        advice = recommend(figures)
         for fault in faults[:10]:
             warn(f"{fault.path} was left out: {fault.why}.")
         if as_json:
@@ -136,7 +135,7 @@ def _print_groups(screen: Screen, title: str, groups: dict[str, Tally]) -> None:
 
 
 def _rate(tally: Tally) -> str:
-    from agent_orchestrator.analysis.intervals import wilson
+    from agent_orchestrator.analysis.figures import wilson
 
     rate = tally.success_rate
     low, high = wilson(tally.done, tally.ended)

@@ -1,4 +1,4 @@
-"""Looks at a print-out on disk and says whose it is: ours, an edit by hand, torn by a power cut, or gone.
+"""The inspection of a print-out on disk: ours, an edit by hand, torn by a power cut, or gone.
 
 An edit is recognised by identity (inode, time, size), not by content: a known identity is our own print-out, however
 old it is, and is simply written again.
@@ -20,8 +20,8 @@ from agent_orchestrator.core.printed import Identity
 EDIT_LIMIT_BYTES = 256 * 1024 * 1024
 
 
-class Finding(StrEnum):
-    """Whose file it is."""
+class PrintoutState(StrEnum):
+    """The origin of the file at a print-out's place."""
 
     OURS = "ours"
     MISSING = "missing"
@@ -31,16 +31,16 @@ class Finding(StrEnum):
     """Foreign, and not a JSON object."""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What lies at a print-out's place."""
+class Inspection(msgspec.Struct, frozen=True, kw_only=True):
+    """The file at a print-out's place: its state, and its content if a person edited it."""
 
-    finding: Finding
+    state: PrintoutState
     document: dict[str, Any] | None = None
     problem: str = ""
 
 
 def is_ours(path: Path, known: Sequence[Identity]) -> bool:
-    """Whether the file may be overwritten: it is one of our own print-outs, or there is none."""
+    """Return True if the file may be overwritten: it is one of our own print-outs, or there is none."""
     try:
         status = os.stat(path, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -48,25 +48,25 @@ def is_ours(path: Path, known: Sequence[Identity]) -> bool:
     return any((status.st_ino, status.st_mtime_ns, status.st_size) == (one.inode, one.mtime_ns, one.size) for one in known)
 
 
-def inspect(path: Path, known: Sequence[Identity]) -> Found:
-    """Looks at one print-out."""
+def inspect(path: Path, known: Sequence[Identity]) -> Inspection:
+    """Inspect one print-out."""
     try:
         if is_ours(path, known):
-            return Found(finding=Finding.OURS if path.exists() else Finding.MISSING)
+            return Inspection(state=PrintoutState.OURS if path.exists() else PrintoutState.MISSING)
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # reading a pipe would never end
-            return Found(finding=Finding.BROKEN, problem="it is not a regular file")
+            return Inspection(state=PrintoutState.BROKEN, problem="it is not a regular file")
         if status.st_size > EDIT_LIMIT_BYTES:
-            return Found(finding=Finding.BROKEN, problem=f"it is larger than {EDIT_LIMIT_BYTES} bytes")
+            return Inspection(state=PrintoutState.BROKEN, problem=f"it is larger than {EDIT_LIMIT_BYTES} bytes")
         content = path.read_bytes()
     except OSError as error:
-        return Found(finding=Finding.BROKEN, problem=f"it cannot be read: {error.strerror}")
+        return Inspection(state=PrintoutState.BROKEN, problem=f"it cannot be read: {error.strerror}")
     if not content.strip(b"\0 \t\r\n"):
-        return Found(finding=Finding.TORN)
+        return Inspection(state=PrintoutState.TORN)
     try:
         document = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Found(finding=Finding.BROKEN, problem=f"it is not JSON: {error}")
+        return Inspection(state=PrintoutState.BROKEN, problem=f"it is not JSON: {error}")
     if not isinstance(document, dict):
-        return Found(finding=Finding.BROKEN, problem="it is not a JSON object")
-    return Found(finding=Finding.EDITED, document=document)
+        return Inspection(state=PrintoutState.BROKEN, problem="it is not a JSON object")
+    return Inspection(state=PrintoutState.EDITED, document=document)

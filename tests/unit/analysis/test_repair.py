@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from agent_orchestrator.analysis.mending import mend, placeholders, unknown_fields
+from agent_orchestrator.analysis.repair import list_placeholders, list_unknown_fields, repair_record
 from agent_orchestrator.systems.swarm.checking import faults_of
 
 RUN: dict[str, Any] = {
@@ -22,7 +22,7 @@ RESULT: dict[str, Any] = {"bead": "bd-xyz", "status": "done", "finished_at": "20
 
 def test_a_minimal_run_takes_status_times_and_exit_code_from_its_result() -> None:
     assert faults_of("run", RUN) != []
-    mended = mend("run", RUN, {**RESULT, "exit_code": 0}).document
+    mended = repair_record("run", RUN, {**RESULT, "exit_code": 0}).document
     assert faults_of("run", mended) == []
     assert (mended["status"], mended["finished_at"], mended["duration_seconds"]) == ("done", "2026-02-12T17:10:00Z", 120)
     assert (mended["exit_code"], mended["schema_version"], mended["prompt_full"]) == (0, 1, "Task description")
@@ -31,25 +31,27 @@ def test_a_minimal_run_takes_status_times_and_exit_code_from_its_result() -> Non
 
 
 def test_the_result_of_another_attempt_is_not_taken() -> None:
-    mended = mend("run", RUN, {**RESULT, "attempt": 2}).document
+    mended = repair_record("run", RUN, {**RESULT, "attempt": 2}).document
     assert faults_of("run", mended) == []
     assert "status" not in mended
     assert mended["exit_code"] is None
 
 
 def test_a_minimal_result_takes_the_agent_from_its_run_and_fails_without_one() -> None:
-    assert faults_of("result", mend("result", RESULT, RUN).document) == []
-    assert faults_of("result", mend("result", RESULT, None).document) == ['"agent" is a required property']
+    assert faults_of("result", repair_record("result", RESULT, RUN).document) == []
+    assert faults_of("result", repair_record("result", RESULT, None).document) == ['"agent" is a required property']
 
 
 def test_nothing_is_invented() -> None:
-    mended = mend("run", {"bead": "x", "attempt": 1}, None)
+    mended = repair_record("run", {"bead": "x", "attempt": 1}, None)
     assert set(mended.document) == {"bead", "attempt", "schema_version", "exit_code"}
     assert faults_of("run", mended.document) != []
 
 
 def test_nulls_where_none_are_allowed_are_left_out_and_long_prompts_cut() -> None:
-    mended = mend("run", {**RUN, "prompt": "p" * 300, "status": None, "failure_reason": None, "exit_code": None}, None).document
+    mended = repair_record(
+        "run", {**RUN, "prompt": "p" * 300, "status": None, "failure_reason": None, "exit_code": None}, None
+    ).document
     assert faults_of("run", mended) == []
     assert (len(mended["prompt"]), len(mended["prompt_full"])) == (200, 300)
     assert "status" not in mended
@@ -58,9 +60,9 @@ def test_nulls_where_none_are_allowed_are_left_out_and_long_prompts_cut() -> Non
 
 def test_placeholders_and_foreign_fields_are_kept_and_named() -> None:
     record = {**RUN, "started_at": "'$START'", "host": "build-7"}
-    mended = mend("run", record, RESULT).document
+    mended = repair_record("run", record, RESULT).document
     assert (mended["started_at"], mended["host"]) == ("'$START'", "build-7")
     assert faults_of("run", mended) == []
     assert "duration_seconds" not in mended
-    assert placeholders(mended) == ["started_at"]
-    assert unknown_fields("run", mended) == ["host"]
+    assert list_placeholders(mended) == ["started_at"]
+    assert list_unknown_fields("run", mended) == ["host"]
