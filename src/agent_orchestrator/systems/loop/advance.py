@@ -87,7 +87,7 @@ def _stuck(state: LoopState) -> list[LoopEvent]:
     evidence = "; ".join(state.evidence)
     if state.spec.interactive and state.accepted is None:
         question = f"The loop is stuck ({evidence}). Go on? Comments are told to the agent."
-        return [HumanAsked(effect=state.name_effect("human"), about="stuck", question=question, after=state.agent_launch)]
+        return [HumanAsked(effect=state.name_effect("human"), about="stuck", question=question, after=state.record.agent_launch)]
     return [Ended(stop=StopReason.STUCK, detail=f"the loop is stuck: {evidence}")]
 
 
@@ -101,7 +101,7 @@ def _confirm(state: LoopState, now_us: int) -> list[LoopEvent]:
     said = f" ({state.current.summary})" if state.current is not None and state.current.summary else ""
     question = f"Is this so: {state.spec.completion}? The agent says that it is{said}."
     effect = state.name_effect("human")
-    return [HumanAsked(effect=effect, about="criterion", question=question, after=state.agent_launch)]
+    return [HumanAsked(effect=effect, about="criterion", question=question, after=state.record.agent_launch)]
 
 
 def _complete(state: LoopState, now_us: int) -> list[LoopEvent]:

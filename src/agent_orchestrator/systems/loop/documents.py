@@ -226,9 +226,9 @@ def details(state: LoopState) -> dict[str, Any]:
         "learnings": list(state.learnings),
         "steps": {
             UNIT: {
-                "launches": [msgspec.to_builtins(launch) for launch in state.history],
+                "launches": [msgspec.to_builtins(launch) for launch in state.record.history],
                 "evidence": [msgspec.to_builtins(check) for check in state.checks[-10:]],
-                "warnings": list(state.warnings),
+                "warnings": list(state.record.warnings),
             }
         },
     }

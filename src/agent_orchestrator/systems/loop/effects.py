@@ -9,9 +9,8 @@ from msgspec import Meta
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman, Checkpoint, RunAgent, RunCheck
 from agent_orchestrator.core.forms import Forms
-from agent_orchestrator.core.limits import CHECK_TIMEOUT_S
+from agent_orchestrator.core.limits import CHECK_TIMEOUT_S, TIMEOUT_LEFT_MIN_S
 from agent_orchestrator.core.report import FAILED, ReportRule, common_words
-from agent_orchestrator.core.units import US
 from agent_orchestrator.systems.loop.prompts import compose, compose_confirmation
 from agent_orchestrator.systems.loop.spec import ExecutionMode
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
@@ -34,8 +33,6 @@ class IterationReport(msgspec.Struct, frozen=True):
 
 
 FORMS: Forms = {ITERATION: IterationReport}
-TIMEOUT_LEFT_MIN_S = 1.0
-"""What is started gets at least this much time."""
 
 
 def loop_directory(run: str) -> str:
@@ -71,7 +68,7 @@ def run_agent(state: LoopState, effect: str, at_us: int) -> RunAgent:
         prompt_text=compose(state, current.told),
         env=env,
         artifacts_dir=f"{loop_directory(run)}/artifacts",
-        session=state.session,
+        session=state.record.session,
         allowed_commands=tuple(dict.fromkeys(one for one in (spec.command, spec.test_command) if one)),
         timeout_s=_timeout_s(state, at_us),
         idle_timeout_s=spec.idle_timeout_s,
@@ -143,8 +140,6 @@ def _with_options(state: LoopState, choice: AgentChoice) -> AgentChoice:
 
 
 def _timeout_s(state: LoopState, at_us: int) -> float | None:
-    limits = [state.time_left_s(at_us)]
-    if state.spec.iteration_timeout_s is not None:
-        limits.append(state.spec.iteration_timeout_s - state.spent_us / US)
+    limits = (state.time_left_s(at_us), state.record.time_left_s(state.spec.iteration_timeout_s))
     known = [limit for limit in limits if limit is not None]
     return max(TIMEOUT_LEFT_MIN_S, min(known)) if known else None

@@ -78,7 +78,7 @@ def judged(state: LoopState) -> list[LoopEvent]:
     if blocked and state.spec.interactive and state.accepted is None:
         question = f"The criterion is met, but {'; '.join(blocked)}. Accept it?"
         effect = state.name_effect("human")
-        return [HumanAsked(effect=effect, about="weakened", question=question, after=state.agent_launch)]
+        return [HumanAsked(effect=effect, about="weakened", question=question, after=state.record.agent_launch)]
     before = state.iterations[-1] if state.iterations else None
     signature = "" if passed else signature_of(state.check_output, state.check_exit)
     tree = current.saved.tree if current.saved is not None else None

@@ -18,7 +18,7 @@ from agent_orchestrator.core.ids import effect_id
 from agent_orchestrator.core.inputs import Change
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.core.unit import Launch, UnitNeeds, UnitView
+from agent_orchestrator.core.unit import UnitNeeds, UnitRecord, UnitView
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.spec import Carried, LoopSpec, Tried
 from agent_orchestrator.systems.loop.transitions import Status
@@ -26,8 +26,6 @@ from agent_orchestrator.systems.loop.transitions import Status
 UNIT = "loop"
 CHECKS_KEPT = 1_000
 LEARNINGS_KEPT = 20
-LAUNCHES_KEPT = 100
-WARNINGS_KEPT = 100
 """What is kept in memory, newest last; the journal has all."""
 TRIED_CARRIED = 20
 """How many attempts a successor is told of."""
@@ -94,8 +92,7 @@ class LoopState:
         self.due: str | None = "save"
         self.purpose = ""
         """Of the command that runs, or ran last."""
-        self.launches = 0
-        self.reruns = 0
+        self.record = UnitRecord()
         self.pausing: str | None = None
         """Why the loop pauses when this iteration is over."""
         self.completing = False
@@ -113,8 +110,6 @@ class LoopState:
         """Whether the iteration at work met the criterion, as far as is known."""
         self.accepted: bool | None = None
         """What a person said about weakened tests or a stuck loop."""
-        self.session: str | None = None
-        """The agent's own session, of the newest launch that had one."""
         self.then = "next"
         """What follows the wait."""
         self.cooling = False
@@ -158,8 +153,6 @@ class LoopState:
         self.tokens: int | None = None
         self.cost_usd: float | None = None
         self.worked_us = 0
-        self.spent_us = 0
-        """Running time of this iteration's earlier launches."""
         self.paused_us = 0
         self.paused_at_us: int | None = None
         self.started_us = context.created_us
@@ -170,9 +163,6 @@ class LoopState:
         self.error: tuple[str, int] | None = None
         self.pid: int | None = None
         self.driven = False
-        self.agent_launch = ""
-        self.history: list[Launch] = []
-        self.warnings: list[str] = []
         self.checkpoints: dict[int, bytes] = {}
         self.newest_checkpoint: int | None = None
 
@@ -201,7 +191,7 @@ class LoopState:
     def name_effect(self, kind: str, iteration: int | None = None) -> str:
         """The id of the next effect."""
         number = self.number if iteration is None else iteration
-        return effect_id(self.context.run, UNIT, number, 1, self.launches + 1, kind)
+        return effect_id(self.context.run, UNIT, number, 1, self.record.launches + 1, kind)
 
     @property
     def number(self) -> int:

@@ -37,8 +37,8 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
         printer = StreamPrinter(orchestrator.settings.folder / "launches", "out", headed=False, out=out)
         while True:
             state = follower.state
-            if state.history:
-                printer.print_new(state.history[-1].effect)
+            if state.record.history:
+                printer.print_new(state.record.history[-1].effect)
             rests = not state.lifecycle.running and not state.doing.active
             undriven = orchestrator.owner(run) is None
             if state.lifecycle.ended or rests or undriven:

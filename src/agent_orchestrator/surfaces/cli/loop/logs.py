@@ -34,7 +34,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
         run = pick_loop(orchestrator, loop, named, or_last=True)
         state = orchestrator.fold(run).state
         number = state.number if wanted is None else wanted
-        effects = [one.effect for one in state.history if launch_of(one.effect).startswith(f"i{number}.")]
+        effects = [one.effect for one in state.record.history if launch_of(one.effect).startswith(f"i{number}.")]
         if not effects:
             raise Refused(why=f"Loop {run.id} has no output of iteration {number}.")
         root = orchestrator.settings.folder / "launches"

@@ -69,9 +69,9 @@ def _followed(state: LoopState, finished: AgentFinished, report: Report) -> list
 def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
     """A command is over: the evidence, and whether it is run once more."""
     failure, purpose = outcome.failure, state.purpose
-    worth = judge_check(outcome, state.reruns)
+    worth = judge_check(outcome, state.record.reruns)
     orphan = failure is not None and failure.kind is FailureKind.LOST and state.orphaned
-    if worth is Worth.FAILED and state.completing and state.reruns < CHECK_RERUNS_MAX:
+    if worth is Worth.FAILED and state.completing and state.record.reruns < CHECK_RERUNS_MAX:
         worth = Worth.AGAIN  # It passed a moment ago: one red verification does not end a loop.
     if worth is Worth.AGAIN and orphan:
         worth = Worth.FAILED  # The loop has crashed: nothing is run again.

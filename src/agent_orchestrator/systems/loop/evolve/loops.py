@@ -78,7 +78,7 @@ def _stuck_noticed(state: LoopState, event: e.StuckNoticed, at_us: int) -> None:
 
 
 def _completion_began(state: LoopState, event: e.CompletionBegan, at_us: int) -> None:
-    state.completing, state.pausing, state.reruns = True, None, 0
+    state.completing, state.pausing, state.record.reruns = True, None, 0
     state.due = event.then or old_rules.then_completing(state)
 
 

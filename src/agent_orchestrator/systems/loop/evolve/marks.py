@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.spec import LoopSpec
-from agent_orchestrator.systems.loop.state import WARNINGS_KEPT, LoopState
+from agent_orchestrator.systems.loop.state import LoopState
 
 
 def begin(state: LoopState) -> None:
-    """Something begins: its number is taken, and nothing is due."""
-    state.launches += 1
+    """Take a number for what begins; nothing is due."""
+    state.record.launches += 1
     state.due = None
+
+
+def begin_program(state: LoopState, effect: str, at_us: int) -> None:
+    """Keep the launch of a program that begins; nothing is due, and whoever drives the loop has started it."""
+    state.record.open_launch(effect, at_us)
+    state.due, state.orphaned = None, False
 
 
 def has_tests(spec: LoopSpec) -> bool:
@@ -23,18 +28,8 @@ def most(known: int | None, counted: int | None) -> int | None:
     return known if counted is None else max(counted, known or 0)
 
 
-def warn(state: LoopState, warnings: tuple[str, ...]) -> None:
-    """Something a person should know."""
-    state.warnings = [*state.warnings, *warnings][-WARNINGS_KEPT:]
-
-
 def stop_pausing(state: LoopState, at_us: int) -> None:
     """Time counts again, unless the loop is still paused or its agent still held."""
     if state.paused_at_us is not None and state.lifecycle.running and not state.doing.holds:
         state.paused_us += at_us - state.paused_at_us
         state.paused_at_us = None
-
-
-def close_launch(state: LoopState, event: e.AgentFinished | e.CheckFinished) -> None:
-    """What became of the newest launch."""
-    state.history[-1].close(event)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.effects import Wait
-from agent_orchestrator.core.judging import Worth, has_gone_on
+from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.limits import TAIL_CHARS
 from agent_orchestrator.core.text import stamp
-from agent_orchestrator.core.unit import Launch
 from agent_orchestrator.systems.loop import events as e
 from agent_orchestrator.systems.loop.effects import ask_human, confirm, run_agent, run_check, save_tree
 from agent_orchestrator.systems.loop.evolve import old_rules
-from agent_orchestrator.systems.loop.evolve.marks import begin, close_launch, most, stop_pausing, warn
+from agent_orchestrator.systems.loop.evolve.marks import begin, begin_program, most, stop_pausing
 from agent_orchestrator.systems.loop.state import (
     CHECKS_KEPT,
-    LAUNCHES_KEPT,
     LEARNINGS_KEPT,
     UNIT,
     Check,
@@ -33,8 +31,7 @@ def _tree_saved(state: LoopState, event: e.TreeSaved, at_us: int) -> None:
     state.doing.drop(UNIT)
     if event.unavailable:
         state.untracked = event.unavailable
-        if event.unavailable not in state.warnings:
-            warn(state, (event.unavailable,))
+        state.record.warn(event.unavailable)
     if event.commit is not None and event.tree is not None:
         state.last = Saved(
             commit=event.commit,
@@ -60,24 +57,21 @@ def _iteration_started(state: LoopState, event: e.IterationStarted, at_us: int) 
         told = tuple(state.steering)
         state.steering.clear()
         state.current = Iteration(number=event.iteration, started_us=at_us, told=told)
-        state.spent_us = 0
+        state.record.spent_us = 0
         if not state.spec.continue_session:
-            state.session = None
+            state.record.session = None
         state.verdict = state.accepted = None
-    begin(state)
-    state.orphaned = False
+    begin_program(state, event.effect, at_us)
     state.doing.put(run_agent(state, event.effect, at_us))
-    state.agent_launch = event.effect
-    state.history.append(Launch(event.effect, at_us))
-    del state.history[:-LAUNCHES_KEPT]
+    state.record.agent_launch = event.effect
 
 
 def _agent_finished(state: LoopState, event: e.AgentFinished, at_us: int) -> None:
     state.doing.drop(UNIT)
     stop_pausing(state, at_us)
-    close_launch(state, event)
-    warn(state, event.warnings)
-    current = state.current
+    record, current = state.record, state.current
+    record.close_launch(event)
+    record.warn(*event.warnings)
     assert current is not None, "an agent worked in an iteration"
     if event.tokens is not None:
         state.tokens = (state.tokens or 0) + event.tokens
@@ -88,9 +82,9 @@ def _agent_finished(state: LoopState, event: e.AgentFinished, at_us: int) -> Non
     if state.confirming:
         state.confirming = False
         return
-    state.spent_us += event.ended_us - event.started_us
-    state.session = event.session
-    if has_gone_on(event.goes_on, event.failure):
+    record.spent_us += event.ended_us - event.started_us
+    record.session = event.session  # Kept when the iteration is over, too: the next one may go on with it.
+    if event.went_on:
         return
     current.summary, current.done = event.summary, event.done
     current.reported_score = event.quality_score
@@ -106,20 +100,18 @@ def _launch_interrupted(state: LoopState, event: e.LaunchInterrupted, at_us: int
 
 
 def _check_started(state: LoopState, event: e.CheckStarted, at_us: int) -> None:
-    begin(state)
-    state.orphaned = False
+    begin_program(state, event.effect, at_us)
     state.purpose = event.purpose
     state.doing.put(run_check(state, event.effect, event.purpose, at_us))
-    state.history.append(Launch(event.effect, at_us))
 
 
 def _check_finished(state: LoopState, event: e.CheckFinished, at_us: int) -> None:
     state.doing.drop(UNIT)
-    close_launch(state, event)
+    state.record.close_launch(event)
     worth = event.judged
     if worth is Worth.STOPPED:
         return
-    state.reruns = state.reruns + 1 if worth is Worth.AGAIN else 0
+    state.record.count_rerun(again=worth is Worth.AGAIN)
     output = (event.failure.message if event.failure is not None and not event.tail else event.tail)[-TAIL_CHARS:]
     check = Check(iteration=state.number, timestamp=stamp(event.ended_us), passed=event.passed, output=output)
     state.checks.append(check)
@@ -138,11 +130,9 @@ def _check_finished(state: LoopState, event: e.CheckFinished, at_us: int) -> Non
 
 
 def _confirmation_started(state: LoopState, event: e.ConfirmationStarted, at_us: int) -> None:
-    begin(state)
-    state.orphaned = False
+    begin_program(state, event.effect, at_us)
     state.confirming = True
     state.doing.put(confirm(state, event.effect, at_us))
-    state.history.append(Launch(event.effect, at_us))
 
 
 def _human_asked(state: LoopState, event: e.HumanAsked, at_us: int) -> None:
