@@ -16,7 +16,7 @@ from agent_orchestrator.core.judging import Worth, judge_check
 from agent_orchestrator.testing.bounds import check_bounds
 from agent_orchestrator.testing.systems import check_system
 from tests.unit.engine.rig import agent
-from tests.unit.engine.toy import Did, ToySpec, ToyState, ToySystem
+from tests.unit.engine.toy import Did, ToySpec, ToyState, ToySystem, as_system
 
 
 def toy_specs() -> list[ToySpec]:
@@ -40,7 +40,7 @@ class Judging(ToySystem):
 
 
 def test_the_toy_system_keeps_it_too() -> None:
-    check_system(Judging(), [*toy_specs(), CHECKED], ticks=20)
+    check_system(as_system(Judging()), [*toy_specs(), CHECKED], ticks=20)
 
 
 CHECKED = ToySpec((RunCheck(id="checked/a/1", unit="a", command="make"),))
@@ -116,7 +116,7 @@ class Lenient(ToySystem):
 )
 def test_a_broken_system_is_found_out(broken: type[ToySystem], said: str) -> None:
     with pytest.raises(AssertionError, match=said):
-        check_system(broken(), toy_specs())
+        check_system(as_system(broken()), toy_specs())
 
 
 @pytest.mark.parametrize(
@@ -132,4 +132,4 @@ def test_a_system_that_does_not_give_up_or_believes_too_much_is_found_out(
     broken: type[ToySystem], spec: ToySpec, said: str
 ) -> None:
     with pytest.raises(AssertionError, match=said):
-        check_bounds(broken(), spec, None)
+        check_bounds(as_system(broken()), spec, None)

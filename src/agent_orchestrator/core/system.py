@@ -7,7 +7,7 @@ the state in place and touches only what the event names: this, and nothing else
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import msgspec
 
@@ -68,7 +68,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Lines that are added to the file where they are missing: what others wrote there stays."""
 
 
-class System(Protocol):
+class System(msgspec.Struct, frozen=True, kw_only=True):
     """One way of working. Specs and states are opaque to everybody else."""
 
     name: str
@@ -77,41 +77,25 @@ class System(Protocol):
     """The union of all events this system's journals may hold."""
     forms: Forms
     """What its roles may add to their reports."""
-
-    def fresh(self, spec: Any, context: Context) -> Any:
-        """The state before the first event."""
-
-    def begin(self, spec: Any, context: Context) -> Sequence[Event]:
-        """The first facts of a run."""
-
-    def decide(self, state: Any, what: Input, now_us: int) -> Sequence[Event]:
-        """What this input means; all judging lives here. Outcomes that arrive here are wanted ones."""
-
-    def advance(self, state: Any, now_us: int) -> Sequence[Event]:
-        """What follows by itself; asked until it is silent."""
-
-    def evolve(self, state: Any, event: Any, at_us: int) -> None:
-        """Applies one fact. Never judges, never fails on an event of a released version."""
-
-    def documents(self, state: Any, now_us: int) -> Iterable[Document]:
-        """The run's print-outs, exactly as the seed spells them."""
-
-    def files(self, spec: Any, run: str) -> Iterable[str]:
-        """What a run writes below its home, as `core.files` describes: git leaves these out, and nothing else."""
-
-    def summary(self, state: Any) -> Summary:
-        """The run in one line."""
-
-    def details(self, state: Any) -> dict[str, Any]:
-        """Everything worth showing that the print-outs do not carry."""
-
-    def faults(self, path: str, document: Any) -> list[str]:
-        """What is wrong with a document that was edited by hand; nothing means it may be adopted."""
-
-
-@runtime_checkable
-class Overview(Protocol):
-    """What a system has whose documents also span its runs."""
-
-    def overview(self, runs: Sequence[ListedRun], driven: Callable[[str], bool], now_us: int) -> Iterable[Document]:
-        """The print-outs over all its runs in one home; `driven` says whether a process drives a run now."""
+    fresh: Callable[[Any, Context], Any]
+    """Makes the state before the first event, of the spec."""
+    begin: Callable[[Any, Context], Sequence[Event]]
+    """Gives the first facts of a run."""
+    decide: Callable[[Any, Input, int], Sequence[Event]]
+    """Says what this input means now; all judging lives here. Outcomes that arrive here are wanted ones."""
+    advance: Callable[[Any, int], Sequence[Event]]
+    """Says what follows by itself now; asked until it is silent."""
+    evolve: Callable[[Any, Any, int], None]
+    """Applies one fact of that time. Never judges, never fails on an event of a released version."""
+    documents: Callable[[Any, int], Iterable[Document]]
+    """Gives the run's print-outs, exactly as the seed spells them."""
+    files: Callable[[Any, str], Iterable[str]]
+    """Lists what a run of the spec writes below its home, as `core.files` describes: git leaves these out, and nothing else."""
+    summary: Callable[[Any], Summary]
+    """Puts the run in one line."""
+    details: Callable[[Any], dict[str, Any]]
+    """Gives everything worth showing that the print-outs do not carry."""
+    faults: Callable[[str, Any], list[str]]
+    """Lists what is wrong with a document, by its path, that was edited by hand; nothing means it may be adopted."""
+    overview: Callable[[Sequence[ListedRun], Callable[[str], bool], int], Iterable[Document]] | None = None
+    """Gives the print-outs over all its runs in one home, where it has any; the function says whether a process drives a run."""

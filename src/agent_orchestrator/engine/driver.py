@@ -21,7 +21,7 @@ from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Giv
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
 from agent_orchestrator.core.summary import Summary
-from agent_orchestrator.core.system import Overview, System
+from agent_orchestrator.core.system import System
 from agent_orchestrator.core.units import US
 from agent_orchestrator.core.who import UNKNOWN
 from agent_orchestrator.engine.budget.admission import Admission
@@ -77,7 +77,7 @@ class Driver:
         self.admission = Admission(self)
         self.slots = Slots(self)
         overviews = engine.world.overviews
-        self._keeper = OverviewKeeper(self, overviews) if overviews is not None and isinstance(system, Overview) else None
+        self._keeper = OverviewKeeper(self, overviews) if overviews is not None and system.overview is not None else None
 
     @property
     def state(self) -> Any:

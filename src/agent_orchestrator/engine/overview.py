@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_orchestrator.core.system import Overview, System
+from agent_orchestrator.core.system import System
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.engine.ownership import owner_of
@@ -37,7 +37,7 @@ class Overviews:
 
     def write(self, system: System, home: Path, *, wait: bool = True) -> bool:
         """Writes them; False when another process is at it and we do not wait."""
-        if not isinstance(system, Overview):
+        if system.overview is None:
             return True
         with self._locked(system.name, wait=wait) as mine:
             if mine:

@@ -25,7 +25,7 @@ from agent_orchestrator.store.port import Append, NewRun, StoredRun
 from agent_orchestrator.testing.clock import run_jumping
 from agent_orchestrator.testing.faults import Faults, FaultyStore
 from agent_orchestrator.testing.world import Machine, Part, SimulatedLaunches
-from tests.unit.engine.toy import ToySpec, ToySystem
+from tests.unit.engine.toy import ToySpec, ToySystem, as_system
 
 WORDS = {"COMPLETED": "COMPLETED", "FAILED": "FAILED"}
 TICK_S = 0.05
@@ -84,7 +84,7 @@ class Rig:
         self.machine.store = self.store
         self.clock = self.machine.clock
         self.toy = ToySystem()
-        self.system: System = system or self.toy
+        self.system: System = system or as_system(self.toy)
         self.tree_of: Callable[[Path, Path], str | None] = lambda workdir, scratch: "tree"
         self.redactor = Redactor(())
         self.launches: Callable[[], SimulatedLaunches] = lambda: SimulatedLaunches(self.machine)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -19,7 +18,7 @@ from agent_orchestrator.errors import Conflict, DiskFull, StoreCorrupt, StoreLoc
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.world import Part
 from tests.unit.engine.rig import Rig, agent, jump, named, until
-from tests.unit.engine.toy import Did, ToyState, Wanted
+from tests.unit.engine.toy import Did, Wanted
 
 ANNA = Who(surface=Surface.CLI, user="anna", terminal="pts/3")
 FULL = DiskFull(path="orc.db")
@@ -263,23 +262,10 @@ def test_event_times_never_go_back(tmp_path: Path) -> None:
     assert rig.clock.now_us() < times[0]
 
 
-class Forgetful:
-    """A system that wants nothing though it runs: broken on purpose."""
-
-    def __init__(self, system: Any) -> None:
-        self._system = system
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._system, name)
-
-    def advance(self, state: ToyState, now_us: int) -> Sequence[Any]:
-        return ()
-
-
 def test_a_run_that_runs_and_does_nothing_is_a_hang_and_raised(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(agent("a"))
-    rig.system = Forgetful(rig.toy)
+    rig.system = msgspec.structs.replace(rig.system, advance=lambda state, now_us: ())
     with pytest.raises(AssertionError, match="run one is running but nothing is going on"):
         rig.drive(run)
 

@@ -223,7 +223,7 @@ def test_a_secret_in_what_an_agent_says_reaches_no_file_and_no_event(tmp_path: P
             store=rig.store, launches=launches, clock=SystemClock(), boot=boot_id(), redactor=Redactor([SECRET]),
             child_env=lambda names: {"PATH": "/usr/bin:/bin"}, tree_of=lambda workdir, scratch: None,
         )  # fmt: skip
-        await Engine(world, rig.notes).drive(run, rig.toy, lambda driver: True)
+        await Engine(world, rig.notes).drive(run, rig.system, lambda driver: True)
         launches.close()
 
     asyncio.run(main())

@@ -23,7 +23,7 @@ from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.testing.world import Part
 from tests.unit.engine.rig import Rig, agent, named
-from tests.unit.engine.toy import ToyState, ToySystem
+from tests.unit.engine.toy import ToyState, ToySystem, as_system
 
 
 class Listing(ToySystem):
@@ -47,7 +47,7 @@ class ListingRig(Rig):
     """Engines whose world can write overviews and save trees."""
 
     def __init__(self, folder: Path, cast: Callable[[str], Part] | None = None) -> None:
-        super().__init__(folder, cast, system=Listing())
+        super().__init__(folder, cast, system=as_system(Listing()))
         self.more: dict[str, Any] = {}
 
     def world(self) -> World:

@@ -15,7 +15,7 @@ from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.inputs import OUTCOMES, Abort, Answer, Edited, Input, Instruct, Outcome, Pause, Resume
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
 from agent_orchestrator.core.summary import Summary
-from agent_orchestrator.core.system import Context, Document
+from agent_orchestrator.core.system import Context, Document, System
 
 PATH = "toy.json"
 
@@ -53,6 +53,12 @@ class ToyState:
         self.doing, self.lifecycle = Doing(), Lifecycle()
         self.wanted = 0
         self.outcomes: dict[str, Outcome] = {}
+
+
+def as_system(toy: Any) -> System:
+    """The toy, or what behaves like it, as a value."""
+    said: dict[str, Any] = {name: getattr(toy, name, None) for name in System.__struct_fields__}
+    return System(**said)
 
 
 class ToySystem:

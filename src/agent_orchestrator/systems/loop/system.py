@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from agent_orchestrator.core.system import Context, Overview, System
+from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.systems.loop.advance import advance
 from agent_orchestrator.systems.loop.decide import decide
 from agent_orchestrator.systems.loop.decide.edits import check_state_document
@@ -18,36 +17,24 @@ from agent_orchestrator.systems.loop.spec import LoopSpec
 from agent_orchestrator.systems.loop.state import LoopState
 
 
-class LoopSystem:
-    """The loop system as the engine sees it."""
-
-    name = "loop"
-    spec_type: type[Any] = LoopSpec
-    event_type: Any = LoopEvent
-    forms = FORMS
-
-    def fresh(self, spec: LoopSpec, context: Context) -> LoopState:
-        """Nothing has happened."""
-        return LoopState(spec, context)
-
-    def begin(self, spec: LoopSpec, context: Context) -> Sequence[LoopEvent]:
-        """The loop exists."""
-        return [LoopBegan(task=spec.task, iteration=spec.carried.iteration if spec.carried is not None else 0)]
-
-    decide = staticmethod(decide)
-    advance = staticmethod(advance)
-    evolve = staticmethod(evolve)
-    documents = staticmethod(documents)
-    files = staticmethod(files)
-    summary = staticmethod(summary)
-    details = staticmethod(details)
-    overview = staticmethod(overview)
-
-    def faults(self, path: str, document: Any) -> list[str]:
-        """What is wrong with an edited state.json; the other files are derived and simply written again."""
-        return check_state_document(document) if path.endswith("/state.json") else []
+def _begin(spec: LoopSpec, context: Context) -> Sequence[LoopEvent]:
+    return [LoopBegan(task=spec.task, iteration=spec.carried.iteration if spec.carried is not None else 0)]
 
 
-LOOP = LoopSystem()
-
-_: tuple[System, Overview] = (LOOP, LOOP)
+LOOP = System(
+    name="loop",
+    spec_type=LoopSpec,
+    event_type=LoopEvent,
+    forms=FORMS,
+    fresh=LoopState,
+    begin=_begin,
+    decide=decide,
+    advance=advance,
+    evolve=evolve,
+    documents=documents,
+    files=files,
+    summary=summary,
+    details=details,
+    faults=lambda path, document: check_state_document(document) if path.endswith("/state.json") else [],
+    overview=overview,
+)

@@ -18,38 +18,31 @@ from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.summary import details, summary
 
 
-class PhasesSystem:
-    """The phases system as the engine sees it."""
-
-    name = "phases"
-    spec_type: type[Any] = PhasesSpec
-    event_type: Any = PhasesEvent
-    forms = FORMS
-
-    def fresh(self, spec: PhasesSpec, context: Context) -> PhasesState:
-        """Nothing has happened."""
-        return PhasesState(spec, context)
-
-    def begin(self, spec: PhasesSpec, context: Context) -> Sequence[PhasesEvent]:
-        """The run exists."""
-        return [RunPlanned(name=spec.plan.name, phases=len(spec.plan.phases), tasks=len(spec.plan.tasks))]
-
-    decide = staticmethod(decide)
-    advance = staticmethod(advance)
-    evolve = staticmethod(evolve)
-    documents = staticmethod(documents)
-    files = staticmethod(files)
-    summary = staticmethod(summary)
-    details = staticmethod(details)
-
-    def faults(self, path: str, document: Any) -> list[str]:
-        """What is wrong with an edited state file; the other files are derived and simply written again."""
-        if not path.endswith(f"/{STATE_FILE}"):
-            return []
-        read = read_state_document(document)
-        return read if isinstance(read, list) else []
+def _begin(spec: PhasesSpec, context: Context) -> Sequence[PhasesEvent]:
+    return [RunPlanned(name=spec.plan.name, phases=len(spec.plan.phases), tasks=len(spec.plan.tasks))]
 
 
-PHASES = PhasesSystem()
+def _faults(path: str, document: Any) -> list[str]:
+    """List what is wrong with an edited state file; the other files are derived and simply written again."""
+    if not path.endswith(f"/{STATE_FILE}"):
+        return []
+    read = read_state_document(document)
+    return read if isinstance(read, list) else []
 
-_: System = PHASES
+
+PHASES = System(
+    name="phases",
+    spec_type=PhasesSpec,
+    event_type=PhasesEvent,
+    forms=FORMS,
+    fresh=PhasesState,
+    begin=_begin,
+    decide=decide,
+    advance=advance,
+    evolve=evolve,
+    documents=documents,
+    files=files,
+    summary=summary,
+    details=details,
+    faults=_faults,
+)
