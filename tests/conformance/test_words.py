@@ -14,7 +14,7 @@ from agent_orchestrator.core.report import FAILURES, SUCCESSES, Report, ReportRu
 from agent_orchestrator.systems.loop import effects as loop
 from agent_orchestrator.systems.phases.reports import TURNS
 from agent_orchestrator.systems.swarm import effects as swarm
-from agent_orchestrator.systems.team.words import Purpose, rule_of
+from agent_orchestrator.systems.team.roles import Purpose, rule_of
 from agent_orchestrator.systems.workflow import effects as workflow
 from agent_orchestrator.testing.agents import make_task
 

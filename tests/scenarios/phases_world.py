@@ -15,8 +15,8 @@ from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Merge
 from agent_orchestrator.core.events import LimitsSet, TakenUp
 from agent_orchestrator.core.inputs import Change, CheckpointEnded, Edited, MergeEnded, MergeVerdict
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.systems.phases.decide.importing import import_state
 from agent_orchestrator.systems.phases.documents import position, warnings
+from agent_orchestrator.systems.phases.imports import import_state
 from agent_orchestrator.systems.phases.parse import parse_document
 from agent_orchestrator.systems.phases.spec import PhasesSpec
 from agent_orchestrator.systems.phases.state import PhasesState

@@ -13,7 +13,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Effect, Merge, RunAgent
 from agent_orchestrator.core.inputs import Answer, Change, CheckpointEnded, Collision, Commit, MergeEnded, MergeVerdict
-from agent_orchestrator.systems.team.importing import Branch, import_files
+from agent_orchestrator.systems.team.imports import Branch, import_files
 from agent_orchestrator.systems.team.spec import TeamSpec, split_requirements
 from agent_orchestrator.systems.team.system import TEAM
 from tests.scenarios.played import Played

@@ -41,7 +41,7 @@ from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.swarm.documents import documents
 from agent_orchestrator.systems.swarm.state import SwarmState
-from agent_orchestrator.systems.team.views import ShownTeam as TeamState
+from agent_orchestrator.systems.team.status import ShownTeam as TeamState
 from agent_orchestrator.systems.workflow.parse import parse
 from tests.scenarios.loop_world import UNIT, LoopWorld
 from tests.scenarios.phases_world import PhasesWorld, phases_lines

@@ -10,7 +10,7 @@ import pytest
 
 from agent_orchestrator.core.inputs import Resume
 from agent_orchestrator.core.units import from_iso
-from agent_orchestrator.systems.team.decide.edits import check_document
+from agent_orchestrator.systems.team.decide.people import check_document
 from agent_orchestrator.systems.team.spec import SESSION_ID, session_id
 from agent_orchestrator.systems.team.status import current_phase
 from agent_orchestrator.systems.team.system import TEAM

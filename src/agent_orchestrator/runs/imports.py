@@ -26,7 +26,7 @@ from agent_orchestrator.runs.workflow import options as workflow_options
 from agent_orchestrator.runs.workflow.start import import_workflow
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.team.documents import PM_STATE
-from agent_orchestrator.systems.team.importing import FILES
+from agent_orchestrator.systems.team.imports import FILES
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):

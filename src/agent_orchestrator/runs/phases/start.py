@@ -33,10 +33,10 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.phases.publication import choose_publication
 from agent_orchestrator.runs.trees import entering, place_of
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.phases.decide.importing import import_state
-from agent_orchestrator.systems.phases.decide.reading import OLD_FORMAT, is_old_format
+from agent_orchestrator.systems.phases.decide.edits import OLD_FORMAT, is_old_format
 from agent_orchestrator.systems.phases.documents import FOLDER, STATE_FILE
-from agent_orchestrator.systems.phases.publishing import say_published
+from agent_orchestrator.systems.phases.imports import import_state
+from agent_orchestrator.systems.phases.publication import say_published
 from agent_orchestrator.systems.phases.spec import PhasesSpec
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.system import PHASES

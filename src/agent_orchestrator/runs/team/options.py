@@ -28,8 +28,8 @@ from agent_orchestrator.runs.choices import (
     split_command,
 )
 from agent_orchestrator.runs.loop.options import detect_tests
+from agent_orchestrator.systems.team.roles import Role
 from agent_orchestrator.systems.team.spec import QaMode, TeamSpec, split_requirements
-from agent_orchestrator.systems.team.words import Role
 
 
 class TeamOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.places import TEAM_FOLDER, claim, refuse_unfinished
 from agent_orchestrator.runs.trees import entering, place_of
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.team.importing import FILES, Branch, Taken, import_files
+from agent_orchestrator.systems.team.imports import FILES, Branch, Taken, import_files
 from agent_orchestrator.systems.team.spec import SESSION_ID, TeamSpec, session_id
 from agent_orchestrator.systems.team.system import TEAM
 

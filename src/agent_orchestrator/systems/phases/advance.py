@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from agent_orchestrator.core.events import Ended, Paused, StopReason
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.units import say_count, was_or_were
+from agent_orchestrator.systems.phases.changes import say_change
 from agent_orchestrator.systems.phases.decide.programs import recorded_as_file
-from agent_orchestrator.systems.phases.decide.settling import replanned
+from agent_orchestrator.systems.phases.decide.settlements import replanned
 from agent_orchestrator.systems.phases.events import (
     AgentStarted,
     CheckStarted,
@@ -31,8 +32,7 @@ from agent_orchestrator.systems.phases.events import (
     TasksSkipped,
     TaskStarted,
 )
-from agent_orchestrator.systems.phases.publishing import say_published
-from agent_orchestrator.systems.phases.replanning import say_change
+from agent_orchestrator.systems.phases.publication import say_published
 from agent_orchestrator.systems.phases.spec import Task, overlaps
 from agent_orchestrator.systems.phases.state import NEEDS_GONE, PhasesState, Status
 from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, ReviewWork, TaskWork, Work

@@ -1,4 +1,4 @@
-"""What is printed of a phased run: the seed's state file, its checkpoints, locks, learnings and milestones.
+"""The print-outs of a phased run: the seed's state file, its checkpoints, locks, learnings and milestones; and its summary.
 
 Times are those of facts, so that the same state prints the same files.
 """
@@ -11,12 +11,15 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import AskHuman, RunAgent, Wait
+from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.files import DRAFT, beside
 from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.unit import UnitRecord
 from agent_orchestrator.systems.phases.bounds import say_elapsed, say_money, shown_cost, shown_time
-from agent_orchestrator.systems.phases.publishing import milestone_files
+from agent_orchestrator.systems.phases.publication import milestone_files
 from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, SCANNER, SUPERVISOR, Lesson, PhasesSpec
 from agent_orchestrator.systems.phases.state import (
     CheckpointEntry,
@@ -56,7 +59,7 @@ class Orchestrator(msgspec.Struct, kw_only=True):
     ralph_iteration: int
     outer_ralph: bool
     start_time: str
-    end_time: str | None
+    end_time: str | None = None
 
 
 class ActiveAgent(msgspec.Struct, kw_only=True):
@@ -257,3 +260,56 @@ def locks(state: PhasesState) -> dict[str, Any]:
             for path in state.plan[work.task].files:
                 held[path] = {"agent": f"{EXECUTOR}:{work.task}", "timestamp": stamp(work.locked_us)}
     return held
+
+
+DOING_SHOWN = 5
+
+
+def summary(state: PhasesState) -> Summary:
+    """The run in one line."""
+    life = state.lifecycle
+    status, stop, detail = life.phase.value, life.stop, life.detail
+    asking = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
+    if life.ended:
+        status = (life.stop or StopReason.FAILED).value
+    elif life.running and asking and len(asking) == len(state.doing):
+        status, stop, detail = "waiting", StopReason.WAITING_ON_HUMAN, f"a person about {', '.join(asking)}"
+    elif life.running:
+        detail = state.stage.value
+    return Summary(
+        status=status,
+        stop=stop,
+        detail=detail,
+        done=len(state.completed),
+        total=len(state.plan),
+        failed=len(state.failures),
+        doing=tuple(effect.unit for effect in list(state.doing)[:DOING_SHOWN]),
+    )
+
+
+def details(state: PhasesState) -> dict[str, Any]:
+    """Everything the state file does not carry."""
+    life = state.lifecycle
+    return {
+        "phase": life.phase.value,
+        "stop": life.stop.value if life.stop is not None else None,
+        "detail": life.detail,
+        "status": state.status.value,
+        "branch": state.spec.branch,
+        "start": state.start,
+        "pull_request": state.pull_request or None,
+        "skipped": dict(state.skipped),
+        "failures": dict(state.failures),
+        "warnings": warnings(state),
+        "questions": list(state.questions),
+        "checks_wanted": list(state.wanted_checks),
+        "archived": state.archived,
+        "doing": [{"step": effect.unit, "effect": effect.id} for effect in state.doing],
+        "plan": [msgspec.to_builtins(task) for task in state.plan.values()],
+        "steps": {unit: _step(state, unit) for unit in state.steps},
+    }
+
+
+def _step(state: PhasesState, unit: str) -> dict[str, Any]:
+    work, record = state.works.get(unit), state.records.get(unit) or UnitRecord()
+    return {**record.details(), "summary": "", "due": work.due if work is not None else None}

@@ -12,7 +12,7 @@ from agent_orchestrator.systems.phases.prompts import (
     compose_scan,
     compose_task,
 )
-from agent_orchestrator.systems.phases.publishing import tool_of
+from agent_orchestrator.systems.phases.publication import tool_of
 from agent_orchestrator.systems.phases.reports import TURNS
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import CheckWork, MilestoneWork, ReviewWork, TaskWork, Work, task_of

@@ -27,6 +27,7 @@ FIXER = "outer-ralph"
 PLANNER = "planner"
 ROLES = (EXECUTOR, SUPERVISOR, SCANNER, FIXER, PLANNER)
 
+_CODE = re.compile(r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)")
 TASK_ID = re.compile(r"(\d{1,4})\.(\d{1,4})\Z")
 
 
@@ -187,6 +188,12 @@ def slug_of(text: str, joint: str = "-", most: int = SLUG_CHARS_MAX) -> str:
         cut = words[: most + 1]
         words = cut.rpartition(joint)[0] or cut[:most]
     return words[:most].strip(joint)
+
+
+def find_code(text: str) -> str | None:
+    """Give the first thing in backticks."""
+    match = _CODE.search(text)
+    return match["code"].strip() or None if match is not None else None
 
 
 def make_criteria(texts: list[tuple[str, str | None]]) -> tuple[Criterion, ...]:

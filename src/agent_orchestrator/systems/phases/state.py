@@ -78,12 +78,24 @@ class Supervisor(msgspec.Struct, kw_only=True):
     """`supervisor` in the state file."""
 
     enabled: bool
-    checks_performed: int = 0
-    conflicts_detected: int = 0
-    auto_fixes_applied: int = 0
-    re_plans_triggered: int = 0
+    checks_performed: int
+    conflicts_detected: int
+    auto_fixes_applied: int
+    re_plans_triggered: int
     last_check: str | None = None
-    interventions: list[Intervention] = []
+    interventions: list[Intervention]
+
+    @classmethod
+    def fresh(cls, *, enabled: bool) -> Supervisor:
+        """Make one that has not looked yet."""
+        return cls(
+            enabled=enabled,
+            checks_performed=0,
+            conflicts_detected=0,
+            auto_fixes_applied=0,
+            re_plans_triggered=0,
+            interventions=[],
+        )
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +144,7 @@ class PhasesState:
         self.open_work(Work(unit=PLAN, due="base"))
         self.completed: dict[str, CompletedTask] = {}
         self.skipped: dict[str, str] = {}
-        self.supervisor = Supervisor(enabled=plan.supervision.enabled)
+        self.supervisor = Supervisor.fresh(enabled=plan.supervision.enabled)
         self.learnings: list[Lesson] = []
         self.milestones: list[Milestone] = []
         self.checkpoints: list[CheckpointEntry] = []

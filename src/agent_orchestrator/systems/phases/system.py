@@ -8,14 +8,13 @@ from typing import Any
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.systems.phases.advance import advance
 from agent_orchestrator.systems.phases.decide import decide
-from agent_orchestrator.systems.phases.decide.reading import read_state_document
-from agent_orchestrator.systems.phases.documents import STATE_FILE, documents, files
+from agent_orchestrator.systems.phases.decide.edits import read_state_document
+from agent_orchestrator.systems.phases.documents import STATE_FILE, details, documents, files, summary
 from agent_orchestrator.systems.phases.events import PhasesEvent, RunPlanned
 from agent_orchestrator.systems.phases.evolve import evolve
 from agent_orchestrator.systems.phases.reports import FORMS
 from agent_orchestrator.systems.phases.spec import PhasesSpec
 from agent_orchestrator.systems.phases.state import PhasesState
-from agent_orchestrator.systems.phases.summary import details, summary
 
 
 def _begin(spec: PhasesSpec, context: Context) -> Sequence[PhasesEvent]:

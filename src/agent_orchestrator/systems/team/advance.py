@@ -21,9 +21,9 @@ from agent_orchestrator.systems.team.events import (
     SavingStarted,
     TeamEvent,
 )
+from agent_orchestrator.systems.team.roles import Purpose
 from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState, Unit
 from agent_orchestrator.systems.team.status import overlap
-from agent_orchestrator.systems.team.words import Purpose
 
 REASON_CHARS = 300
 

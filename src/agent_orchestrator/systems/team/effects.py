@@ -5,9 +5,9 @@ from __future__ import annotations
 from agent_orchestrator.core.effects import AgentChoice, AskHuman, Checkpoint, Merge, RunAgent, RunCheck, Tree
 from agent_orchestrator.core.limits import CHECK_TIMEOUT_S
 from agent_orchestrator.systems.team.prompts import compose
+from agent_orchestrator.systems.team.roles import ROLE_OF, Purpose, Role, rule_of
 from agent_orchestrator.systems.team.spec import ESCALATES_AFTER
 from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState, Turn, Unit
-from agent_orchestrator.systems.team.words import ROLE_OF, Purpose, Role, rule_of
 
 RIVALS_MAX = 20
 """Branches that one is compared with when it is saved."""

@@ -12,8 +12,8 @@ import msgspec
 from agent_orchestrator.core.events import CommonEvent, Event, StopReason
 from agent_orchestrator.core.inputs import Commit, MergeVerdict
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
+from agent_orchestrator.systems.team.roles import Purpose
 from agent_orchestrator.systems.team.shapes import ImportedGroup
-from agent_orchestrator.systems.team.words import Purpose
 
 
 class TeamBegan(Event, frozen=True, kw_only=True, tag="team_began"):

@@ -6,10 +6,9 @@ from typing import Any
 
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
-from agent_orchestrator.systems.team.reports import Counts, Issue, Judged, Results
+from agent_orchestrator.systems.team.roles import Counts, Issue, Judged, Results, Role
 from agent_orchestrator.systems.team.spec import moment
 from agent_orchestrator.systems.team.state import Group, TeamState
-from agent_orchestrator.systems.team.words import Role
 
 DEV_TO_QA, QA_TO_TECHLEAD, TECHLEAD_TO_DEV = "dev_to_qa", "qa_to_techlead", "techlead_to_dev"
 

@@ -12,10 +12,10 @@ import msgspec
 
 from agent_orchestrator.core.markdown import fenced, section
 from agent_orchestrator.core.units import say_count
+from agent_orchestrator.systems.team.roles import Purpose
 from agent_orchestrator.systems.team.spec import QaMode
 from agent_orchestrator.systems.team.state import Group, Requirement, TeamState, Turn, Unit
 from agent_orchestrator.systems.team.status import progress_of, status_of
-from agent_orchestrator.systems.team.words import Purpose
 
 DIFF_CHARS_MAX = 20_000
 

@@ -19,8 +19,8 @@ from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.queue import MergeQueue
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.unit import UnitRecord
+from agent_orchestrator.systems.team.roles import Purpose
 from agent_orchestrator.systems.team.spec import TeamSpec, Wanted
-from agent_orchestrator.systems.team.words import Purpose
 
 PM = "pm"
 BOXES = ("dev_to_qa", "qa_to_techlead", "techlead_to_dev")

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.systems.team.advance import advance
 from agent_orchestrator.systems.team.decide import decide
-from agent_orchestrator.systems.team.decide.edits import check_document
+from agent_orchestrator.systems.team.decide.people import check_document
 from agent_orchestrator.systems.team.documents import details, documents, files, summary
 from agent_orchestrator.systems.team.events import TeamBegan, TeamEvent
 from agent_orchestrator.systems.team.evolve import evolve
-from agent_orchestrator.systems.team.reports import FORMS
+from agent_orchestrator.systems.team.roles import FORMS
 from agent_orchestrator.systems.team.spec import TeamSpec
-from agent_orchestrator.systems.team.views import ShownTeam
+from agent_orchestrator.systems.team.status import ShownTeam
 
 
 def _begin(spec: TeamSpec, context: Context) -> Sequence[TeamEvent]:

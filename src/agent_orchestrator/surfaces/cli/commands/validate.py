@@ -125,8 +125,8 @@ def _check_state(text: str, file: str) -> str:
     import json
 
     from agent_orchestrator.systems.loop.decide.edits import check_state_document as check_loop_document
-    from agent_orchestrator.systems.phases.decide.reading import is_old_format, read_state_document
-    from agent_orchestrator.systems.team.decide.edits import check_document, team_file
+    from agent_orchestrator.systems.phases.decide.edits import is_old_format, read_state_document
+    from agent_orchestrator.systems.team.decide.people import check_document, team_file
     from agent_orchestrator.systems.workflow.decide.edits import check_state_document
 
     try:

@@ -11,7 +11,7 @@ from agent_orchestrator.config import Settings
 from agent_orchestrator.core.units import say_count, say_duration
 from agent_orchestrator.runs.phases.publication import choose_publication
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
-from agent_orchestrator.systems.phases.publishing import say_published
+from agent_orchestrator.systems.phases.publication import say_published
 from agent_orchestrator.systems.phases.spec import Criterion, Plan, Task, branch_of, overlaps
 
 

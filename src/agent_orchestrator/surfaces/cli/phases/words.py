@@ -6,8 +6,8 @@ from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.phases import events as e
+from agent_orchestrator.systems.phases.changes import say_change
 from agent_orchestrator.systems.phases.documents import remarks, state_document
-from agent_orchestrator.systems.phases.replanning import say_change
 from agent_orchestrator.systems.phases.state import PhasesState
 
 _AGENTS = {

@@ -6,8 +6,8 @@ from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.team import events as team
+from agent_orchestrator.systems.team.roles import ROLE_OF
 from agent_orchestrator.systems.team.state import TeamState
-from agent_orchestrator.systems.team.words import ROLE_OF
 
 
 def _agent_started(event: team.AgentStarted) -> Phrase:

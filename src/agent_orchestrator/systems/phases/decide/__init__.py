@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from agent_orchestrator.core import inputs as i
 from agent_orchestrator.core.ids import unit_of
-from agent_orchestrator.systems.phases.decide.answers import human_answered
-from agent_orchestrator.systems.phases.decide.directives import answered, instructed, resumed
 from agent_orchestrator.systems.phases.decide.edits import edited
 from agent_orchestrator.systems.phases.decide.outcomes import agent_ended
+from agent_orchestrator.systems.phases.decide.people import answered, human_answered, instructed, resumed
 from agent_orchestrator.systems.phases.decide.programs import check_ended, merge_ended, tree_saved
 from agent_orchestrator.systems.phases.events import BackoffEnded, PhasesEvent
 from agent_orchestrator.systems.phases.state import PhasesState

@@ -1,7 +1,8 @@
-"""A state file that a person edited: what of it is adopted.
+"""Adopts a state file that a person edited, after reading it with every fault it has.
 
-Task lists, bounds and agents taken out of `active_agents` are; a checkpoint copied over it takes the run back to that
-checkpoint; everything derived is recomputed.
+Task lists, bounds and agents taken out of `active_agents` are adopted; a checkpoint copied over it takes the run back to that
+checkpoint; everything derived is recomputed. What the seed's own example has is accepted: phases counted from 1 and ids that
+are no hashes. The task id decides.
 """
 
 from __future__ import annotations
@@ -12,9 +13,17 @@ import msgspec
 
 from agent_orchestrator.core.events import LimitsSet, Paused
 from agent_orchestrator.core.inputs import Edited
+from agent_orchestrator.errors import InvalidValue
 from agent_orchestrator.systems.phases.bounds import read_money_usd, read_time_s, shown_cost, shown_time
-from agent_orchestrator.systems.phases.decide.reading import ReadState, read_state_document
-from agent_orchestrator.systems.phases.documents import STATE_FILE, active_agent, checkpoint_name, state_document
+from agent_orchestrator.systems.phases.changes import changed_plan, read_criteria
+from agent_orchestrator.systems.phases.documents import (
+    STATE_FILE,
+    SafetyBounds,
+    StateDocument,
+    active_agent,
+    checkpoint_name,
+    state_document,
+)
 from agent_orchestrator.systems.phases.events import (
     AgentsDropped,
     BoundsChanged,
@@ -24,10 +33,14 @@ from agent_orchestrator.systems.phases.events import (
     PlanChange,
     Rewound,
 )
-from agent_orchestrator.systems.phases.replanning import changed_plan, read_criteria
 from agent_orchestrator.systems.phases.spec import TASK_ID, Task
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import TaskWork, task_of
+
+OLD_FORMAT = (
+    "Migration not automatic: this is the old format (status, current_step, total_steps); "
+    "old workflows must complete under the old system, new workflows use the new state format"
+)
 
 
 def edited(state: PhasesState, edit: Edited) -> list[PhasesEvent]:
@@ -52,7 +65,7 @@ def edited(state: PhasesState, edit: Edited) -> list[PhasesEvent]:
     return [*_bounds(state, read), *changes, *_agents(state, read)]
 
 
-def _bounds(state: PhasesState, read: ReadState) -> list[PhasesEvent]:
+def _bounds(state: PhasesState, read: StateDocument) -> list[PhasesEvent]:
     given, budget = read.safety_bounds, state.doing.budget
     changes: dict[str, Any] = {}
     if given.max_iterations_per_task != state.bounds.max_iterations:
@@ -72,7 +85,7 @@ def _bounds(state: PhasesState, read: ReadState) -> list[PhasesEvent]:
     return events
 
 
-def _lists(state: PhasesState, read: ReadState) -> list[PhasesEvent] | str:
+def _lists(state: PhasesState, read: StateDocument) -> list[PhasesEvent] | str:
     done = {entry.task: entry for entry in read.completed_tasks}
     wanted = {entry.task: entry for entry in read.pending_tasks}
     unknown = [task for task in done if task not in state.plan]
@@ -113,7 +126,7 @@ def plan_changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange
     return tuple(changes)
 
 
-def _agents(state: PhasesState, read: ReadState) -> list[PhasesEvent]:
+def _agents(state: PhasesState, read: StateDocument) -> list[PhasesEvent]:
     """Agents that were taken out: stopped, and spawned again."""
     kept = {(agent.type, agent.task) for agent in read.active_agents}
     done = {entry.task for entry in read.completed_tasks}
@@ -124,3 +137,54 @@ def _agents(state: PhasesState, read: ReadState) -> list[PhasesEvent]:
             dropped.append(work)
     again = tuple(work.unit for work in dropped if not (isinstance(work, TaskWork) and work.asking))
     return [AgentsDropped(steps=again)] if again else []
+
+
+def is_old_format(document: object) -> bool:
+    """Whether this is the state of the system that came before."""
+    return isinstance(document, dict) and "orchestrator" not in document and {"status", "current_step"} <= set(document)
+
+
+def read_state_document(document: object) -> StateDocument | list[str]:
+    """The state file, or all its faults."""
+    if not isinstance(document, dict):
+        return ["the document must be a JSON object"]
+    if is_old_format(document):
+        return [OLD_FORMAT]
+    faults: list[str] = []
+    parts: dict[str, Any] = {}
+    for field in msgspec.structs.fields(StateDocument):
+        name = field.name
+        if name not in document:
+            faults.append(f"{name}: is missing")
+            continue
+        try:
+            parts[name] = msgspec.convert(document[name], field.type)
+        except msgspec.ValidationError as error:
+            faults.append(_place(name, str(error)))
+    if "safety_bounds" in parts:
+        faults += _bounds_faults(parts["safety_bounds"])
+    if "completed_tasks" in parts and "pending_tasks" in parts:
+        done = [entry.task for entry in parts["completed_tasks"]]
+        wanted = [entry.task for entry in parts["pending_tasks"]]
+        faults += [f"pending_tasks: task {task} is also in completed_tasks" for task in wanted if task in done]
+        faults += [f"completed_tasks: task {task} stands twice" for task in dict.fromkeys(done) if done.count(task) > 1]
+        faults += [f"pending_tasks: task {task} stands twice" for task in dict.fromkeys(wanted) if wanted.count(task) > 1]
+    return faults or StateDocument(**parts)
+
+
+def _bounds_faults(bounds: SafetyBounds) -> list[str]:
+    faults = []
+    if bounds.max_iterations_per_task < 1:
+        faults.append("safety_bounds.max_iterations_per_task: must be a whole number, at least 1")
+    for name, read in (("max_cost", read_money_usd), ("max_time", read_time_s)):
+        try:
+            read(getattr(bounds, name), name)
+        except InvalidValue as error:
+            faults.append(f"safety_bounds.{name}: {str(error).rstrip('.')}")
+    return faults
+
+
+def _place(name: str, said: str) -> str:
+    """`Expected int, got str - at $.current_phase` under the name of its part."""
+    what, _, where = said.partition(" - at `$")
+    return f"{name}{where.rstrip('`')}: {what}"

@@ -12,8 +12,7 @@ from agent_orchestrator.core.judging import After, judge_agent, judge_session, r
 from agent_orchestrator.core.launch_events import agent_fields
 from agent_orchestrator.core.report import Learning, Report
 from agent_orchestrator.core.text import clip
-from agent_orchestrator.systems.phases.decide.reviewing import settle_finding
-from agent_orchestrator.systems.phases.decide.settling import interventions
+from agent_orchestrator.systems.phases.decide.settlements import interventions, settle_finding
 from agent_orchestrator.systems.phases.events import (
     AgentFinished,
     AgentGaveUp,
@@ -29,7 +28,7 @@ from agent_orchestrator.systems.phases.events import (
 )
 from agent_orchestrator.systems.phases.reports import Criteria, Questions, Scanned
 from agent_orchestrator.systems.phases.state import PhasesState
-from agent_orchestrator.systems.phases.supervising import PASS, REFUSE, read_verdict
+from agent_orchestrator.systems.phases.supervision import PASS, REFUSE, read_verdict
 from agent_orchestrator.systems.phases.works import TaskWork, Work, task_of
 
 LEARNING_TYPES = ("pattern", "antipattern", "insight")

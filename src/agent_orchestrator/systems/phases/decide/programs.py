@@ -6,8 +6,7 @@ from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
 from agent_orchestrator.core.judging import Worth, judge_check
 from agent_orchestrator.core.launch_events import check_fields
-from agent_orchestrator.systems.phases.decide.reviewing import after_criterion, after_finding, settle_finding
-from agent_orchestrator.systems.phases.decide.settling import fixed
+from agent_orchestrator.systems.phases.decide.settlements import after_criterion, after_finding, fixed, settle_finding
 from agent_orchestrator.systems.phases.events import (
     CheckFinished,
     IterationFinished,
@@ -19,7 +18,7 @@ from agent_orchestrator.systems.phases.events import (
     TaskCompleted,
     TreeSaved,
 )
-from agent_orchestrator.systems.phases.publishing import (
+from agent_orchestrator.systems.phases.publication import (
     PULL_REQUEST_FILE,
     file_url,
     milestone_body,

@@ -8,9 +8,7 @@ from agent_orchestrator.core.events import CameLate, TakenUp
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.lifecycle import Facts, apply_event
 from agent_orchestrator.systems.phases.evolve.launches import LAUNCH_FACTS
-from agent_orchestrator.systems.phases.evolve.review import REVIEW_FACTS
 from agent_orchestrator.systems.phases.evolve.runs import RUN_FACTS
-from agent_orchestrator.systems.phases.evolve.supervision import SUPERVISION_FACTS
 from agent_orchestrator.systems.phases.evolve.tasks import TASK_FACTS
 from agent_orchestrator.systems.phases.state import PhasesState
 
@@ -40,5 +38,5 @@ def _accrue(state: PhasesState, event: Any, at_us: int) -> None:
     state.elapsed_us += max(0, until_us - state.ticking_us)
 
 
-_FACTS: Facts = LAUNCH_FACTS | TASK_FACTS | SUPERVISION_FACTS | REVIEW_FACTS | RUN_FACTS
+_FACTS: Facts = LAUNCH_FACTS | TASK_FACTS | RUN_FACTS
 """RunPlanned and EditRefused change nothing but the time of the last fact."""

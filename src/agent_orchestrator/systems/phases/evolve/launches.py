@@ -8,8 +8,7 @@ from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
-from agent_orchestrator.systems.phases.evolve.marks import next_command, warn
-from agent_orchestrator.systems.phases.evolve.review import go_on_reviewing
+from agent_orchestrator.systems.phases.evolve.marks import go_on_reviewing, next_command, warn
 from agent_orchestrator.systems.phases.spec import Lesson
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import CHECK, CheckWork, MilestoneWork, ReviewWork, TaskWork, Work

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.limits import WARNINGS_KEPT
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.phases.spec import Criterion
 from agent_orchestrator.systems.phases.state import PhasesState
-from agent_orchestrator.systems.phases.works import Work
+from agent_orchestrator.systems.phases.works import ReviewWork, Work
 
 
 def warn(state: PhasesState, *texts: str) -> None:
@@ -23,3 +24,30 @@ def drop_work(state: PhasesState, unit: str) -> Work | None:
     """The unit is at work no longer."""
     state.doing.drop(unit)
     return state.works.pop(unit, None)
+
+
+def check_globals(state: PhasesState, work: ReviewWork) -> None:
+    """The criteria of the whole are run, one after the other."""
+    work.looping, work.failing = False, []
+    at = next_command(state.spec.plan.criteria, 0)
+    work.at, work.due = at or 0, "criteria" if at is not None else "reviewed"
+
+
+def go_on_reviewing(state: PhasesState, work: ReviewWork, then: str) -> None:
+    """The next finding, the next scan, or, when the outer loop has made its iterations, the criteria of the whole."""
+    match then or _then_in_0_1_0(state, work):
+        case "repair":
+            work.due = "repair"
+        case "scan":
+            work.iteration += 1
+            work.due = "scan"
+        case _:
+            work.left.append(f"the outer loop ended after {say_count(work.iteration, 'iteration')} without a clean scan")
+            check_globals(state, work)
+
+
+def _then_in_0_1_0(state: PhasesState, work: ReviewWork) -> str:
+    """For journals that do not say what followed: never changed."""
+    if work.findings:
+        return "repair"
+    return "scan" if work.iteration < state.spec.plan.outer_max else "criteria"

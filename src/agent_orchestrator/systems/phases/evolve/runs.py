@@ -1,4 +1,4 @@
-"""Facts about the run as a whole: approved, changed by people, paused, rewound, ended, archived."""
+"""Facts about the run as a whole: approved, its phases and review, changed by people, rewound, ended, archived."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import msgspec
 
 from agent_orchestrator.core.events import Ended, Resumed
 from agent_orchestrator.core.lifecycle import Facts
+from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US, read_count
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import with_bounds
 from agent_orchestrator.systems.phases.documents import folder_of, number_of
-from agent_orchestrator.systems.phases.evolve.marks import drop_work
-from agent_orchestrator.systems.phases.evolve.supervision import apply_changes
-from agent_orchestrator.systems.phases.evolve.tasks import first_open_phase
-from agent_orchestrator.systems.phases.publishing import first_step, folder_url
+from agent_orchestrator.systems.phases.evolve.marks import check_globals, drop_work, go_on_reviewing, warn
+from agent_orchestrator.systems.phases.evolve.tasks import apply_changes, first_open_phase
+from agent_orchestrator.systems.phases.publication import PULL_REQUEST_FILE, first_step, folder_url, milestone_file
 from agent_orchestrator.systems.phases.spec import Lesson, Publication
 from agent_orchestrator.systems.phases.state import (
     CheckpointEntry,
@@ -23,7 +23,7 @@ from agent_orchestrator.systems.phases.state import (
     Status,
     Supervisor,
 )
-from agent_orchestrator.systems.phases.works import PLAN, MilestoneWork
+from agent_orchestrator.systems.phases.works import PLAN, PULL_REQUEST, REVIEW, MilestoneWork, ReviewWork, milestone_unit
 
 
 def _questions_raised(state: PhasesState, event: e.QuestionsRaised, at_us: int) -> None:
@@ -145,7 +145,89 @@ def _imported(state: PhasesState, event: e.Imported, at_us: int) -> None:
         state.phase = first_open_phase(state)
 
 
+def _phase_completed(state: PhasesState, event: e.PhaseCompleted, at_us: int) -> None:
+    known = any(one.phase == event.phase for one in state.milestones)
+    if not event.completed or known:
+        state.phase = event.phase + 1
+        return
+    unit = milestone_unit(event.phase)
+    _begin_milestone(state, MilestoneWork(unit=unit, phase=event.phase))
+
+
+def _begin_milestone(state: PhasesState, work: MilestoneWork) -> None:
+    work.due = first_step(state, work)
+    state.open_work(work)
+
+
+def _milestone_recorded(state: PhasesState, event: e.MilestoneRecorded, at_us: int) -> None:
+    drop_work(state, milestone_unit(event.phase))
+    state.phase = event.phase + 1
+    name = state.spec.plan.phases[event.phase].name
+    state.milestones.append(Milestone(phase=event.phase, name=name, completed=stamp(at_us), issue_url=event.url))
+    if event.body:
+        state.files[milestone_file(event.phase)] = event.body
+    warn(state, event.problem)
+
+
+def _review_started(state: PhasesState, event: e.ReviewStarted, at_us: int) -> None:
+    state.stage = Status.REVIEWING
+    work = ReviewWork(unit=REVIEW, looping=state.spec.plan.outer_ralph)
+    state.open_work(work)
+    if work.looping:
+        work.iteration, work.due = 1, "scan"
+    else:
+        check_globals(state, work)
+
+
+def _findings_listed(state: PhasesState, event: e.FindingsListed, at_us: int) -> None:
+    work = _review(state)
+    work.findings, work.failing = list(event.findings), []
+    if event.fixed:
+        work.due = "mend"
+    elif work.findings:
+        work.due = "repair"
+    else:
+        check_globals(state, work)
+
+
+def _finding_settled(state: PhasesState, event: e.FindingSettled, at_us: int) -> None:
+    work = _review(state)
+    state.doing.drop(work.unit)
+    finding = work.findings.pop(0)
+    if event.left:
+        work.left.append(f"{finding.issue} ({event.left})")
+    go_on_reviewing(state, work, event.then)
+
+
+def _review_passed(state: PhasesState, event: e.ReviewPassed, at_us: int) -> None:
+    drop_work(state, REVIEW)
+    if event.left:
+        warn(state, f"Left by the review: {event.left}")
+    _begin_milestone(state, MilestoneWork(unit=PULL_REQUEST))
+
+
+def _pull_request_recorded(state: PhasesState, event: e.PullRequestRecorded, at_us: int) -> None:
+    drop_work(state, PULL_REQUEST)
+    state.pull_request = event.url
+    if event.body:
+        state.files[PULL_REQUEST_FILE] = event.body
+    warn(state, event.problem)
+
+
+def _review(state: PhasesState) -> ReviewWork:
+    work = state.works[REVIEW]
+    assert isinstance(work, ReviewWork), "the review is at work"
+    return work
+
+
 RUN_FACTS: Facts = {
+    e.PhaseCompleted: _phase_completed,
+    e.MilestoneRecorded: _milestone_recorded,
+    e.ReviewStarted: _review_started,
+    e.FindingsListed: _findings_listed,
+    e.FindingSettled: _finding_settled,
+    e.ReviewPassed: _review_passed,
+    e.PullRequestRecorded: _pull_request_recorded,
     e.QuestionsRaised: _questions_raised,
     e.PlanApproved: _plan_approved,
     e.BoundsChanged: _bounds_changed,

@@ -1,22 +1,26 @@
 """A Markdown document as sections with their fields, boxes and lines: what the parser of task documents reads.
 
-Knows Markdown and nothing of tasks. Every line number is that of the file, counted from 1.
+Knows Markdown, and of tasks only that a checkbox is a criterion. Every line number is that of the file, counted from 1.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from agent_orchestrator.systems.phases.spec import Criterion, find_code, make_criteria
+
 _FIELD = re.compile(r"\*\*(?P<key>[^*]+?)\s*(?::\*\*|\*\*\s*:)\s*(?P<value>.*)\Z", re.S)
 _BOX = re.compile(r"\[(?P<mark>[ xX]?)\](?:\s+(?P<text>.*))?\Z", re.S)
-_CODE = re.compile(r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)")
 _PLAIN = re.compile(r"(?P<key>[A-Za-z][A-Za-z -]*?)\s*:")
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
+
+Complain = Callable[[str, int | None], None]
+"""Notes a fault and its line."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +35,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def code(self) -> str | None:
         """The first thing in backticks."""
-        match = _CODE.search(self.text)
-        return match["code"].strip() or None if match is not None else None
+        return find_code(self.text)
 
     @property
     def box(self) -> str | None:
@@ -162,3 +165,18 @@ def _fields(entries: tuple[Entry, ...], lines: list[str], end: int) -> Iterator[
 
 def _cut(lines: list[str], begin: int, end: int) -> str:
     return _COMMENT.sub("", "\n".join(lines[begin:end])).strip()
+
+
+def read_boxes(entries: tuple[Entry, ...], nameless: str, complain: Complain) -> tuple[Criterion, ...]:
+    """Read checkboxes as criteria; `nameless` is the complaint about one that has no text."""
+    texts: list[tuple[str, str | None]] = []
+    for entry in entries:
+        text = entry.box
+        if text is None:
+            if entry.item:
+                complain(f"a criterion is a checkbox: write - [ ] {entry.text}", entry.line)
+        elif not text:
+            complain(f"{nameless}: say what must be true", entry.line)
+        else:
+            texts.append((text, entry.code))
+    return make_criteria(texts)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agent_orchestrator.systems.phases.parse.blocks import Field, Section
-from agent_orchestrator.systems.phases.spec import Criterion, Phase, Task, make_criteria
-
-Complain = Callable[[str, int | None], None]
+from agent_orchestrator.systems.phases.parse.blocks import Complain, Field, Section, read_boxes
+from agent_orchestrator.systems.phases.spec import Criterion, Phase, Task
 
 PHASE = re.compile(r"Phase\s+(?P<number>\d{1,4})\s*:\s*(?P<name>.*)\Z", re.S)
 TASK = re.compile(r"Task\s+(?P<id>(?P<phase>\d{1,4})\.(?P<number>\d{1,4}))\s*:\s*(?P<name>.*)\Z", re.S)
@@ -134,19 +132,10 @@ def _fields(section: Section, complain: Complain) -> dict[str, Field]:
 
 
 def _criteria(section: Section, task: str, field: Field | None, complain: Complain) -> tuple[Criterion, ...]:
-    texts: list[tuple[str, str | None]] = []
-    for entry in field.entries if field is not None else ():
-        text = entry.box
-        if text is None:
-            if entry.item:
-                complain(f"a criterion is a checkbox: write - [ ] {entry.text}", entry.line)
-        elif not text:
-            complain(f"a criterion of task {task} has no text: say what must be true", entry.line)
-        else:
-            texts.append((text, entry.code))
-    if not texts and not (field is not None and field.entries):
+    if field is None or not field.entries:
         complain(f"task {task} has no success criteria; write **Success Criteria**: and - [ ] lines below it", section.line)
-    return make_criteria(texts)
+        return ()
+    return read_boxes(field.entries, f"a criterion of task {task} has no text", complain)
 
 
 def _needs(section: Section, task: str, complain: Complain) -> list[tuple[int, str]]:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from agent_orchestrator.core import inputs as i
 from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.systems.team.decide.agents import agent_ended
-from agent_orchestrator.systems.team.decide.directives import answered, instructed, resumed
-from agent_orchestrator.systems.team.decide.edits import edited
-from agent_orchestrator.systems.team.decide.people import judged
+from agent_orchestrator.systems.team.decide.people import answered, edited, instructed, judged, resumed
 from agent_orchestrator.systems.team.decide.work import check_ended, merge_ended, work_saved
 from agent_orchestrator.systems.team.events import BackoffEnded, TeamEvent
 from agent_orchestrator.systems.team.state import TeamState

@@ -12,7 +12,7 @@ from agent_orchestrator.core.launch_events import agent_fields
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.systems.team.decide.planning import confirmed, finally_checked, planned
+from agent_orchestrator.systems.team.decide.plans import confirmed, finally_checked, planned
 from agent_orchestrator.systems.team.events import (
     AgentFinished,
     Decided,
@@ -26,11 +26,9 @@ from agent_orchestrator.systems.team.events import (
     WorkReported,
 )
 from agent_orchestrator.systems.team.messages import QA_TO_TECHLEAD, TECHLEAD_TO_DEV, qa_results, review_decision
-from agent_orchestrator.systems.team.reading import miscounted, read, read_tests
-from agent_orchestrator.systems.team.reports import Developed, Judged
+from agent_orchestrator.systems.team.roles import ROLE_OF, Developed, Judged, Purpose, miscounted, read, read_tests
 from agent_orchestrator.systems.team.spec import QaMode
 from agent_orchestrator.systems.team.state import Group, TeamState, Unit
-from agent_orchestrator.systems.team.words import ROLE_OF, Purpose
 
 PARTIALS_MAX = 10
 """How often in a row a developer may be not done before a person is asked."""

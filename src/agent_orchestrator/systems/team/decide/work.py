@@ -9,7 +9,7 @@ from agent_orchestrator.core.launch_events import check_fields
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.decide.agents import limit
-from agent_orchestrator.systems.team.decide.planning import patience
+from agent_orchestrator.systems.team.decide.plans import patience
 from agent_orchestrator.systems.team.events import (
     CheckFinished,
     CollisionForeseen,

@@ -6,7 +6,6 @@ from typing import Any
 
 from agent_orchestrator.core.lifecycle import Facts, apply_event
 from agent_orchestrator.systems.team.evolve.groups import GROUP_FACTS
-from agent_orchestrator.systems.team.evolve.imported import IMPORT_FACTS
 from agent_orchestrator.systems.team.evolve.runs import RUN_FACTS
 from agent_orchestrator.systems.team.evolve.work import WORK_FACTS
 from agent_orchestrator.systems.team.state import TeamState
@@ -18,5 +17,5 @@ def evolve(state: TeamState, event: Any, at_us: int) -> None:
     apply_event(_FACTS, state, event, at_us)
 
 
-_FACTS: Facts = WORK_FACTS | GROUP_FACTS | RUN_FACTS | IMPORT_FACTS
+_FACTS: Facts = WORK_FACTS | GROUP_FACTS | RUN_FACTS
 """TeamBegan and EditRefused change nothing but the time of the last fact."""

@@ -8,8 +8,8 @@ from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.effects import ask_human, check_requirement, merge_work, run_agent, save_work
 from agent_orchestrator.systems.team.evolve.marks import begin, launch, rest, touch, touch_group, touch_plan
+from agent_orchestrator.systems.team.roles import ROLE_OF, Purpose
 from agent_orchestrator.systems.team.state import Blocker, Group, Stage, TeamState, Turn, Unit
-from agent_orchestrator.systems.team.words import ROLE_OF, Purpose
 
 
 def _agent_started(state: TeamState, event: e.AgentStarted, at_us: int) -> None:

@@ -17,8 +17,8 @@ from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import InvalidDocument, InvalidValue
 from agent_orchestrator.systems.phases.bounds import budget_of, read_money_usd, read_time_s, with_bounds
-from agent_orchestrator.systems.phases.decide.edits import plan_changes
-from agent_orchestrator.systems.phases.decide.reading import OLD_FORMAT, ReadPending, is_old_format
+from agent_orchestrator.systems.phases.decide.edits import OLD_FORMAT, is_old_format, plan_changes
+from agent_orchestrator.systems.phases.documents import PendingTask
 from agent_orchestrator.systems.phases.events import BoundsChanged, Imported, ListsEdited, PhasesEvent
 from agent_orchestrator.systems.phases.evolve import evolve
 from agent_orchestrator.systems.phases.spec import TASK_ID, Lesson, PhasesSpec
@@ -44,7 +44,7 @@ _BLANKS: dict[type, dict[str, Any]] = {
         "files_modified": [],
         "success_criteria_met": {},
     },
-    ReadPending: {"phase": 0, "name": ""},
+    PendingTask: {"phase": 0, "name": ""},
     Lesson: {"timestamp": UNKNOWN, "task": "", "iteration": 0, "type": "insight", "pattern": "", "context": ""},
     Milestone: {"phase": 0, "completed": UNKNOWN, "issue_url": ""},
     CheckpointEntry: {"timestamp": UNKNOWN, "phase": 0},
@@ -81,7 +81,7 @@ def import_state(document: object, path: str, spec: PhasesSpec, context: Context
     supervision = msgspec.structs.replace(spec.plan.supervision, enabled=supervisor.enabled)
     spec = msgspec.structs.replace(spec, plan=msgspec.structs.replace(spec.plan, supervision=supervision))
     completed = _completed(document, spec, notes)
-    pending = _entries(document, "pending_tasks", ReadPending, notes)
+    pending = _entries(document, "pending_tasks", PendingTask, notes)
     bounds = read_part(document, "safety_bounds", dict, notes)
     cost_usd, unmetered = _spent(bounds.get("cost_so_far"), notes)
     checkpoints, milestones = _marks(document, pending, notes)
@@ -117,7 +117,7 @@ def _entries(document: dict[str, Any], name: str, kind: type[Entry], notes: list
 
 def _supervisor(given: dict[str, Any], spec: PhasesSpec, notes: list[str]) -> Supervisor:
     enabled = given.get("enabled")
-    made = Supervisor(enabled=enabled if isinstance(enabled, bool) else spec.plan.supervision.enabled)
+    made = Supervisor.fresh(enabled=enabled if isinstance(enabled, bool) else spec.plan.supervision.enabled)
     for name in ("checks_performed", "conflicts_detected", "auto_fixes_applied", "re_plans_triggered"):
         try:
             setattr(made, name, read_count(given.get(name, 0), name, 0))
@@ -143,7 +143,7 @@ def _completed(document: dict[str, Any], spec: PhasesSpec, notes: list[str]) -> 
     return list(found.values())
 
 
-def _lists(spec: PhasesSpec, context: Context, fact: Imported, pending: list[ReadPending], notes: list[str]) -> list[PhasesEvent]:
+def _lists(spec: PhasesSpec, context: Context, fact: Imported, pending: list[PendingTask], notes: list[str]) -> list[PhasesEvent]:
     """Names, additions and the order of what is left, as changes of the document's plan."""
     state = PhasesState(spec, context)
     evolve(state, fact, context.created_us)
@@ -178,7 +178,7 @@ def _drop_agents(document: dict[str, Any], completed: set[str], notes: list[str]
 
 
 def _marks(
-    document: dict[str, Any], pending: list[ReadPending], notes: list[str]
+    document: dict[str, Any], pending: list[PendingTask], notes: list[str]
 ) -> tuple[list[CheckpointEntry], list[Milestone]]:
     """Checkpoints and milestones, their phases counted from 0; the task id decides, where there is one."""
     made = []

@@ -1,26 +1,18 @@
-"""Reads what the roles add to their reports: strictly, each wrong field with its path, never a guess.
-
-`plan` makes the project manager's groups safe: ids that can be parts of paths, branches of their own, no cycles.
-"""
+"""Makes the groups of a project manager safe: ids that can be parts of paths, branches of their own, no cycles."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import TypeVar
 
 import msgspec
 
 from agent_orchestrator.core.failure import Failure, invalid_report
-from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.ids import checked_id
-from agent_orchestrator.core.report import Report
 from agent_orchestrator.errors import InvalidId
 from agent_orchestrator.systems.team.events import PlannedGroup, PlannedTask
-from agent_orchestrator.systems.team.reports import Counts, Proposal, ReportedGroup, Tested
+from agent_orchestrator.systems.team.roles import Proposal, ReportedGroup
 from agent_orchestrator.systems.team.state import PM
-
-T = TypeVar("T")
 
 GROUPS_MAX = 100
 TASKS_MAX = 1_000
@@ -36,31 +28,6 @@ class Drawn(msgspec.Struct, frozen=True):
 
     tasks: tuple[PlannedTask, ...]
     groups: tuple[PlannedGroup, ...]
-
-
-def read(report: Report, kind: type[T]) -> T | Failure:
-    """The role's fields of a report, or the failure that says what is wrong with them."""
-    try:
-        return read_fields(report, kind)
-    except msgspec.ValidationError as error:
-        return invalid_report(f"the report has a wrong field: {error}")
-
-
-def read_tests(report: Report) -> Tested | Failure:
-    """QA's fields; a failure may also be an object, which is kept as it was written."""
-    failures = report.fields.get("failures")
-    if isinstance(failures, list):
-        told = [msgspec.json.encode(one).decode() if isinstance(one, dict) else one for one in failures]
-        report = msgspec.structs.replace(report, fields={**report.fields, "failures": told})
-    return read(report, Tested)
-
-
-def miscounted(counts: Mapping[str, Counts | None]) -> Failure | None:
-    """The failure that says which count of tests cannot be."""
-    for place, one in counts.items():
-        if one is not None and (why := one.fault()):
-            return invalid_report(f"the report has a wrong field: {why} - at `$.{place}`")
-    return None
 
 
 def draw(proposal: Proposal, known: Mapping[str, str], tasks: Collection[str], taken: Collection[str]) -> Drawn | Failure:

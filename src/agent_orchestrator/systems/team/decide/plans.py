@@ -22,8 +22,8 @@ from agent_orchestrator.systems.team.events import (
     SentBack,
     TeamEvent,
 )
-from agent_orchestrator.systems.team.reading import draw, read
-from agent_orchestrator.systems.team.reports import Checked, Claim, Confirmed, Planned, Proposal
+from agent_orchestrator.systems.team.proposals import draw
+from agent_orchestrator.systems.team.roles import Checked, Claim, Confirmed, Planned, Proposal, read
 from agent_orchestrator.systems.team.spec import split_requirements
 from agent_orchestrator.systems.team.state import PM, TeamState, Unit
 

@@ -6,7 +6,6 @@ anew. Pure data in, pure data out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,12 +13,11 @@ import msgspec
 
 from agent_orchestrator.systems.phases.events import PlanChange
 from agent_orchestrator.systems.phases.reports import ACTIONS, ReportedChange
-from agent_orchestrator.systems.phases.spec import TASK_ID, Criterion, Task, make_criteria
+from agent_orchestrator.systems.phases.spec import TASK_ID, Criterion, Task, find_code, make_criteria
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import TaskWork
 
 CHANGES_MAX = 100
-_CODE = re.compile(r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)")
 
 
 def read_changes(state: PhasesState, wanted: list[Any]) -> tuple[PlanChange, ...] | str:
@@ -119,8 +117,7 @@ def _moved(plan: dict[str, Task], one: ReportedChange) -> PlanChange | str:
 
 def read_criteria(texts: Iterable[str]) -> tuple[Criterion, ...]:
     """Criteria written as in a document: what stands in backticks is run."""
-    found = ((text.strip(), _CODE.search(text)) for text in texts)
-    return make_criteria([(text, match["code"].strip() or None if match is not None else None) for text, match in found])
+    return make_criteria([(text.strip(), find_code(text)) for text in texts])
 
 
 def as_notes(state: PhasesState, tasks: list[str], text: str) -> tuple[PlanChange, ...]:

@@ -9,8 +9,8 @@ import msgspec
 
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.report import Report
+from agent_orchestrator.systems.phases.changes import as_notes, read_changes
 from agent_orchestrator.systems.phases.events import Conflict, PlanChange, SupervisorChecked
-from agent_orchestrator.systems.phases.replanning import as_notes, read_changes
 from agent_orchestrator.systems.phases.reports import ReportedConflict, Supervised
 from agent_orchestrator.systems.phases.state import PhasesState
 

@@ -1,14 +1,77 @@
-"""What the roles add to their reports: the types that are decoded, and from which agents are told what to write."""
+"""The roles: their words, spelled as the seed spells them, and the fields that each adds to its report."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from agent_orchestrator.core.forms import Forms
-from agent_orchestrator.systems.team.words import Purpose
+from agent_orchestrator.core.failure import Failure, invalid_report
+from agent_orchestrator.core.forms import Forms, read_fields
+from agent_orchestrator.core.report import Report, ReportRule, common_words
+
+T = TypeVar("T")
+
+
+class Role(StrEnum):
+    """Who works; `active_agents` and AGENT_ID use these words."""
+
+    PM = "project_manager"
+    DEVELOPER = "developer"
+    QA = "qa_expert"
+    TECH_LEAD = "tech_lead"
+
+
+class Purpose(StrEnum):
+    """What an agent's turn is for."""
+
+    PLAN = "plan"
+    FINAL = "final"
+    CONFIRM = "confirm"
+    """The tech lead confirms the requirements that no check speaks for."""
+    DEVELOP = "develop"
+    QA = "qa"
+    REVIEW = "review"
+    CONSULT = "consult"
+    """The tech lead helps a developer who is blocked."""
+
+
+ROLE_OF = {
+    Purpose.PLAN: Role.PM,
+    Purpose.FINAL: Role.PM,
+    Purpose.CONFIRM: Role.TECH_LEAD,
+    Purpose.DEVELOP: Role.DEVELOPER,
+    Purpose.QA: Role.QA,
+    Purpose.REVIEW: Role.TECH_LEAD,
+    Purpose.CONSULT: Role.TECH_LEAD,
+}
+
+WORDS: dict[Purpose, tuple[str, ...]] = {
+    Purpose.PLAN: ("PLANNING_COMPLETE", "NEEDS_CLARIFICATION"),
+    Purpose.FINAL: ("DONE", "CONTINUE"),
+    Purpose.CONFIRM: ("APPROVED", "CHANGES_REQUESTED"),
+    Purpose.DEVELOP: ("READY_FOR_QA", "READY_FOR_REVIEW", "BLOCKED", "PARTIAL"),
+    Purpose.QA: ("PASS", "FAIL"),
+    Purpose.REVIEW: ("APPROVED", "CHANGES_REQUESTED"),
+    Purpose.CONSULT: ("UNBLOCKED",),
+}
+
+COMPLETED: dict[Purpose, str] = {Purpose.DEVELOP: "READY_FOR_QA"}
+"""What a bare COMPLETED means: for all others a judgement is asked for, and saying that one is done is none."""
+
+
+def rule_of(purpose: Purpose, run: str, unit: str) -> ReportRule:
+    """What the report of a turn must look like: a word that is not in its row fails the attempt."""
+    return ReportRule(
+        words={word: word for word in WORDS[purpose]},
+        aliases=common_words(WORDS[purpose], completed=COMPLETED.get(purpose)),
+        required=True,
+        ids={"run_id": run, "step_id": unit, "agent": ROLE_OF[purpose].value},
+        form=purpose.value,
+    )
 
 
 class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -163,3 +226,28 @@ FORMS: Forms = {
     Purpose.CONSULT.value: Judged,
 }
 """By what an agent's turn is for."""
+
+
+def read(report: Report, kind: type[T]) -> T | Failure:
+    """The role's fields of a report, or the failure that says what is wrong with them."""
+    try:
+        return read_fields(report, kind)
+    except msgspec.ValidationError as error:
+        return invalid_report(f"the report has a wrong field: {error}")
+
+
+def read_tests(report: Report) -> Tested | Failure:
+    """QA's fields; a failure may also be an object, which is kept as it was written."""
+    failures = report.fields.get("failures")
+    if isinstance(failures, list):
+        told = [msgspec.json.encode(one).decode() if isinstance(one, dict) else one for one in failures]
+        report = msgspec.structs.replace(report, fields={**report.fields, "failures": told})
+    return read(report, Tested)
+
+
+def miscounted(counts: Mapping[str, Counts | None]) -> Failure | None:
+    """The failure that says which count of tests cannot be."""
+    for place, one in counts.items():
+        if one is not None and (why := one.fault()):
+            return invalid_report(f"the report has a wrong field: {why} - at `$.{place}`")
+    return None

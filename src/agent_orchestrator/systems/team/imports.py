@@ -19,8 +19,8 @@ from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.team.documents import GROUP_STATUS, MESSAGES, ORCHESTRATOR_STATE, PM_STATE
 from agent_orchestrator.systems.team.events import Imported, PlanMade, TeamEvent
 from agent_orchestrator.systems.team.messages import ENDS
-from agent_orchestrator.systems.team.reading import draw
-from agent_orchestrator.systems.team.reports import Proposal
+from agent_orchestrator.systems.team.proposals import draw
+from agent_orchestrator.systems.team.roles import Proposal
 from agent_orchestrator.systems.team.shapes import GroupEntry, GroupStatus, ImportedGroup, TaskEntry
 from agent_orchestrator.systems.team.spec import TeamSpec
 from agent_orchestrator.systems.team.state import Blocker, Decision, Feedback
