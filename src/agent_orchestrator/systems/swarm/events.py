@@ -10,6 +10,12 @@ from agent_orchestrator.core.launch_events import AgentLaunchFinished, CheckLaun
 from agent_orchestrator.systems.swarm.records import ResultRecord, RunRecord, Verdict
 
 
+class BeadEvent(Event, frozen=True, kw_only=True):
+    """A fact about one bead."""
+
+    bead: str
+
+
 class SwarmBegan(Event, frozen=True, kw_only=True, tag="swarm_began"):
     """The run exists; no bead is dispatched yet."""
 
@@ -17,17 +23,15 @@ class SwarmBegan(Event, frozen=True, kw_only=True, tag="swarm_began"):
     max_agents: int
 
 
-class BeadQueued(Event, frozen=True, kw_only=True, tag="bead_queued"):
+class BeadQueued(BeadEvent, frozen=True, kw_only=True, tag="bead_queued"):
     """The bead could start, but another one works in its tree: it is next there."""
 
-    bead: str
     behind: str
 
 
-class AttemptStarted(Event, frozen=True, kw_only=True, tag="attempt_started"):
+class AttemptStarted(BeadEvent, frozen=True, kw_only=True, tag="attempt_started"):
     """The bead's agent is to run: a new attempt, or one that was interrupted goes on."""
 
-    bead: str
     effect: str
     attempt: int
     beside: tuple[str, ...] = ()
@@ -43,25 +47,22 @@ class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_f
     tokens: int | None = None
 
 
-class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
+class LaunchInterrupted(BeadEvent, frozen=True, kw_only=True, tag="launch_interrupted"):
     """The launch is over and the attempt is not: what is due (agent, verify, close or merge) goes on with a new launch."""
 
-    bead: str
     due: str
     why: str
 
 
-class VerificationQueued(Event, frozen=True, kw_only=True, tag="verification_queued"):
+class VerificationQueued(BeadEvent, frozen=True, kw_only=True, tag="verification_queued"):
     """The verification is to run; `again` when its evidence was worth nothing."""
 
-    bead: str
     again: bool = False
 
 
-class VerificationStarted(Event, frozen=True, kw_only=True, tag="verification_started"):
+class VerificationStarted(BeadEvent, frozen=True, kw_only=True, tag="verification_started"):
     """The verification runs."""
 
-    bead: str
     effect: str
 
 
@@ -71,33 +72,28 @@ class VerificationFinished(CheckLaunchFinished, frozen=True, kw_only=True, tag="
     bead: str
 
 
-class AttemptEnded(Event, frozen=True, kw_only=True, tag="attempt_ended"):
+class AttemptEnded(BeadEvent, frozen=True, kw_only=True, tag="attempt_ended"):
     """The attempt is over; with `will_retry` another one follows after a wait."""
 
-    bead: str
     verdict: Verdict
     will_retry: bool = False
 
 
-class WaitStarted(Event, frozen=True, kw_only=True, tag="wait_started"):
+class WaitStarted(BeadEvent, frozen=True, kw_only=True, tag="wait_started"):
     """The bead waits: before its next attempt, or until an account may be used again."""
 
-    bead: str
     effect: str
     until_us: int
     reason: str
 
 
-class WaitEnded(Event, frozen=True, kw_only=True, tag="wait_ended"):
+class WaitEnded(BeadEvent, frozen=True, kw_only=True, tag="wait_ended"):
     """The bead goes on as soon as there is room."""
 
-    bead: str
 
-
-class ClosingStarted(Event, frozen=True, kw_only=True, tag="closing_started"):
+class ClosingStarted(BeadEvent, frozen=True, kw_only=True, tag="closing_started"):
     """A bead that is done is closed in the tracker it came from."""
 
-    bead: str
     effect: str
 
 
@@ -108,19 +104,17 @@ class ClosingFinished(LaunchFinished, frozen=True, kw_only=True, tag="closing_fi
     problem: str = ""
 
 
-class StopAsked(Event, frozen=True, kw_only=True, tag="stop_asked"):
+class StopAsked(BeadEvent, frozen=True, kw_only=True, tag="stop_asked"):
     """A person stops the bead; its attempt ends when nothing of it runs any more."""
 
-    bead: str
     effect: str
     at_us: int
     reason: str
 
 
-class BeadDropped(Event, frozen=True, kw_only=True, tag="bead_dropped"):
+class BeadDropped(BeadEvent, frozen=True, kw_only=True, tag="bead_dropped"):
     """A person stops a bead that runs no program: it is not tried, or not tried again."""
 
-    bead: str
     reason: str
 
 
@@ -133,33 +127,29 @@ class MergeAsked(Event, frozen=True, kw_only=True, tag="merge_asked"):
     """Must pass on the merged tree before the merge lands."""
 
 
-class SavingStarted(Event, frozen=True, kw_only=True, tag="saving_started"):
+class SavingStarted(BeadEvent, frozen=True, kw_only=True, tag="saving_started"):
     """What the bead's agent left uncommitted is committed on its branch first."""
 
-    bead: str
     effect: str
 
 
-class SavingFinished(Event, frozen=True, kw_only=True, tag="saving_finished"):
+class SavingFinished(BeadEvent, frozen=True, kw_only=True, tag="saving_finished"):
     """The branch is ready to be merged; with a problem it is not merged."""
 
-    bead: str
     effect: str
     commit: str | None = None
     problem: str = ""
 
 
-class MergeStarted(Event, frozen=True, kw_only=True, tag="merge_started"):
+class MergeStarted(BeadEvent, frozen=True, kw_only=True, tag="merge_started"):
     """The bead's branch is being merged."""
 
-    bead: str
     effect: str
 
 
-class MergeFinished(Event, frozen=True, kw_only=True, tag="merge_finished"):
+class MergeFinished(BeadEvent, frozen=True, kw_only=True, tag="merge_finished"):
     """What came of the merge; only `landed` moved the target."""
 
-    bead: str
     effect: str
     verdict: str
     detail: str = ""

@@ -14,6 +14,12 @@ from agent_orchestrator.core.launch_events import AgentLaunchFinished, CheckLaun
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 
 
+class StepEvent(Event, frozen=True, kw_only=True):
+    """A fact about one step."""
+
+    step: str
+
+
 class RunBegan(Event, frozen=True, kw_only=True, tag="run_began"):
     """The run exists; all steps are PENDING."""
 
@@ -21,10 +27,9 @@ class RunBegan(Event, frozen=True, kw_only=True, tag="run_began"):
     steps: int
 
 
-class StepStarted(Event, frozen=True, kw_only=True, tag="step_started"):
+class StepStarted(StepEvent, frozen=True, kw_only=True, tag="step_started"):
     """The step's agent is to run."""
 
-    step: str
     effect: str
     attempt: int
     item: int | None = None
@@ -40,40 +45,34 @@ class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_f
     logs: tuple[str, ...] = ()
 
 
-class RetryScheduled(Event, frozen=True, kw_only=True, tag="retry_scheduled"):
+class RetryScheduled(StepEvent, frozen=True, kw_only=True, tag="retry_scheduled"):
     """The attempt failed; the next one follows at `until_us`."""
 
-    step: str
     effect: str
     until_us: int
     error: str
 
 
-class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
+class BackoffEnded(StepEvent, frozen=True, kw_only=True, tag="backoff_ended"):
     """The next attempt may start."""
 
-    step: str
 
-
-class StepInterrupted(Event, frozen=True, kw_only=True, tag="step_interrupted"):
+class StepInterrupted(StepEvent, frozen=True, kw_only=True, tag="step_interrupted"):
     """The launch was stopped; the same attempt (or its check) goes on with a new launch when the run does."""
 
-    step: str
     error: str
     check: bool = False
 
 
-class CheckQueued(Event, frozen=True, kw_only=True, tag="check_queued"):
+class CheckQueued(StepEvent, frozen=True, kw_only=True, tag="check_queued"):
     """The step's check is to run, for the first time or, with `again`, because its evidence was worth nothing."""
 
-    step: str
     again: bool = False
 
 
-class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
+class CheckStarted(StepEvent, frozen=True, kw_only=True, tag="check_started"):
     """The step's check runs."""
 
-    step: str
     effect: str
 
 
@@ -84,87 +83,72 @@ class CheckFinished(CheckLaunchFinished, frozen=True, kw_only=True, tag="check_f
     command: str
 
 
-class HumanAsked(Event, frozen=True, kw_only=True, tag="human_asked"):
+class HumanAsked(StepEvent, frozen=True, kw_only=True, tag="human_asked"):
     """The step waits for a person to judge the work of the launch `after`."""
 
-    step: str
     effect: str
     after: str
 
 
-class HumanJudged(Event, frozen=True, kw_only=True, tag="human_judged"):
+class HumanJudged(StepEvent, frozen=True, kw_only=True, tag="human_judged"):
     """A person approved or rejected; what it means follows as an event of its own."""
 
-    step: str
     approved: bool
     comments: str = ""
 
 
-class GatesAwaited(Event, frozen=True, kw_only=True, tag="gates_awaited"):
+class GatesAwaited(StepEvent, frozen=True, kw_only=True, tag="gates_awaited"):
     """The step waits until its gates are open."""
 
-    step: str
     effect: str
 
 
-class GatesPassed(Event, frozen=True, kw_only=True, tag="gates_passed"):
+class GatesPassed(StepEvent, frozen=True, kw_only=True, tag="gates_passed"):
     """The step's gates are open."""
 
-    step: str
 
-
-class ItemsAsked(Event, frozen=True, kw_only=True, tag="items_asked"):
+class ItemsAsked(StepEvent, frozen=True, kw_only=True, tag="items_asked"):
     """The file that lists the items of the step's loop is to be read."""
 
-    step: str
     effect: str
 
 
-class ItemsListed(Event, frozen=True, kw_only=True, tag="items_listed"):
+class ItemsListed(StepEvent, frozen=True, kw_only=True, tag="items_listed"):
     """The items of the step's loop."""
 
-    step: str
     items: tuple[Any, ...]
 
 
-class ItemCompleted(Event, frozen=True, kw_only=True, tag="item_completed"):
+class ItemCompleted(StepEvent, frozen=True, kw_only=True, tag="item_completed"):
     """One item is done and another follows."""
 
-    step: str
     item: int
 
 
-class StepCompleted(Event, frozen=True, kw_only=True, tag="step_completed"):
+class StepCompleted(StepEvent, frozen=True, kw_only=True, tag="step_completed"):
     """The step is done."""
 
-    step: str
 
-
-class StepSkipped(Event, frozen=True, kw_only=True, tag="step_skipped"):
+class StepSkipped(StepEvent, frozen=True, kw_only=True, tag="step_skipped"):
     """The step's `when` is false."""
 
-    step: str
 
-
-class StepFailed(Event, frozen=True, kw_only=True, tag="step_failed"):
+class StepFailed(StepEvent, frozen=True, kw_only=True, tag="step_failed"):
     """The step failed for good; `cause` is agent, gate, limit, timed_out or spec."""
 
-    step: str
     error: str
     cause: str
 
 
-class GateFailed(Event, frozen=True, kw_only=True, tag="gate_failed"):
+class GateFailed(StepEvent, frozen=True, kw_only=True, tag="gate_failed"):
     """The step did its work and its gate says no: LoopedBack follows."""
 
-    step: str
     error: str
 
 
-class LoopedBack(Event, frozen=True, kw_only=True, tag="looped_back"):
+class LoopedBack(StepEvent, frozen=True, kw_only=True, tag="looped_back"):
     """The target and everything below it are to be done again, told why."""
 
-    step: str
     target: str
     feedback: dict[str, Any]
 
