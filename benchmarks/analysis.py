@@ -18,7 +18,7 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.swarm.records import outcomes_of_files, outcomes_of_store
 from agent_orchestrator.store.port import Append, NewRun
 from agent_orchestrator.systems.swarm.events import AttemptEnded, AttemptStarted
-from agent_orchestrator.systems.swarm.records import Status, Verdict, end_record, start_record
+from agent_orchestrator.systems.swarm.records import AttemptStatus, AttemptVerdict, end_record, start_record
 from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
 from agent_orchestrator.systems.swarm.system import SWARM
 from benchmarks.measure import Measure, of_rounds
@@ -78,8 +78,8 @@ def _write_records(folder: Path) -> None:
     for number in range(RECORDS // 2):
         bead = _bead(f"bd-{number}")
         failed = number % 5 == 0
-        verdict = Verdict(
-            status=Status.FAILED if failed else Status.DONE, reason="x", failure_reason="exit-1" if failed else None
+        verdict = AttemptVerdict(
+            status=AttemptStatus.FAILED if failed else AttemptStatus.DONE, reason="x", failure_reason="exit-1" if failed else None
         )
         started = start_record(bead, 1, 2, START_US)
         output = "the end of what it said\n" * 10
@@ -108,7 +108,7 @@ def _stored(home: Path, count: int) -> Path:
             events = [
                 *SWARM.begin(spec, context),
                 AttemptStarted(bead=bead.id, effect=f"{bead.id}/{bead.id}/i0.a1.l1.agent", attempt=1),
-                AttemptEnded(bead=bead.id, verdict=Verdict(status=Status.DONE, reason="x", exit_code=0)),
+                AttemptEnded(bead=bead.id, verdict=AttemptVerdict(status=AttemptStatus.DONE, reason="x", exit_code=0)),
             ]
             state = SWARM.fresh(spec, context)
             for event in events:

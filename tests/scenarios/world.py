@@ -16,7 +16,7 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.systems.workflow.parse import env_names, parse
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
-from agent_orchestrator.systems.workflow.state import StepRuntime
+from agent_orchestrator.systems.workflow.state import StepDocument
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.played import HOME, START_US, Played
 
@@ -51,9 +51,9 @@ class World(Played):
         made: WorkflowSpec = msgspec.structs.replace(spec, when_env=captured, **options)
         super().__init__(WORKFLOW, made, RUN, workdir=workdir, careful=careful)
 
-    def step(self, name: str) -> StepRuntime:
+    def step(self, name: str) -> StepDocument:
         """The step as the state file has it."""
-        step: StepRuntime = self.state.steps[name]
+        step: StepDocument = self.state.steps[name]
         return step
 
     def statuses(self) -> dict[str, str]:

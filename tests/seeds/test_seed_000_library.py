@@ -54,7 +54,7 @@ def test_what_to_dict_gives_is_valid() -> None:
 def test_a_step_runtime_has_defaults_for_all_twelve_fields() -> None:
     """000:53-64."""
     assert list(StepRuntime().to_dict()) == STEP_FIELDS
-    assert StepRuntime().to_dict() == msgspec.to_builtins(state.StepRuntime())
+    assert StepRuntime().to_dict() == msgspec.to_builtins(state.StepDocument())
 
 
 def test_two_step_runtimes_share_nothing() -> None:

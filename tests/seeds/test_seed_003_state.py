@@ -16,7 +16,7 @@ from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Abort, Instruct, Pause, Resume, Usage
 from agent_orchestrator.systems.loop.decide.edits import check_state_document, import_state
 from agent_orchestrator.systems.loop.spec import loop_id, slug_of
-from agent_orchestrator.systems.loop.transitions import ALLOWED, Status, refusal
+from agent_orchestrator.systems.loop.transitions import ALLOWED, LoopStatus, refusal
 from tests.scenarios.loop_world import LOOP_RUN, UNIT, LoopWorld
 from tests.scenarios.world import failing
 
@@ -88,7 +88,7 @@ def test_the_loop_id_is_ralph_slug_and_eight_hex_digits() -> None:
 
 def test_the_seven_statuses_are_the_seeds() -> None:
     """003:33–43."""
-    assert [status.value for status in Status] == SEED["properties"]["status"]["enum"]
+    assert [status.value for status in LoopStatus] == SEED["properties"]["status"]["enum"]
 
 
 def test_iteration_counts_those_completed() -> None:
@@ -211,9 +211,9 @@ def test_the_table_of_transitions_is_the_seeds() -> None:
     }
 
 
-@pytest.mark.parametrize("now", list(Status))
-@pytest.mark.parametrize("wanted", list(Status))
-def test_every_illegal_transition_is_refused_with_both_states_and_what_is_allowed(now: Status, wanted: Status) -> None:
+@pytest.mark.parametrize("now", list(LoopStatus))
+@pytest.mark.parametrize("wanted", list(LoopStatus))
+def test_every_illegal_transition_is_refused_with_both_states_and_what_is_allowed(now: LoopStatus, wanted: LoopStatus) -> None:
     """003:222–251, 266–268, 278–279."""
     why = refusal(now, wanted)
     if wanted in ALLOWED[now]:

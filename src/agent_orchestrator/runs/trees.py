@@ -16,10 +16,10 @@ from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems import about
-from agent_orchestrator.systems.swarm.state import Standing, SwarmState
+from agent_orchestrator.systems.swarm.state import BeadStanding, SwarmState
 
 MIX = "give --shared-tree to let their work mix"
-OVER = (Standing.DONE, Standing.FAILED, Standing.TIMEOUT, Standing.STOPPED)
+OVER = (BeadStanding.DONE, BeadStanding.FAILED, BeadStanding.TIMEOUT, BeadStanding.STOPPED)
 
 
 @contextmanager

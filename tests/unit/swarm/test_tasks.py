@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.errors import InvalidSpec
-from agent_orchestrator.systems.swarm.tasks import HOLDING, Parsed, find_cycle, parse
+from agent_orchestrator.systems.swarm.tasks import HOLDING, ParsedTasks, find_cycle, parse
 
 
-def read(*lines: dict[str, Any] | str) -> Parsed:
+def read(*lines: dict[str, Any] | str) -> ParsedTasks:
     return parse("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), "beads.jsonl")
 
 

@@ -37,14 +37,14 @@ from agent_orchestrator.runs.reread import NOTHING_MORE, reread
 from agent_orchestrator.runs.trees import entering, place_of
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
-from agent_orchestrator.systems.loop.decide.edits import Taken, import_state
+from agent_orchestrator.systems.loop.decide.edits import ImportedLoop, import_state
 from agent_orchestrator.systems.loop.decide.outcomes import LOST
 from agent_orchestrator.systems.loop.effects import loop_directory
 from agent_orchestrator.systems.loop.registry import LEGACY, LOOPS_MAX, active_loops
 from agent_orchestrator.systems.loop.spec import LoopSpec, loop_id
 from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.loop.system import LOOP
-from agent_orchestrator.systems.loop.transitions import Status
+from agent_orchestrator.systems.loop.transitions import LoopStatus
 
 KILLED = 128
 """Exit codes from here on say that a signal ended the program."""
@@ -235,7 +235,7 @@ def _changed(state: LoopState, changes: dict[str, Any], agent: AgentChoice | Non
 def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, Any], agent: AgentChoice | None) -> LoopSpec:
     """What the successor is asked to do; raises Refused when there cannot be one."""
     state: LoopState = orchestrator.fold(old).state
-    if state.status is Status.COMPLETED:
+    if state.status is LoopStatus.COMPLETED:
         raise Refused(why=f"Loop {old.id} is completed; there is nothing to resume.")
     if state.recovered_by is not None:
         raise Refused(why=f"Loop {old.id} has a successor already: {state.recovered_by}; resume that one.")
@@ -332,7 +332,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InvalidDocument(path=path, what="loop state", detail=str(error)) from None
 
 
-def _import(orchestrator: Orchestrator, taken: Taken) -> None:
+def _import(orchestrator: Orchestrator, taken: ImportedLoop) -> None:
     home, name = orchestrator.settings.home, taken.name
     context = Context(run=name, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us())
     spec = msgspec.structs.replace(taken.spec, git=top_level(home) is not None, command=as_command(taken.spec.completion, home))

@@ -31,12 +31,12 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.swarm.start import Swarm
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm.events import Imported
-from agent_orchestrator.systems.swarm.records import RESULTS, RUNS, ResultRecord, RunRecord, Status
+from agent_orchestrator.systems.swarm.records import RESULTS, RUNS, AttemptStatus, ResultRecord, RunRecord
 from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, NO_MODEL, BeadSpec, SwarmSpec, hash_prompt, session_of
 from agent_orchestrator.systems.swarm.system import SWARM
 
 LOST = "lost"
-STOPS = {Status.DONE: StopReason.COMPLETED, Status.TIMEOUT: StopReason.TIMED_OUT}
+STOPS = {AttemptStatus.DONE: StopReason.COMPLETED, AttemptStatus.TIMEOUT: StopReason.TIMED_OUT}
 
 
 class Performer(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,11 +139,11 @@ def _taken(
     mended = repair_record("run", run, ended)
     notes += mended.changes
     status = mended.document.get("status")
-    if ended is not None and ended.get("status") in list(Status):
+    if ended is not None and ended.get("status") in list(AttemptStatus):
         status = ended["status"]
-    if status not in (Status.DONE, Status.FAILED, Status.TIMEOUT):
+    if status not in (AttemptStatus.DONE, AttemptStatus.FAILED, AttemptStatus.TIMEOUT):
         notes.append(f"status: was {status}, and nobody works on it here; is failed")
-        status = Status.FAILED
+        status = AttemptStatus.FAILED
         mended.document |= {"failure_reason": mended.document.get("failure_reason") or LOST}
     prompt = str(mended.document.get("prompt_full") or mended.document.get("prompt") or "")
     blanks = {

@@ -24,7 +24,7 @@ from agent_orchestrator.git.snapshots import find_head
 from agent_orchestrator.runs.choices import Permissions, check_agent, read_agent, read_pairs, split_command
 from agent_orchestrator.runs.swarm.templates import Template, fill, read_template, unused
 from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, TIMEOUT_S, BeadSpec
-from agent_orchestrator.systems.swarm.tasks import Task, parse
+from agent_orchestrator.systems.swarm.tasks import TaskLine, parse
 
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|\Z)|/\.))[A-Za-z0-9_][A-Za-z0-9_./+@=-]*(?<![./])\Z")
 
@@ -69,7 +69,7 @@ def prepare_bead(bead: str, prompt: str, options: BeadOptions, home: Path, confi
     checked_id(bead, "The bead")
     if not prompt.strip():
         raise UsageError(detail="The prompt is empty: say what is to be done.")
-    made = _Maker(options, home, configured).make(Task(id=bead, prompt=prompt))
+    made = _Maker(options, home, configured).make(TaskLine(id=bead, prompt=prompt))
     options.permissions.check((made.agent,))
     return made
 
@@ -145,7 +145,7 @@ class _Maker:
         self._worktrees = _Worktrees()
         self._check_options()
 
-    def make(self, task: Task) -> BeadSpec:
+    def make(self, task: TaskLine) -> BeadSpec:
         options = self._options
         repo = self._repo(task.repo if task.repo is not None else options.repo or ".")
         branch = task.branch or options.branch or ""
@@ -183,7 +183,7 @@ class _Maker:
         if options.repo is not None:
             self._repo(options.repo)
 
-    def _filled(self, task: Task, template: Template | None, repo: str, branch: str) -> str:
+    def _filled(self, task: TaskLine, template: Template | None, repo: str, branch: str) -> str:
         given = self._given | task.vars
         if template is None:
             if given:
@@ -196,7 +196,7 @@ class _Maker:
             raise UsageError(detail=f"The template {template.name} has no {{{left[0]}}}; leave --var {left[0]} out.")
         return fill(template, {**facts, **given})
 
-    def _agent(self, task: Task, repo: str) -> AgentChoice:
+    def _agent(self, task: TaskLine, repo: str) -> AgentChoice:
         given, what = task.agent or self._options.agent, "agent" if task.agent else "--agent"
         if given is None:
             if self._options.agent_command is None and self._options.rehearse is None:

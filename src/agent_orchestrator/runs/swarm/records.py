@@ -19,13 +19,18 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.systems.swarm.checking import faults_of
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
 from agent_orchestrator.systems.swarm.spec import NO_MODEL
-from agent_orchestrator.systems.swarm.state import Standing, SwarmState
+from agent_orchestrator.systems.swarm.state import BeadStanding, SwarmState
 from agent_orchestrator.systems.swarm.system import SWARM
 
 USUAL_BYTES = 64 * 1024
 """A larger record is read with a second call; asking for the limit at once would make room for it every time."""
 FOLDERS = {"run": RUNS, "result": RESULTS}
-_STATUS = {Standing.DONE: "done", Standing.TIMEOUT: "timeout", Standing.FAILED: "failed", Standing.STOPPED: "failed"}
+_STATUS = {
+    BeadStanding.DONE: "done",
+    BeadStanding.TIMEOUT: "timeout",
+    BeadStanding.FAILED: "failed",
+    BeadStanding.STOPPED: "failed",
+}
 
 
 class Unreadable(msgspec.Struct, frozen=True):

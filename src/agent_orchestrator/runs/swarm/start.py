@@ -24,10 +24,10 @@ from agent_orchestrator.runs.workflow.start import keep_as, new_run_id
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
 from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
-from agent_orchestrator.systems.swarm.state import Bead, Standing, SwarmState
+from agent_orchestrator.systems.swarm.state import Bead, BeadStanding, SwarmState
 from agent_orchestrator.systems.swarm.system import SWARM
 
-OVER = (Standing.DONE, Standing.FAILED, Standing.TIMEOUT, Standing.STOPPED)
+OVER = (BeadStanding.DONE, BeadStanding.FAILED, BeadStanding.TIMEOUT, BeadStanding.STOPPED)
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Found(msgspec.Struct, frozen=True):
         return self.state.beads[self.bead]
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> BeadStanding:
         """Where it stands."""
         return self.state.standing(self.bead)
 
@@ -163,7 +163,7 @@ def start_run(
     with alone(orchestrator.settings.folder, "swarm"):
         swarm = Swarm(orchestrator)
         known = swarm.locate([bead.id for bead in beads])
-        done = set() if force else {bead for bead, found in known.items() if found.standing is Standing.DONE}
+        done = set() if force else {bead for bead, found in known.items() if found.standing is BeadStanding.DONE}
         for found in known.values():
             if found.bead not in done:
                 _check_startable(found, force=force)
@@ -245,7 +245,7 @@ def _check_startable(found: Found, *, force: bool) -> None:
         raise Refused(why=f"Bead {bead} is {standing} in run {run.id}; {ways}.")
     if force:
         return
-    if standing is Standing.DONE:
+    if standing is BeadStanding.DONE:
         raise Refused(why=f"Bead {bead} is done (attempt {found.held.attempt}); --force dispatches it again.")
     if found.held.attempt >= found.held.limit and standing in OVER:
         way = f"`orc swarm retry {bead}` or --force tries again"

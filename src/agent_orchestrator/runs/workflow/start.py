@@ -22,7 +22,7 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.trees import entering, place_of
 from agent_orchestrator.runs.workflow.options import Prepared
 from agent_orchestrator.store.port import Append, StoredRun
-from agent_orchestrator.systems.workflow.decide.edits import Imported, import_state
+from agent_orchestrator.systems.workflow.decide.edits import ImportedWorkflow, import_state
 from agent_orchestrator.systems.workflow.effects import run_directory
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.system import WORKFLOW
@@ -210,7 +210,7 @@ def import_workflow(
     return orchestrator.find(run.id), tuple(notes)
 
 
-def _create_imported(orchestrator: Orchestrator, spec: WorkflowSpec, run: str, imported: Imported) -> StoredRun:
+def _create_imported(orchestrator: Orchestrator, spec: WorkflowSpec, run: str, imported: ImportedWorkflow) -> StoredRun:
     _make_room(orchestrator, run)
     home = str(orchestrator.settings.home)
     created_us = orchestrator.clock.now_us() if imported.created_us is None else imported.created_us

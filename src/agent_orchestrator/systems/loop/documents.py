@@ -19,7 +19,7 @@ from agent_orchestrator.systems.loop.effects import loop_directory, ref_of
 from agent_orchestrator.systems.loop.registry import LEGACY, REGISTRY
 from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec
 from agent_orchestrator.systems.loop.state import UNIT, Check, LoopState
-from agent_orchestrator.systems.loop.transitions import Status
+from agent_orchestrator.systems.loop.transitions import LoopStatus
 
 VERSION = "2.0.0"
 
@@ -54,12 +54,12 @@ class Metrics(msgspec.Struct, kw_only=True, omit_defaults=True):
     average_iteration_time_seconds: float
 
 
-class StateDocument(msgspec.Struct, kw_only=True):
+class LoopDocument(msgspec.Struct, kw_only=True):
     """`state.json`: these fields, in this order."""
 
     version: str
     loop_id: str
-    status: Status
+    status: LoopStatus
     iteration: int
     task: str
     completion_criteria: str
@@ -96,11 +96,11 @@ def files(spec: LoopSpec, run: str) -> Iterator[str]:
     yield from (REGISTRY, LEGACY, *beside(REGISTRY.rpartition("/")[0]))
 
 
-def state_document(state: LoopState) -> StateDocument:
+def state_document(state: LoopState) -> LoopDocument:
     """state.json."""
     spec, context = state.spec, state.context
     newest = state.newest_checkpoint
-    return StateDocument(
+    return LoopDocument(
         version=VERSION,
         loop_id=context.run,
         status=state.status,
@@ -162,7 +162,7 @@ def summary(state: LoopState) -> Summary:
     status, stop, detail = life.phase.value, life.stop, life.detail
     if life.ended:
         status = "crashed" if state.crashed else (life.stop or StopReason.FAILED).value
-    elif life.running and state.status is Status.PAUSED:
+    elif life.running and state.status is LoopStatus.PAUSED:
         status, stop, detail = "waiting", StopReason.WAITING_ON_HUMAN, "a person"
     elif life.running and state.pausing is not None:
         detail = "pauses when this iteration is over"

@@ -21,7 +21,7 @@ from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.unit import UnitNeeds, UnitRecord, UnitView
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.loop.spec import Carried, LoopSpec, Tried
-from agent_orchestrator.systems.loop.transitions import Status
+from agent_orchestrator.systems.loop.transitions import LoopStatus
 
 UNIT = "loop"
 CHECKS_KEPT = 1_000
@@ -167,26 +167,26 @@ class LoopState:
         self.newest_checkpoint: int | None = None
 
     @property
-    def status(self) -> Status:
+    def status(self) -> LoopStatus:
         """Where the loop stands in the seed's words."""
         life = self.lifecycle
         if life.ended:
             if self.crashed:
-                return Status.CRASHED
-            ends = {StopReason.COMPLETED: Status.COMPLETED, StopReason.ABORTED: Status.ABORTED}
-            return ends.get(life.stop or StopReason.FAILED, Status.FAILED)
+                return LoopStatus.CRASHED
+            ends = {StopReason.COMPLETED: LoopStatus.COMPLETED, StopReason.ABORTED: LoopStatus.ABORTED}
+            return ends.get(life.stop or StopReason.FAILED, LoopStatus.FAILED)
         if self.completing:
-            return Status.COMPLETING
+            return LoopStatus.COMPLETING
         if life.phase is Phase.PAUSED and not self.doing.at_work:
-            return Status.PAUSED
-        return Status.PAUSED if life.running and isinstance(self.doing.of(UNIT), AskHuman) else Status.RUNNING
+            return LoopStatus.PAUSED
+        return LoopStatus.PAUSED if life.running and isinstance(self.doing.of(UNIT), AskHuman) else LoopStatus.RUNNING
 
     @property
-    def stage(self) -> Status:
+    def stage(self) -> LoopStatus:
         """The status that directives are judged by: a loop that waits for a person can be paused."""
         if self.lifecycle.phase is Phase.PAUSED:
-            return Status.PAUSED
-        return Status.RUNNING if self.lifecycle.running and not self.completing else self.status
+            return LoopStatus.PAUSED
+        return LoopStatus.RUNNING if self.lifecycle.running and not self.completing else self.status
 
     def name_effect(self, kind: str, iteration: int | None = None) -> str:
         """The id of the next effect."""

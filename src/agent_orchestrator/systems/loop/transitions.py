@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Status(StrEnum):
+class LoopStatus(StrEnum):
     """The seed's words."""
 
     RUNNING = "running"
@@ -23,25 +23,25 @@ class Status(StrEnum):
     CRASHED = "crashed"
 
 
-ALLOWED: dict[Status, tuple[Status, ...]] = {
-    Status.RUNNING: (Status.PAUSED, Status.COMPLETING, Status.ABORTED, Status.CRASHED, Status.FAILED),
-    Status.PAUSED: (Status.RUNNING, Status.ABORTED),
-    Status.COMPLETING: (Status.COMPLETED, Status.FAILED, Status.CRASHED),
-    Status.COMPLETED: (),
-    Status.FAILED: (),
-    Status.ABORTED: (),
-    Status.CRASHED: (),
+ALLOWED: dict[LoopStatus, tuple[LoopStatus, ...]] = {
+    LoopStatus.RUNNING: (LoopStatus.PAUSED, LoopStatus.COMPLETING, LoopStatus.ABORTED, LoopStatus.CRASHED, LoopStatus.FAILED),
+    LoopStatus.PAUSED: (LoopStatus.RUNNING, LoopStatus.ABORTED),
+    LoopStatus.COMPLETING: (LoopStatus.COMPLETED, LoopStatus.FAILED, LoopStatus.CRASHED),
+    LoopStatus.COMPLETED: (),
+    LoopStatus.FAILED: (),
+    LoopStatus.ABORTED: (),
+    LoopStatus.CRASHED: (),
 }
 """From each status, where a loop may go."""
 
-ACTIVE = (Status.RUNNING, Status.PAUSED, Status.COMPLETING)
+ACTIVE = (LoopStatus.RUNNING, LoopStatus.PAUSED, LoopStatus.COMPLETING)
 """What the registry lists and the limit on loops counts."""
 
 ENDED = tuple(status for status, ways in ALLOWED.items() if not ways)
 """What is terminal."""
 
 
-def refusal(now: Status, wanted: Status) -> str | None:
+def refusal(now: LoopStatus, wanted: LoopStatus) -> str | None:
     """Why a loop cannot go from one status to another, or None when it can."""
     if wanted in ALLOWED[now]:
         return None

@@ -15,7 +15,7 @@ from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import US
-from agent_orchestrator.systems.swarm.records import BUDGET_EXHAUSTED, RESULTS, RUNS, RunRecord, Status
+from agent_orchestrator.systems.swarm.records import BUDGET_EXHAUSTED, RESULTS, RUNS, AttemptStatus, RunRecord
 from agent_orchestrator.systems.swarm.spec import SwarmSpec
 from agent_orchestrator.systems.swarm.state import Bead, SwarmState
 
@@ -49,9 +49,9 @@ def files(spec: SwarmSpec, run: str) -> Iterator[str]:
 
 def _newest(state: SwarmState, bead: str, run: RunRecord) -> RunRecord:
     """The newest attempt; one that cannot go on for lack of money says so, until it may."""
-    if run.status is not Status.RUNNING or not _lacks_budget(state, bead):
+    if run.status is not AttemptStatus.RUNNING or not _lacks_budget(state, bead):
         return run
-    return msgspec.structs.replace(run, status=Status.FAILED, failure_reason=BUDGET_EXHAUSTED)
+    return msgspec.structs.replace(run, status=AttemptStatus.FAILED, failure_reason=BUDGET_EXHAUSTED)
 
 
 def _lacks_budget(state: SwarmState, bead: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from agent_orchestrator.core.events import CommonEvent, Event
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, CheckLaunchFinished, LaunchFinished
-from agent_orchestrator.systems.swarm.records import ResultRecord, RunRecord, Verdict
+from agent_orchestrator.systems.swarm.records import AttemptVerdict, ResultRecord, RunRecord
 
 
 class BeadEvent(Event, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class VerificationFinished(CheckLaunchFinished, frozen=True, kw_only=True, tag="
 class AttemptEnded(BeadEvent, frozen=True, kw_only=True, tag="attempt_ended"):
     """The attempt is over; with `will_retry` another one follows after a wait."""
 
-    verdict: Verdict
+    verdict: AttemptVerdict
     will_retry: bool = False
 
 

@@ -22,7 +22,7 @@ BUDGET_EXHAUSTED = "budget-exhausted"
 """The failure reason of what cannot go on before there is more to spend."""
 
 
-class Status(StrEnum):
+class AttemptStatus(StrEnum):
     """The seed's words."""
 
     RUNNING = "running"
@@ -45,7 +45,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
     finished_at: str | UnsetType = UNSET
     duration_seconds: int | UnsetType = UNSET
-    status: Status
+    status: AttemptStatus
     attempt: int
     max_retries: int
     session_name: str
@@ -62,7 +62,7 @@ class ResultRecord(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int = VERSION
     bead: str
     agent: str
-    status: Status
+    status: AttemptStatus
     reason: str
     started_at: str
     finished_at: str
@@ -87,10 +87,10 @@ class Kept(msgspec.Struct, frozen=True):
     result: ResultRecord
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AttemptVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How an attempt ended, in the words of the records."""
 
-    status: Status
+    status: AttemptStatus
     reason: str
     failure_reason: str | None = None
     exit_code: int | None = None
@@ -107,7 +107,7 @@ def start_record(bead: BeadSpec, attempt: int, total: int, at_us: int) -> RunRec
         prompt_full=bead.prompt,
         prompt_hash=hash_prompt(bead.prompt),
         started_at=stamp(at_us),
-        status=Status.RUNNING,
+        status=AttemptStatus.RUNNING,
         attempt=attempt,
         max_retries=total,
         session_name=session_of(bead.id),
@@ -117,7 +117,7 @@ def start_record(bead: BeadSpec, attempt: int, total: int, at_us: int) -> RunRec
 
 
 def end_record(
-    run: RunRecord, verdict: Verdict, *, started_us: int, ended_us: int, output: str, will_retry: bool
+    run: RunRecord, verdict: AttemptVerdict, *, started_us: int, ended_us: int, output: str, will_retry: bool
 ) -> tuple[RunRecord, ResultRecord]:
     """Both records of an attempt that has ended; they always agree."""
     # Of the printed times, so that whoever subtracts them gets the same.

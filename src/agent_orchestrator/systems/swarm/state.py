@@ -20,7 +20,7 @@ from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.unit import UnitRecord, UnitView
 from agent_orchestrator.core.units import iso
-from agent_orchestrator.systems.swarm.records import ABORTED, Kept, ResultRecord, RunRecord, Status
+from agent_orchestrator.systems.swarm.records import ABORTED, AttemptStatus, Kept, ResultRecord, RunRecord
 from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
 
 
@@ -59,7 +59,7 @@ class Merging(msgspec.Struct, kw_only=True, omit_defaults=True):
     commit: str | None = None
 
 
-class Standing(StrEnum):
+class BeadStanding(StrEnum):
     """Where a bead stands, for people: finer than the words of the records."""
 
     WAITING = "waiting"
@@ -151,20 +151,25 @@ class SwarmState:
         held = self.beads[bead]
         return effect_id(self.context.run, bead, 0, held.attempt if attempt is None else attempt, held.launches + 1, kind)
 
-    def standing(self, bead: str) -> Standing:
+    def standing(self, bead: str) -> BeadStanding:
         """Where a bead stands."""
         held, doing = self.beads[bead], self.doing.of(bead)
         if bead in self.working:
-            return Standing.VERIFYING if isinstance(doing, RunCheck) or self.due.get(bead) == "verify" else Standing.RUNNING
+            verifying = isinstance(doing, RunCheck) or self.due.get(bead) == "verify"
+            return BeadStanding.VERIFYING if verifying else BeadStanding.RUNNING
         if bead in self.failed:
             if self.failed[bead] == ABORTED:
-                return Standing.STOPPED
-            return Standing.TIMEOUT if held.result is not None and held.result.status is Status.TIMEOUT else Standing.FAILED
-        if held.result is not None and held.result.status is Status.DONE:
-            return Standing.DONE
+                return BeadStanding.STOPPED
+            return (
+                BeadStanding.TIMEOUT
+                if held.result is not None and held.result.status is AttemptStatus.TIMEOUT
+                else BeadStanding.FAILED
+            )
+        if held.result is not None and held.result.status is AttemptStatus.DONE:
+            return BeadStanding.DONE
         if isinstance(doing, Wait) or held.run is not None:
-            return Standing.RETRYING if held.result is not None else Standing.RUNNING
-        return Standing.QUEUED if bead in self.due or self.holder(bead) is not None else Standing.WAITING
+            return BeadStanding.RETRYING if held.result is not None else BeadStanding.RUNNING
+        return BeadStanding.QUEUED if bead in self.due or self.holder(bead) is not None else BeadStanding.WAITING
 
     @property
     def steps(self) -> dict[str, UnitView]:

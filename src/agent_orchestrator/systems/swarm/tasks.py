@@ -23,7 +23,7 @@ ISSUE = "issue"
 """What newer trackers call a line of work in its `_type`."""
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TaskLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One line of our own; what is left out comes from the command line."""
 
     id: str
@@ -60,17 +60,17 @@ class _Issue(msgspec.Struct, kw_only=True):
     dependencies: list[_Dependency] | None = None
 
 
-class Parsed(msgspec.Struct, frozen=True, kw_only=True):
+class ParsedTasks(msgspec.Struct, frozen=True, kw_only=True):
     """The beads that can run, in the order of the file, and why others cannot."""
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[TaskLine, ...]
     held: dict[str, str]
     lines: dict[str, int]
     """Where each bead stands."""
     closed: int = 0
 
 
-def parse(text: str, file: str) -> Parsed:
+def parse(text: str, file: str) -> ParsedTasks:
     """The tasks of a file; raises InvalidSpec with everything that is wrong."""
     return _Reader(file).read(text)
 
@@ -79,14 +79,14 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self._file = file
         self._problems: list[Problem] = []
-        self._tasks: dict[str, Task] = {}
+        self._tasks: dict[str, TaskLine] = {}
         self._lines: dict[str, int] = {}
         self._closed: set[str] = set()
         self._held: dict[str, str] = {}
         self._tracked: set[str] = set()
         """Beads that came from a tracker: it may know others that are not in the file."""
 
-    def read(self, text: str) -> Parsed:
+    def read(self, text: str) -> ParsedTasks:
         """Line by line, then the graph."""
         # Only a line feed ends a line: JSON may hold what else Python takes for one, as U+2028.
         for number, line in enumerate(text.split("\n"), 1):
@@ -102,7 +102,7 @@ class _Reader:
             said = " -> ".join([*cycle, cycle[0]])
             self._problems.append(Problem(f"the beads wait for each other: {said}", self._lines[cycle[0]]))
         self._stop_if_faulty()
-        return Parsed(tasks=tuple(self._tasks.values()), held=self._held, lines=self._lines, closed=len(self._closed))
+        return ParsedTasks(tasks=tuple(self._tasks.values()), held=self._held, lines=self._lines, closed=len(self._closed))
 
     def _stop_if_faulty(self) -> None:
         if self._problems:
@@ -129,11 +129,11 @@ class _Reader:
             if tracked:
                 self._issue(msgspec.convert(_known(document), _Issue))
             else:
-                self._own(msgspec.convert(document, Task), number)
+                self._own(msgspec.convert(document, TaskLine), number)
         except (InvalidId, msgspec.ValidationError) as error:
             self._problems.append(Problem(str(error), number))
 
-    def _own(self, task: Task, number: int) -> None:
+    def _own(self, task: TaskLine, number: int) -> None:
         if not task.prompt.strip():
             self._problems.append(Problem(f"bead {task.id} has an empty prompt", number))
         self._tasks[task.id] = task
@@ -147,7 +147,7 @@ class _Reader:
         else:
             links = [one for one in issue.dependencies or [] if one.type in HOLDING and one.issue_id in ("", issue.id)]
             needs = tuple(dict.fromkeys(one.depends_on_id for one in links))
-            self._tasks[issue.id] = Task(id=issue.id, prompt=_instruction(issue), priority=issue.priority, depends_on=needs)
+            self._tasks[issue.id] = TaskLine(id=issue.id, prompt=_instruction(issue), priority=issue.priority, depends_on=needs)
 
     def _link(self) -> None:
         """Drops needs that are met, holds back what waits for something that will not be done here."""

@@ -13,7 +13,7 @@ from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import US, iso
 from agent_orchestrator.systems.workflow.effects import run_directory
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
-from agent_orchestrator.systems.workflow.state import StepRuntime, StepWork, WorkflowState
+from agent_orchestrator.systems.workflow.state import StepDocument, StepWork, WorkflowState
 
 DOING_SHOWN = 5
 
@@ -28,7 +28,7 @@ class RunDocument(msgspec.Struct, kw_only=True):
     manual_inputs_dir: str
     created_at: str
     updated_at: str
-    steps: dict[str, StepRuntime]
+    steps: dict[str, StepDocument]
 
 
 def documents(state: WorkflowState, now_us: int) -> list[Document]:

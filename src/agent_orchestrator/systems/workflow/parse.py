@@ -19,7 +19,7 @@ from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.units import read_count, read_duration_s, read_money
 from agent_orchestrator.errors import InvalidSpec, OrcError
 from agent_orchestrator.systems.workflow.nodes import Reader, compose, is_null
-from agent_orchestrator.systems.workflow.spec import LoopSpec, StepSpec, WorkflowSpec
+from agent_orchestrator.systems.workflow.spec import ItemLoop, StepSpec, WorkflowSpec
 from agent_orchestrator.systems.workflow.when import WhenError, operands, parse_when
 
 WORKFLOW_KEYS = ("name", "description", "metadata", "steps")
@@ -33,7 +33,7 @@ _SOURCES = ("items", "items_from_step", "items_from_artifact")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedWorkflow(msgspec.Struct, frozen=True):
     """A valid workflow file; the run's options still have their defaults."""
 
     spec: WorkflowSpec
@@ -57,7 +57,7 @@ class _Draft(msgspec.Struct):
     needs: list[tuple[str, yaml.Node]]
 
 
-def parse(text: str, file: str) -> Parsed:
+def parse(text: str, file: str) -> ParsedWorkflow:
     """The workflow in `text`; InvalidSpec carries every problem found in it."""
     root = compose(text, file)
     reader = Reader()
@@ -73,7 +73,9 @@ def parse(text: str, file: str) -> Parsed:
     if reader.problems:
         raise InvalidSpec(file, sorted(reader.problems, key=lambda problem: (problem.line or 0, problem.column or 0)))
     steps = tuple(draft.spec for draft in drafts.values())
-    return Parsed(WorkflowSpec(name=name or "workflow", description=description, metadata=metadata, steps=steps), tuple(warnings))
+    return ParsedWorkflow(
+        WorkflowSpec(name=name or "workflow", description=description, metadata=metadata, steps=steps), tuple(warnings)
+    )
 
 
 def env_names(spec: WorkflowSpec) -> list[str]:
@@ -150,7 +152,7 @@ def _read_step(reader: Reader, node: yaml.Node, number: int) -> _Draft | None:
     return _Draft(spec, keys, needs) if unit else None
 
 
-def _read_loop(reader: Reader, node: yaml.Node, place: str) -> LoopSpec | None:
+def _read_loop(reader: Reader, node: yaml.Node, place: str) -> ItemLoop | None:
     keys = reader.mapping(node, place, LOOP_KEYS)
     given = [key for key in _SOURCES if key in keys]
     if len(given) != 1 and isinstance(node, yaml.MappingNode):
@@ -167,13 +169,13 @@ def _read_loop(reader: Reader, node: yaml.Node, place: str) -> LoopSpec | None:
     if names["item_var"].upper() == names["index_var"].upper():
         reader.complain(f"{place}: item_var and index_var are the same", node)
     most = reader.checked(keys["max_iterations"], f"{place}: max_iterations", read_count) if "max_iterations" in keys else None
-    return LoopSpec(
+    return ItemLoop(
         items=items,
         items_from_step=_optional_text(reader, keys, "items_from_step", f"{place}: items_from_step"),
         items_from_artifact=_optional_text(reader, keys, "items_from_artifact", f"{place}: items_from_artifact"),
         item_var=names["item_var"],
         index_var=names["index_var"],
-        max_iterations=most or LoopSpec.__struct_defaults__[-1],
+        max_iterations=most or ItemLoop.__struct_defaults__[-1],
     )
 
 

@@ -18,7 +18,7 @@ ITEMS_MAX = 100
 """How many items a loop takes unless its `max_iterations` says otherwise."""
 
 
-class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class ItemLoop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One step done once for each item; exactly one of the three sources is given."""
 
     items: tuple[Any, ...] | None = None
@@ -54,7 +54,7 @@ class StepSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     attempt_budget: Amounts | None = None
     metadata: dict[str, Any] = {}
     next_on_success: tuple[str, ...] = ()
-    loop: LoopSpec | None = None
+    loop: ItemLoop | None = None
 
 
 class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -1,4 +1,4 @@
-"""A workflow run in memory. `StepRuntime` is the step as `run_state.json` prints it; `StepWork` is what we keep beside it.
+"""A workflow run in memory. `StepDocument` is the step as `run_state.json` prints it; `StepWork` is what we keep beside it.
 
 Only `evolve` changes any of this.
 """
@@ -36,7 +36,7 @@ PENDING, RUNNING, WAITING_ON_HUMAN, COMPLETED, FAILED, SKIPPED = StepStatus
 FINISHED = (COMPLETED, SKIPPED)
 
 
-class StepRuntime(msgspec.Struct, kw_only=True, gc=False):
+class StepDocument(msgspec.Struct, kw_only=True, gc=False):
     """One step in `run_state.json`: these twelve fields, in this order."""
 
     status: StepStatus = PENDING
@@ -89,7 +89,7 @@ class WorkflowState:
         """Failed steps and the cause of each."""
         self.retired: dict[str, int] = {}
         """Launch counters of steps that a changed file dropped: should they come back, no launch is named twice."""
-        self.steps: dict[str, StepRuntime] = {step.id: StepRuntime() for step in spec.steps}
+        self.steps: dict[str, StepDocument] = {step.id: StepDocument() for step in spec.steps}
         self.works: dict[str, StepWork] = {step.id: StepWork() for step in spec.steps}
         self.updated_us = context.created_us
         self.adopt(spec)

@@ -14,7 +14,7 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 if TYPE_CHECKING:
     import yaml
 
-    from agent_orchestrator.systems.workflow.parse import Parsed
+    from agent_orchestrator.systems.workflow.parse import ParsedWorkflow
 
 EXAMPLE = """
 orc validate workflow.yaml --repo .
@@ -82,7 +82,7 @@ def _check_document(text: str, file: str) -> tuple[str, tuple[str, ...]]:
     return f"task document {plan.name}, {size}", parsed.warnings
 
 
-def _check_workflow(text: str, path: Path, home: Path | None) -> Parsed:
+def _check_workflow(text: str, path: Path, home: Path | None) -> ParsedWorkflow:
     from agent_orchestrator.runs.workflow.options import find_prompts
     from agent_orchestrator.systems.workflow.parse import parse
 

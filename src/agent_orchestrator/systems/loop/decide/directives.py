@@ -22,7 +22,7 @@ from agent_orchestrator.systems.loop.events import (
 )
 from agent_orchestrator.systems.loop.spec import LoopSpec
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
-from agent_orchestrator.systems.loop.transitions import Status, refusal
+from agent_orchestrator.systems.loop.transitions import LoopStatus, refusal
 
 CHANGEABLE = (
     *("max_iterations", "timeout_minutes", "interactive", "auto_test", "checkpoint_interval", "execution_mode"),
@@ -33,7 +33,7 @@ CHANGEABLE = (
 
 def paused(state: LoopState, directive: Pause) -> list[LoopEvent]:
     """Between iterations, or at once with `now`."""
-    why = refusal(state.stage, Status.PAUSED)
+    why = refusal(state.stage, LoopStatus.PAUSED)
     if why is not None:
         return _refused(directive, why)
     if directive.now or state.lifecycle.phase is Phase.ABORTING:
@@ -45,7 +45,7 @@ def paused(state: LoopState, directive: Pause) -> list[LoopEvent]:
 
 def aborted(state: LoopState, directive: Abort) -> list[LoopEvent]:
     """Stops the loop for good, where the table allows it."""
-    why = refusal(state.stage, Status.ABORTED)
+    why = refusal(state.stage, LoopStatus.ABORTED)
     return _refused(directive, why) if why is not None else list(state.lifecycle.decide(directive))
 
 
@@ -54,8 +54,8 @@ def resumed(state: LoopState, directive: Resume) -> list[LoopEvent]:
     if state.lifecycle.phase is Phase.ABORTING:
         return _refused(directive, "the loop is being aborted")
     if state.lifecycle.ended:
-        why = refusal(state.status, Status.RUNNING) or "the loop has ended"
-        way = f"; `orc loop resume {state.context.run}` starts a successor" if state.status is not Status.COMPLETED else ""
+        why = refusal(state.status, LoopStatus.RUNNING) or "the loop has ended"
+        way = f"; `orc loop resume {state.context.run}` starts a successor" if state.status is not LoopStatus.COMPLETED else ""
         return _refused(directive, f"{why}{way}")
     changes = dict(directive.changes)
     try:
@@ -64,13 +64,13 @@ def resumed(state: LoopState, directive: Resume) -> list[LoopEvent]:
     except (msgspec.ValidationError, ValueError) as error:
         return _refused(directive, str(error))
     events: list[LoopEvent] = [OptionsChanged(changes=changes, agent=agent)] if changes or agent is not None else []
-    if state.stage is Status.PAUSED:
+    if state.stage is LoopStatus.PAUSED:
         if state.lifecycle.stop is not None and spec.agent is None and agent is None:
             return _refused(directive, "no agent is known for this loop; give --agent, --agent-command or --rehearse")
         return [*events, Resumed()]
     if state.pausing is not None:
         return [*events, PauseCancelled()]
-    return events or _refused(directive, refusal(state.stage, Status.RUNNING) or "the loop is running already")
+    return events or _refused(directive, refusal(state.stage, LoopStatus.RUNNING) or "the loop is running already")
 
 
 def changed_spec(spec: LoopSpec, changes: dict[str, Any]) -> LoopSpec:
@@ -104,7 +104,7 @@ def instructed(state: LoopState, directive: Instruct) -> list[LoopEvent]:
             return _refused(directive, f"the loop is {state.status}: there is no next prompt")
         return [Steered(text=text)] if text else _refused(directive, "there is nothing to tell the agent")
     if directive.what == "crashed":
-        why = refusal(state.stage, Status.CRASHED)
+        why = refusal(state.stage, LoopStatus.CRASHED)
         if why is not None:
             return _refused(directive, why)
         return [Concluded(stop=StopReason.FAILED, detail=str(values.get("detail", "")), crashed=True)]

@@ -19,7 +19,7 @@ from agent_orchestrator.systems.loop.decide.directives import changed_spec
 from agent_orchestrator.systems.loop.events import Concluded, EditRefused, Imported, LoopEvent, OptionsChanged
 from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id, loop_id
 from agent_orchestrator.systems.loop.state import LoopState
-from agent_orchestrator.systems.loop.transitions import ENDED, Status, refusal
+from agent_orchestrator.systems.loop.transitions import ENDED, LoopStatus, refusal
 
 BY_HAND = "set by hand in state.json"
 IMPORTED = "imported"
@@ -34,8 +34,8 @@ def check_state_document(document: object) -> list[str]:
     faults = [f"{name}: is missing" for name in ("version", "loop_id", "status", "iteration") if name not in document]
     if not isinstance(version := document.get("version", "2.0.0"), str) or not _VERSION.match(version):
         faults.append(f"version: {version!r} is not a version 2.x.y")
-    if document.get("status", "running") not in list(Status):
-        faults.append(f"status: {document['status']!r} is not one of {', '.join(Status)}")
+    if document.get("status", "running") not in list(LoopStatus):
+        faults.append(f"status: {document['status']!r} is not one of {', '.join(LoopStatus)}")
     if not _count(document.get("iteration", 0), 0):
         faults.append("iteration: must be a whole number, at least 0")
     configuration = document.get("configuration", {})
@@ -64,7 +64,7 @@ def edited(state: LoopState, edit: Edited) -> list[LoopEvent]:
     faults = check_state_document(document)
     if not faults and document["loop_id"] != state.context.run:
         faults = [f"loop_id: {document['loop_id']!r} is another loop"]
-    wanted = Status(document["status"]) if not faults else state.status
+    wanted = LoopStatus(document["status"]) if not faults else state.status
     if wanted is not state.status and (why := refusal(state.stage, wanted)) is not None:
         faults = [f"status: {why}"]
     if faults:
@@ -83,19 +83,19 @@ def _changes(spec: LoopSpec, given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given and given[name] != held.get(name, blank[name])}
 
 
-def _moved(wanted: Status) -> list[LoopEvent]:
+def _moved(wanted: LoopStatus) -> list[LoopEvent]:
     match wanted:
-        case Status.PAUSED:
+        case LoopStatus.PAUSED:
             return [Paused(reason=BY_HAND)]
-        case Status.RUNNING:
+        case LoopStatus.RUNNING:
             return [Resumed()]
-        case Status.ABORTED:
+        case LoopStatus.ABORTED:
             return [Aborted(reason=BY_HAND)]
         case _:
-            return [Concluded(stop=StopReason.FAILED, detail=BY_HAND, crashed=wanted is Status.CRASHED)]
+            return [Concluded(stop=StopReason.FAILED, detail=BY_HAND, crashed=wanted is LoopStatus.CRASHED)]
 
 
-class Taken(msgspec.Struct, frozen=True):
+class ImportedLoop(msgspec.Struct, frozen=True):
     """A loop made of a foreign state file: what it is asked to do, its facts after those of `begin`, what was changed."""
 
     name: str
@@ -105,7 +105,7 @@ class Taken(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def import_state(document: object, path: str) -> Taken:
+def import_state(document: object, path: str) -> ImportedLoop:
     """Reads a state.json or a legacy current-loop.json without a journal, sloppy ones included."""
     if not isinstance(document, dict):
         raise InvalidDocument(path=path, what="loop state", detail="it is not a JSON object")
@@ -132,7 +132,7 @@ def import_state(document: object, path: str) -> Taken:
         counted.setdefault("spent_s", max(0, from_iso(left) - from_iso(started)) // US)
     ended_at = left if given.get("status") in ENDED else None
     fact = Imported(iteration=iteration, checks=_import_checks(given, notes), started_at=started, ended_at=ended_at, **counted)
-    return Taken(loop, spec, (fact, *_standstill(given, notes)), tuple(notes))
+    return ImportedLoop(loop, spec, (fact, *_standstill(given, notes)), tuple(notes))
 
 
 def _id_for(task: str, document: dict[str, Any]) -> str:
@@ -189,15 +189,15 @@ def _standstill(given: dict[str, Any], notes: list[str]) -> list[LoopEvent]:
     said = context.get("error_message") if isinstance(context, dict) else None
     why = said if isinstance(said, str) and said.strip() else IMPORTED
     match status:
-        case Status.COMPLETED:
+        case LoopStatus.COMPLETED:
             return [Ended(stop=StopReason.COMPLETED, detail=IMPORTED)]
-        case Status.ABORTED:
+        case LoopStatus.ABORTED:
             return [Ended(stop=StopReason.ABORTED, detail=IMPORTED)]
-        case Status.FAILED:
+        case LoopStatus.FAILED:
             return [Ended(stop=StopReason.FAILED, detail=why)]
-        case Status.CRASHED:
+        case LoopStatus.CRASHED:
             return [Concluded(stop=StopReason.FAILED, detail=why, crashed=True), Ended(stop=StopReason.FAILED, detail=why)]
-    if status != Status.PAUSED:
+    if status != LoopStatus.PAUSED:
         notes.append(f"status: was {status}, is paused until it is resumed")
     return [Paused(reason=IMPORTED)]
 

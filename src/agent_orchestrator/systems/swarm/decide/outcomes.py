@@ -36,7 +36,7 @@ from agent_orchestrator.systems.swarm.events import (
     WaitEnded,
     WaitStarted,
 )
-from agent_orchestrator.systems.swarm.records import ABORTED, BUDGET_EXHAUSTED, Status, Verdict
+from agent_orchestrator.systems.swarm.records import ABORTED, BUDGET_EXHAUSTED, AttemptStatus, AttemptVerdict
 from agent_orchestrator.systems.swarm.spec import OUTPUT_SHOWN_CHARS
 from agent_orchestrator.systems.swarm.state import SwarmState
 
@@ -74,8 +74,8 @@ def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[Swa
     limit_s = state.specs[bead].timeout_s
     if failure.kind is FailureKind.IDLE and isinstance(effect, RunAgent) and effect.idle_timeout_s is not None:
         limit_s = effect.idle_timeout_s
-    verdict = Verdict(
-        status=Status.TIMEOUT if failure.kind in _TIMEOUTS else Status.FAILED,
+    verdict = AttemptVerdict(
+        status=AttemptStatus.TIMEOUT if failure.kind in _TIMEOUTS else AttemptStatus.FAILED,
         reason=finished.summary or failure.message,
         failure_reason=name_failure(failure.kind, outcome.exit_code, limit_s),
         exit_code=TIMED_OUT_EXIT if failure.kind in _TIMEOUTS else outcome.exit_code,
@@ -100,7 +100,9 @@ def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[Swa
     if worth is Worth.PASSED:
         return [finished, _done(state, bead, held.summary, held.exit_code)]
     reason = f"`{state.specs[bead].verify}` {say_check_failure(outcome, moved=finished.moved)}"
-    verdict = Verdict(status=Status.FAILED, reason=reason, failure_reason="verification-failed", exit_code=held.exit_code)
+    verdict = AttemptVerdict(
+        status=AttemptStatus.FAILED, reason=reason, failure_reason="verification-failed", exit_code=held.exit_code
+    )
     tried = _tried(state, bead)
     after = judge_attempt(tried, state.specs[bead].max_attempts)
     return [finished, *_failed(state, bead, verdict, after, retry_us(tried, outcome.effect, now_us))]
@@ -115,9 +117,9 @@ def timer_fired(state: SwarmState, outcome: TimerFired) -> list[SwarmEvent]:
     return [AttemptEnded(bead=bead, verdict=stopped(stopping))]
 
 
-def stopped(why: str) -> Verdict:
+def stopped(why: str) -> AttemptVerdict:
     """The verdict on an attempt that a person ended."""
-    return Verdict(status=Status.FAILED, reason=f"stopped: {why}", failure_reason=ABORTED)
+    return AttemptVerdict(status=AttemptStatus.FAILED, reason=f"stopped: {why}", failure_reason=ABORTED)
 
 
 def name_failure(kind: FailureKind, exit_code: int | None, limit_s: float) -> str:
@@ -161,7 +163,7 @@ def _tokens(usage: Usage | None) -> int | None:
 
 def _done(state: SwarmState, bead: str, summary: str, exit_code: int | None) -> AttemptEnded:
     reason = summary or f"Completed: {state.specs[bead].title[:ERROR_LINE_CHARS]}"
-    return AttemptEnded(bead=bead, verdict=Verdict(status=Status.DONE, reason=reason, exit_code=exit_code))
+    return AttemptEnded(bead=bead, verdict=AttemptVerdict(status=AttemptStatus.DONE, reason=reason, exit_code=exit_code))
 
 
 def _tried(state: SwarmState, bead: str) -> int:
@@ -170,7 +172,7 @@ def _tried(state: SwarmState, bead: str) -> int:
     return held.attempt - (held.limit - state.specs[bead].max_attempts)
 
 
-def _failed(state: SwarmState, bead: str, verdict: Verdict, after: After, until_us: int) -> list[SwarmEvent]:
+def _failed(state: SwarmState, bead: str, verdict: AttemptVerdict, after: After, until_us: int) -> list[SwarmEvent]:
     if after is not After.RETRY:
         return [AttemptEnded(bead=bead, verdict=verdict)]
     wait = WaitStarted(bead=bead, effect=state.name_effect(bead, "wait"), until_us=until_us, reason=verdict.reason)

@@ -15,7 +15,7 @@ from agent_orchestrator.systems.swarm.evolve.marks import (
     queue_up,
     rest,
 )
-from agent_orchestrator.systems.swarm.records import Status, start_record
+from agent_orchestrator.systems.swarm.records import AttemptStatus, start_record
 from agent_orchestrator.systems.swarm.state import SwarmState
 
 
@@ -88,7 +88,7 @@ def _attempt_ended(state: SwarmState, event: e.AttemptEnded, at_us: int) -> None
     if verdict.failure_reason == "verification-failed":
         check = {"command": state.specs[bead].verify, "tail": held.evidence[-1].tail}
         held.tell({"attempt": held.attempt, "error": verdict.reason, "verification": check})
-    if verdict.status is Status.DONE:
+    if verdict.status is AttemptStatus.DONE:
         state.dag.finish(bead)
         free_tree(state, bead)
         if state.spec.bd_close:

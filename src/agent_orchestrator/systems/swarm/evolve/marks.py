@@ -6,7 +6,7 @@ from collections import deque
 
 import msgspec
 
-from agent_orchestrator.systems.swarm.records import Kept, Verdict, end_record
+from agent_orchestrator.systems.swarm.records import AttemptVerdict, Kept, end_record
 from agent_orchestrator.systems.swarm.state import SwarmState
 
 
@@ -25,7 +25,7 @@ def rest(state: SwarmState, bead: str) -> None:
         at_work.pop(bead, None)
 
 
-def end_attempt(state: SwarmState, bead: str, verdict: Verdict, ended_us: int, *, will_retry: bool) -> None:
+def end_attempt(state: SwarmState, bead: str, verdict: AttemptVerdict, ended_us: int, *, will_retry: bool) -> None:
     """Both records of the attempt, kept for ever."""
     held = state.beads[bead]
     assert held.run is not None, "an attempt that ends has begun"

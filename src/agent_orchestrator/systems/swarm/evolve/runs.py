@@ -8,7 +8,7 @@ from agent_orchestrator.core.events import AgentsSet, Ended, StopReason
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.systems.swarm import events as e
 from agent_orchestrator.systems.swarm.evolve.marks import end_attempt, give_up, leave
-from agent_orchestrator.systems.swarm.records import ABORTED, Kept, Status, Verdict
+from agent_orchestrator.systems.swarm.records import ABORTED, AttemptStatus, AttemptVerdict, Kept
 from agent_orchestrator.systems.swarm.state import SwarmState
 
 
@@ -52,12 +52,12 @@ def _ended(state: SwarmState, event: Ended, at_us: int) -> None:
         if held.result is None and held.run is None:
             state.dag.reset([bead])
         elif held.result is None:
-            verdict = Verdict(status=Status.FAILED, reason=f"aborted: {event.detail}", failure_reason=ABORTED)
+            verdict = AttemptVerdict(status=AttemptStatus.FAILED, reason=f"aborted: {event.detail}", failure_reason=ABORTED)
             end_attempt(state, bead, verdict, at_us, will_retry=False)
             give_up(state, bead, ABORTED)
-        elif held.result.status is not Status.DONE and event.stop is StopReason.ABORTED:
+        elif held.result.status is not AttemptStatus.DONE and event.stop is StopReason.ABORTED:
             give_up(state, bead, ABORTED)
-        elif held.result.status is not Status.DONE:
+        elif held.result.status is not AttemptStatus.DONE:
             state.dag.reset([bead])
     state.lifecycle.evolve(event)
 
@@ -68,7 +68,7 @@ def _imported(state: SwarmState, event: e.Imported, at_us: int) -> None:
     held.attempt, held.limit, held.started_us = run.attempt, max(run.attempt, run.max_retries), event.started_us
     held.run, held.result, held.kept = run, result, (Kept(run, result),)
     held.exit_code, held.output = result.exit_code, result.output_summary
-    if result.status is Status.DONE:
+    if result.status is AttemptStatus.DONE:
         state.dag.finish(bead)
         return
     held.error = result.reason

@@ -19,7 +19,7 @@ from agent_orchestrator.errors import InvalidDocument, Refused
 from agent_orchestrator.systems.workflow.decide.outcomes import stringified
 from agent_orchestrator.systems.workflow.events import EditRefused, StateEdited, WorkflowEvent
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
-from agent_orchestrator.systems.workflow.state import FINISHED, StepRuntime, StepStatus, WorkflowState
+from agent_orchestrator.systems.workflow.state import FINISHED, StepDocument, StepStatus, WorkflowState
 
 ADOPTED = ("status", "attempts", "iteration_count", "last_error", "artifacts", "metrics", "logs")
 """What an edit may change; paths and times are the engine's own."""
@@ -65,7 +65,7 @@ def edited(state: WorkflowState, edit: Edited) -> list[WorkflowEvent]:
     return [StateEdited(changes=changes)] if changes else []
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedWorkflow(msgspec.Struct, frozen=True):
     """A run made of a foreign state file: its name, its birth, its facts after those of `begin`, and what was changed.
 
     It does not go on by itself: it is paused, or ended if it was, so that a resume does what it does elsewhere.
@@ -77,7 +77,7 @@ class Imported(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def import_state(document: object, spec: WorkflowSpec | None) -> Imported:
+def import_state(document: object, spec: WorkflowSpec | None) -> ImportedWorkflow:
     """Reads a run_state.json without a journal, sloppy ones included; what it had at work becomes PENDING."""
     if spec is None:
         raise Refused(why="a run without a journal can only be taken over together with its workflow file")
@@ -101,7 +101,7 @@ def import_state(document: object, spec: WorkflowSpec | None) -> Imported:
             changes[unit] = kept
     notes += [f"steps.{step.id}: new, PENDING" for step in spec.steps if step.id not in document["steps"]]
     facts: list[WorkflowEvent] = [StateEdited(changes=changes)] if changes else []
-    return Imported(run, created_us, (*facts, _standstill(spec, changes)), tuple(notes))
+    return ImportedWorkflow(run, created_us, (*facts, _standstill(spec, changes)), tuple(notes))
 
 
 def _standstill(spec: WorkflowSpec, changes: dict[str, dict[str, Any]]) -> Ended | Paused:
@@ -115,7 +115,7 @@ def _standstill(spec: WorkflowSpec, changes: dict[str, dict[str, Any]]) -> Ended
 
 def _kept_fields(unit: str, fields: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
-    blank = msgspec.to_builtins(StepRuntime())
+    blank = msgspec.to_builtins(StepDocument())
     for name, wrong in _STEP.items():
         value = fields.get(name, blank[name])
         if name == "metrics" and isinstance(value, dict):

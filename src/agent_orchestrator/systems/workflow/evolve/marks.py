@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.units import iso
-from agent_orchestrator.systems.workflow.state import COMPLETED, PENDING, StepRuntime, WorkflowState
+from agent_orchestrator.systems.workflow.state import COMPLETED, PENDING, StepDocument, WorkflowState
 
 
 def leave(state: WorkflowState, unit: str) -> None:
@@ -17,7 +17,7 @@ def leave(state: WorkflowState, unit: str) -> None:
         state.gated.pop(unit, None)
 
 
-def pend(step: StepRuntime, reason: str, at_us: int) -> None:
+def pend(step: StepDocument, reason: str, at_us: int) -> None:
     """The step is PENDING, and this is why."""
     step.status, step.ended_at, step.last_error = PENDING, iso(at_us), reason
 
@@ -48,6 +48,6 @@ def reset(state: WorkflowState, unit: str, iteration: int) -> None:
     work = state.works[unit]
     leave(state, unit)
     state.failed.pop(unit, None)
-    state.steps[unit] = StepRuntime(iteration_count=iteration, report_path=state.steps[unit].report_path)
+    state.steps[unit] = StepDocument(iteration_count=iteration, report_path=state.steps[unit].report_path)
     work.next_attempt, work.spent_us, work.item, work.items = 1, 0, 0, None
     work.answer, work.summary, work.session = None, "", None

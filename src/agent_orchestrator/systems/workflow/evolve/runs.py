@@ -10,7 +10,7 @@ from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.workflow import events as e
 from agent_orchestrator.systems.workflow.evolve.marks import leave, reset
-from agent_orchestrator.systems.workflow.state import FAILED, FINISHED, StepRuntime, StepStatus, StepWork, WorkflowState
+from agent_orchestrator.systems.workflow.state import FAILED, FINISHED, StepDocument, StepStatus, StepWork, WorkflowState
 
 
 def _looped_back(state: WorkflowState, event: e.LoopedBack, at_us: int) -> None:
@@ -50,7 +50,7 @@ def _spec_replaced(state: WorkflowState, event: e.SpecReplaced, at_us: int) -> N
     old_steps, old_works = state.steps, state.works
     state.steps, state.works = {}, {}
     for spec in event.spec.steps:
-        state.steps[spec.id] = old_steps.get(spec.id) or StepRuntime()
+        state.steps[spec.id] = old_steps.get(spec.id) or StepDocument()
         state.works[spec.id] = old_works.get(spec.id) or StepWork(launches=state.retired.pop(spec.id, 0))
     state.adopt(event.spec)
     for unit, step in state.steps.items():
