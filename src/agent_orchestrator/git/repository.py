@@ -50,3 +50,8 @@ def store_folder(home: Path) -> Path:
     top = top_level(home)
     common = common_dir(top) if top else None
     return (common or home / ".agents") / "orc"
+
+
+def checkout_of(folder: str) -> str:
+    """Return the checkout around a folder; the folder itself outside any repository."""
+    return str((top_level(Path(folder)) or Path(folder)).resolve())

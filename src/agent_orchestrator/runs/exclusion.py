@@ -9,7 +9,7 @@ import msgspec
 
 from agent_orchestrator.git.exclude import exclude, has_old_lines, include_again
 from agent_orchestrator.git.worktree import WORKTREES
-from agent_orchestrator.runs.swarm.workspace import hidden_schemas
+from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.systems import find_system
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ def hide_files(orchestrator: Orchestrator, run: StoredRun | None = None) -> None
         for place in dict.fromkeys([str(home), *(one.context.home for one in known)]):
             files = [pattern for one in known if one.context.home == place for pattern in files_of(orchestrator, one)]
             if Path(place).is_dir():
-                exclude(Path(place), [f"{WORKTREES}/", *hidden_schemas(Path(place)), *files])
+                systems = {one.system: None for one in known if one.context.home == place}
+                beside = [path for system in systems for path in hooks_of(system).hidden_files(Path(place))]
+                exclude(Path(place), [f"{WORKTREES}/", *beside, *files])
     if run is not None:
         exclude(Path(run.context.home), files_of(orchestrator, run))
 

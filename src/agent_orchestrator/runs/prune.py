@@ -15,8 +15,8 @@ from agent_orchestrator.git.removal import Removal, plan_removal, remove_trees
 from agent_orchestrator.git.snapshots import delete_refs
 from agent_orchestrator.projections.inspection import is_ours
 from agent_orchestrator.runs.exclusion import show_files
+from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.places import printed_by
 from agent_orchestrator.store.port import StoredRun
 
 
@@ -83,9 +83,13 @@ def _delete_folder(home: Path, place: Path) -> None:
 
 
 def _delete_print_outs(orchestrator: Orchestrator, run: StoredRun) -> None:
-    """Deletes files of a run that lie among others, where they are still what it printed; a newer run's are not."""
+    """Delete what a run printed: its folders, and files that lie among others where they are still what it printed."""
     home, known = Path(run.context.home), orchestrator.store.printed(run.id)
-    mine = [path for path, identities in known.items() if (home / path).exists() and is_ours(home / path, identities)]
+    places = hooks_of(run.system).print_outs(run, known)
+    for folder in (place for place in places if place.is_dir()):
+        _delete_folder(home, folder)
+    files = {str(place.relative_to(home)): place for place in places if place.is_file()}
+    mine = [path for path, file in files.items() if is_ours(file, known[path])]
     for path in mine:
         (home / path).unlink(missing_ok=True)
     put_back(home, list_tracked(home, mine))
@@ -101,11 +105,7 @@ def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str
     try:
         if (launches := folder / "launches" / run.id).exists():
             shutil.rmtree(launches)
-        for place in printed_by(run):
-            if place.exists():
-                _delete_folder(home, place)
-        if run.system == "phases":
-            _delete_print_outs(orchestrator, run)
+        _delete_print_outs(orchestrator, run)
     except OSError as error:
         return f"{error.filename} cannot be deleted: {error.strerror}"
     except GitFailed as error:

@@ -29,20 +29,15 @@ from agent_orchestrator.projections.inspection import PrintoutState, inspect
 from agent_orchestrator.projections.writer import encode_document, identify, put_in_place, sync_folders, write_draft
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.choices import Permissions
-from agent_orchestrator.runs.loop.options import refuse_unable
+from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.phases.start import change_publishing
-from agent_orchestrator.runs.places import claim
 from agent_orchestrator.runs.reread import NOTHING_MORE, reread
-from agent_orchestrator.runs.sources import Source, read_source
 from agent_orchestrator.runs.trees import enter_again
-from agent_orchestrator.runs.workflow.options import add_step_budgets
 from agent_orchestrator.store.port import Append, StoredRun
-from agent_orchestrator.systems.loop.spec import LoopSpec
 
 
 class TakeUp(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine is given first, and what a person is told."""
+    """The first inputs for the engine of a run that is taken up, and what a person is told."""
 
     inputs: tuple[Given, ...]
     notes: tuple[str, ...]
@@ -59,7 +54,7 @@ def take_up(
     shared: bool = False,
     adopt: bool = False,
 ) -> TakeUp:
-    """Adopts edits and asks the run to go on, under other limits if there are; raises Refused when it cannot.
+    """Adopt edits and ask the run to go on, under another budget if one is given; raise Refused when it cannot.
 
     `publish` says whether a run of phases publishes from now on, `permissions` what its agents may do besides, `shared`
     whether it may work in a tree that another run is at work in, `adopt` whether a workflow takes what changed in its file.
@@ -67,14 +62,15 @@ def take_up(
     """
     load_agents(orchestrator.settings)
     orchestrator.refuse_kept(run)
-    source = read_source(orchestrator, run, adopt=adopt) if "spec" not in (changes or {}) else Source()
+    hooks, changes = hooks_of(run.system), changes or {}
+    continuation = hooks.go_on(orchestrator, run, changes, adopt=adopt)
     beside = enter_again(orchestrator, run, shared=shared)
-    claim(orchestrator, run.system, run.id, again=True)
+    hooks.claim(orchestrator, run)
     folded = orchestrator.fold(run)
     now_us = max(orchestrator.clock.now_us(), folded.at_us)
     inputs: list[Given] = []
-    published, said = change_publishing(orchestrator, run, publish)
-    changes, notes = {**(changes or {}), **published}, [*beside, *said]
+    published, said = hooks.publish(orchestrator, run, publish)
+    notes = [*beside, *said]
     if not _anything_alive(orchestrator, folded):
         for edited, note in _edits(orchestrator, run, folded, now_us):
             inputs.append(edited)
@@ -82,8 +78,8 @@ def take_up(
             folded.apply(folded.decide(edited, now_us), now_us)
     if inputs:
         orchestrator.sign(run, Resume(id=uuid.uuid4().hex))  # An agent that edits the state and resumes decides for a person.
-    adopted, told = source.compared(run.id, folded.state)
-    changes |= adopted
+    adopted, told = continuation.changes(folded.state)
+    changes = {**changes, **published, **adopted}
     if budget is not None and budget.is_set:
         inputs.append(orchestrator.sign(run, SetLimits(id=uuid.uuid4().hex, limits=budget)))
     life = folded.state.lifecycle
@@ -101,10 +97,7 @@ def take_up(
     notes += [*told, *read.notes, *read.changes]
     if budget is not None:
         refuse_unkept(folded, budget)
-    if adopted:
-        refuse_unmetered(add_step_budgets(folded.state.doing.budget, folded.state.spec), folded.state.spec.choices)
-    if isinstance(folded.state.spec, LoopSpec):
-        refuse_unable(folded.state.spec)  # Its mode may have been changed by hand.
+    continuation.check(folded.state)
     return TakeUp(inputs=tuple(inputs), notes=tuple(notes))
 
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from agent_orchestrator.errors import Refused
-from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems import about
-from agent_orchestrator.systems.swarm.state import BeadStanding, SwarmState
 
 MIX = "give --shared-tree to let their work mix"
-OVER = (BeadStanding.DONE, BeadStanding.FAILED, BeadStanding.TIMEOUT, BeadStanding.STOPPED)
 
 
 @contextmanager
@@ -39,23 +36,8 @@ def enter_again(orchestrator: Orchestrator, run: StoredRun, *, shared: bool = Fa
     """
     with alone(orchestrator.settings.folder, "trees"):
         shared = shared or run.context.shared_tree
-        return _look(
-            orchestrator, run.system, places_of(orchestrator, run), run.id, shared=shared, busy_only=not run.summary.ended
-        )
-
-
-def places_of(orchestrator: Orchestrator, run: StoredRun) -> set[str]:
-    """The checkouts that a run's agents work in; a bead with a branch has one of its own."""
-    if run.system != "swarm":
-        return {place_of(run.context.workdir)}
-    state: SwarmState = orchestrator.fold(run).state
-    beads = (spec for bead, spec in state.specs.items() if run.summary.ended or state.standing(bead) not in OVER)
-    return {place_of(bead.repo) for bead in beads if not bead.branch}
-
-
-def place_of(folder: str) -> str:
-    """The checkout around a folder; the folder itself outside any repository."""
-    return str((top_level(Path(folder)) or Path(folder)).resolve())
+        places = hooks_of(run.system).places(orchestrator, run)
+        return _look(orchestrator, run.system, places, run.id, shared=shared, busy_only=not run.summary.ended)
 
 
 def _look(
@@ -67,7 +49,7 @@ def _look(
             continue
         if system == other.system and about(system).shares_tree:
             continue
-        common = sorted(places & places_of(orchestrator, other))
+        common = sorted(places & hooks_of(other.system).places(orchestrator, other))
         if not common or (busy_only and (other.context.shared_tree or not _is_busy(orchestrator, other))):
             continue
         does = "works" if _is_busy(orchestrator, other) else "has unfinished work"

@@ -24,7 +24,7 @@ from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, LoopExists, Refused, RunBusy, UsageError
 from agent_orchestrator.git.branches import make_branch
-from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.git.repository import checkout_of, top_level
 from agent_orchestrator.git.snapshots import Backup, is_clean, restore_snapshot
 from agent_orchestrator.git.worktree import add_worktree
 from agent_orchestrator.runs.budget import refuse_unmetered
@@ -34,7 +34,7 @@ from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.loop.options import as_command, refuse_unable
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.reread import NOTHING_MORE, reread
-from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
 from agent_orchestrator.systems.loop.decide.edits import ImportedLoop, import_state
@@ -129,7 +129,7 @@ def start_loop(
             raise LoopExists(run=run, status=known.summary.status)
         if (orchestrator.settings.folder / "launches" / run).exists():
             raise Refused(why=f"Outputs of an earlier loop {run} are left whose journal is gone; choose another --loop-id.")
-        places = set() if worktree else {place_of(str(home))}
+        places = set() if worktree else {checkout_of(str(home))}
         with entering(orchestrator, LOOP.name, places, run=run, shared=shared) as beside:
             workdir, now_us = add_worktree(home, run) if worktree else home, orchestrator.clock.now_us()
             context = Context(
@@ -260,7 +260,7 @@ def _start_in(
         if not workdir.is_dir():
             context = msgspec.structs.replace(context, workdir=str(home))
             notes = (*notes, f"the worktree {workdir} is gone; the loop goes on in {home}.")
-        with entering(orchestrator, LOOP.name, {place_of(context.workdir)}, run=run, shared=shared) as beside:
+        with entering(orchestrator, LOOP.name, {checkout_of(context.workdir)}, run=run, shared=shared) as beside:
             started = _create(orchestrator, spec, context, budget)
     return msgspec.structs.replace(started, notes=(*notes, *beside))
 

@@ -23,7 +23,7 @@ from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
 from agent_orchestrator.git.branches import find_branch, move_back, refuse_elsewhere, switch_to_new
 from agent_orchestrator.git.ownership import list_ours, list_uncommitted
-from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.git.repository import checkout_of, top_level
 from agent_orchestrator.git.snapshots import Backup, find_head
 from agent_orchestrator.projections.writer import make_folder
 from agent_orchestrator.runs.budget import refuse_unmetered
@@ -31,7 +31,7 @@ from agent_orchestrator.runs.exclusion import hide_files
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.phases.publication import choose_publication
-from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.phases.decide.edits import OLD_FORMAT, is_old_format
 from agent_orchestrator.systems.phases.documents import FOLDER, STATE_FILE
@@ -77,7 +77,7 @@ def start_phases(
         run = checked_id(run_id, "--run-id") if run_id is not None else uuid.uuid4().hex[:8]
         now_us = orchestrator.clock.now_us()
         context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env, shared_tree=shared)
-        with entering(orchestrator, PHASES.name, {place_of(str(home))}, run=run, shared=shared) as beside:
+        with entering(orchestrator, PHASES.name, {checkout_of(str(home))}, run=run, shared=shared) as beside:
             _refuse_uncommitted(home, spec)
             _refuse_without_folder(home)
             owner = orchestrator.own(run)
@@ -268,10 +268,6 @@ def refuse_other_branch(orchestrator: Orchestrator, run: StoredRun) -> None:
 
 def change_publishing(orchestrator: Orchestrator, run: StoredRun, flag: bool | None) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What resuming a run changes about what it publishes, for `Resume.changes`, and what a person should know."""
-    if run.system != PHASES.name:
-        if flag is not None:
-            raise UsageError(detail=f"Run {run.id} is a {run.system}; only runs of phases publish.")
-        return {}, ()
     spec: PhasesSpec = orchestrator.fold(run).state.spec
     said, doubt = choose_publication(orchestrator.settings, flag, spec.publish)
     notes: tuple[str, ...] = (doubt,) if doubt else ()

@@ -14,7 +14,6 @@ import msgspec
 from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.agents.options import resolve_agent
 from agent_orchestrator.analysis.records import read_seconds
-from agent_orchestrator.analysis.repair import repair_record
 from agent_orchestrator.config import load_agents
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import Ended, StopReason
@@ -28,6 +27,7 @@ from agent_orchestrator.errors import InvalidDocument, InvalidId, Refused, RunEx
 from agent_orchestrator.runs.choices import split_command
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.swarm.repair import repair_record
 from agent_orchestrator.runs.swarm.start import Swarm
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm.events import Imported

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.analysis.records import CUSTOM, Outcome, Record, decode_record, merge_records
-from agent_orchestrator.analysis.repair import list_placeholders, list_unknown_fields, repair_record
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.files import TooLarge, move_aside, read_bounded, write_whole
 from agent_orchestrator.errors import UsageError
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.swarm.repair import list_placeholders, list_unknown_fields, repair_record
 from agent_orchestrator.systems.swarm.checking import faults_of
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
 from agent_orchestrator.systems.swarm.spec import NO_MODEL

@@ -17,9 +17,10 @@ from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import Refused
+from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.runs.workflow.start import keep_as, new_run_id
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
@@ -201,7 +202,7 @@ def _create(
 ) -> Started:
     home, now_us = str(orchestrator.settings.home), orchestrator.clock.now_us()
     context = Context(run=run, home=home, workdir=home, created_us=now_us, pass_env=pass_env, shared_tree=shared)
-    places = {place_of(bead.repo) for bead in spec.beads if not bead.branch}
+    places = {checkout_of(bead.repo) for bead in spec.beads if not bead.branch}
     with entering(orchestrator, SWARM.name, places, run=run, shared=shared) as beside:
         owner = orchestrator.own(run)
         try:

@@ -15,10 +15,11 @@ from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import Refused, RunExists, UsageError
 from agent_orchestrator.git.branches import list_branches
 from agent_orchestrator.git.merges import is_ancestor
+from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.places import TEAM_FOLDER, claim, refuse_unfinished
-from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.runs.team.place import FOLDER, claim_folder, refuse_unfinished
+from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.team.imports import FILES, Branch, Taken, import_files
 from agent_orchestrator.systems.team.spec import SESSION_ID, TeamSpec, session_id
@@ -47,9 +48,9 @@ def start_team(
         now_us = orchestrator.clock.now_us()
         run = _free(orchestrator, session_id(now_us))
         context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env, shared_tree=shared)
-        refuse_unfinished(orchestrator, TEAM.name, run)
-        with entering(orchestrator, TEAM.name, {place_of(str(home))}, run=run, shared=shared) as notes:
-            claim(orchestrator, TEAM.name, run)
+        refuse_unfinished(orchestrator, run)
+        with entering(orchestrator, TEAM.name, {checkout_of(str(home))}, run=run, shared=shared) as notes:
+            claim_folder(orchestrator, run)
             owner = orchestrator.own(run)
             try:
                 stored = orchestrator.create(TEAM, spec, _name(spec), context, budget=budget)
@@ -71,16 +72,16 @@ def import_team(
     taken = import_files(files, str(path), spec, lambda branch: _look(home, branch, spec.into))
     with alone(orchestrator.settings.folder, "teams"):
         run, notes = _session(orchestrator, taken, now_us)
-        refuse_unfinished(orchestrator, TEAM.name, run)
+        refuse_unfinished(orchestrator, run)
         context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
         owner = orchestrator.own(run)
         try:
             made = orchestrator.create(TEAM, spec, _name(spec), context, also=taken.facts)
-            if path.resolve().parent == (home / TEAM_FOLDER).resolve():
+            if path.resolve().parent == (home / FOLDER).resolve():
                 for file in (home / name for name in FILES if (home / name).exists()):
                     move_aside(file, "imported")
             else:
-                claim(orchestrator, TEAM.name, run)
+                claim_folder(orchestrator, run)
             orchestrator.settle(made)
         finally:
             owner.release()

@@ -17,9 +17,10 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import checked_id, unit_of
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import InvalidDocument, Refused, RunExists
+from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.git.worktree import add_worktree
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.trees import entering, place_of
+from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.runs.workflow.options import Prepared
 from agent_orchestrator.store.port import Append, StoredRun
 from agent_orchestrator.systems.workflow.decide.edits import ImportedWorkflow, import_state
@@ -49,7 +50,7 @@ def start_workflow(
     if run_id is not None:
         _make_room(orchestrator, run)
     home = orchestrator.settings.home
-    places = set() if worktree else {place_of(str(home))}
+    places = set() if worktree else {checkout_of(str(home))}
     with entering(orchestrator, WORKFLOW.name, places, run=run, shared=shared) as notes:
         workdir = add_worktree(home, run) if worktree else home
         context = Context(

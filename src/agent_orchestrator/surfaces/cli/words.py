@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from agent_orchestrator.systems import find_part
 
@@ -26,6 +26,13 @@ class Phrase(NamedTuple):
 Phrases = Mapping[type, Callable[[Any], Phrase]]
 
 
+class TryAgain(Protocol):
+    """Tries an ended run again whose agents may do more now."""
+
+    def __call__(self, orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, *, detach: bool) -> int:
+        """Return the exit code."""
+
+
 class Words(NamedTuple):
     """The words of a system: `WORDS` of its module."""
 
@@ -33,8 +40,8 @@ class Words(NamedTuple):
     """Its events in words; others are told by their names and fields."""
     closing_lines: Callable[[Any], list[str]] | None = None
     """What is told of a run, by its state, below its result when it rests."""
-    try_again: Callable[[Orchestrator, StoredRun, Asked, Manner], int] | None = None
-    """Tries an ended run again whose agents may do more now; without it, `orc resume` does, as for any run."""
+    try_again: TryAgain | None = None
+    """What `orc resume` does with an ended run whose agents may do more now, if it is more than going on."""
 
 
 _PLAIN = Words()

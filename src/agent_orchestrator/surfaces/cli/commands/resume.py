@@ -61,6 +61,7 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
     """
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.surfaces.cli.drive import Manner
+    from agent_orchestrator.surfaces.cli.words import words_of
 
     asked = Asked(
         limits={
@@ -80,12 +81,9 @@ def command(run: str | None, repo: str | None, as_json: bool, detach: bool, **gi
         owner = orchestrator.owner(found)
         if owner is not None:
             return _tell_driver(orchestrator, found, owner, asked, as_json=as_json)
-        if found.summary.ended and asked.permissions.any and found.system in ("loop", "swarm"):
-            return _try_again(orchestrator, found, asked, manner, detach=detach)
-        if found.system == "phases":
-            from agent_orchestrator.runs.phases.start import refuse_other_branch
-
-            refuse_other_branch(orchestrator, found)
+        try_again = words_of(found.system).try_again
+        if found.summary.ended and asked.permissions.any and try_again is not None:
+            return try_again(orchestrator, found, asked, manner, detach=detach)
         if detach:
             return _resume_behind(orchestrator, found, asked, manner, given)
         return _resume_here(orchestrator, found, asked, manner)
@@ -102,26 +100,14 @@ class Asked(NamedTuple):
     shared: bool
 
 
-def _try_again(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, *, detach: bool) -> int:
-    """A loop or a swarm that ended and whose agents may do more now: the advice after a refused tool names this command."""
-    from agent_orchestrator.surfaces.cli.loop.resume import Successor, start_successor
-    from agent_orchestrator.surfaces.cli.swarm.retry import retry
-
-    if run.system == "loop":
-        changes: dict[str, Any] = dict(asked.limits)
-        started = Successor(changes, None, asked.budget, asked.permissions, force=False, shared=asked.shared)
-        return start_successor(orchestrator, run, started, manner, detach=detach)
-    return retry(orchestrator, run, None, asked.budget, asked.permissions, manner, detach=detach, shared=asked.shared)
-
-
 def _resume_behind(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, given: dict[str, Any]) -> int:
-    from agent_orchestrator.runs.phases.start import change_publishing
-    from agent_orchestrator.runs.sources import read_source
+    from agent_orchestrator.runs.hooks import hooks_of
     from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
     from agent_orchestrator.surfaces.cli.screen import warn
 
-    change_publishing(orchestrator, run, asked.publish)
-    for note in read_source(orchestrator, run, adopt=asked.adopt).compared(run.id, orchestrator.fold(run).state)[1]:
+    hooks = hooks_of(run.system)
+    hooks.publish(orchestrator, run, asked.publish)
+    for note in hooks.go_on(orchestrator, run, {}, adopt=asked.adopt).changes(orchestrator.fold(run).state)[1]:
         warn(note)
     arguments = [*resume_arguments(run, manner, asked.limits), *budget_arguments(given), *publish_arguments(given)]
     arguments += [*permission_arguments(given), *(["--adopt-changes"] if asked.adopt else [])]
@@ -150,18 +136,13 @@ def _resume_here(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manne
     Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {run.id}")
     for note in taken.notes:
         warn(note)
-    if run.system == "phases":
-        from agent_orchestrator.runs.phases.start import out_of_step
-
-        if (odd := out_of_step(run, orchestrator.fold(run).state)) is not None:
-            warn(odd)
     return drive(orchestrator, run, owner, manner, taken.inputs)
 
 
 def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, asked: Asked, *, as_json: bool) -> int:
     """A paused run that still drains is told to go on; one that runs is busy."""
     from agent_orchestrator.core.inputs import Resume
-    from agent_orchestrator.runs.phases.start import change_publishing
+    from agent_orchestrator.runs.hooks import hooks_of
     from agent_orchestrator.surfaces.cli.direct import Sent, new_id, report_sent, send_and_wait, tell_budget, tell_permissions
     from agent_orchestrator.surfaces.cli.screen import warn
 
@@ -169,7 +150,7 @@ def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, asked: 
         why = f"Run {run.id} is driven by {owner}; stop it with `orc pause {run.id} --now`, then resume it with --adopt-changes."
         raise Refused(why=why)
     running = orchestrator.fold(run).state.lifecycle.running
-    published, notes = change_publishing(orchestrator, run, asked.publish)
+    published, notes = hooks_of(run.system).publish(orchestrator, run, asked.publish)
     changes: dict[str, Any] = {**asked.limits, **published}
     if running and not changes and not asked.budget.is_set and not asked.permissions.any:
         raise RunBusy(run=run.id, owner=owner)

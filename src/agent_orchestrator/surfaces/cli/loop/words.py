@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agent_orchestrator.core.units import US, say_cost, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.loop import events as loop
 from agent_orchestrator.systems.loop.state import LoopState
+
+if TYPE_CHECKING:
+    from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.store.port import StoredRun
+    from agent_orchestrator.surfaces.cli.commands.resume import Asked
+    from agent_orchestrator.surfaces.cli.drive import Manner
 
 FILES_SHOWN = 10
 
@@ -103,4 +111,12 @@ def closing_lines(state: LoopState) -> list[str]:
     return lines
 
 
-WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines)
+def try_again(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, *, detach: bool) -> int:
+    """Start a successor of a loop that ended."""
+    from agent_orchestrator.surfaces.cli.loop.resume import Successor, start_successor
+
+    how = Successor(dict(asked.limits), None, asked.budget, asked.permissions, force=False, shared=asked.shared)
+    return start_successor(orchestrator, run, how, manner, detach=detach)
+
+
+WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines, try_again=try_again)

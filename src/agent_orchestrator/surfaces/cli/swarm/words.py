@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import clock_time, names
 from agent_orchestrator.surfaces.cli.swarm.shared import mergeable
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.swarm import events as swarm
 from agent_orchestrator.systems.swarm.state import SwarmState
+
+if TYPE_CHECKING:
+    from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.store.port import StoredRun
+    from agent_orchestrator.surfaces.cli.commands.resume import Asked
+    from agent_orchestrator.surfaces.cli.drive import Manner
 
 BRANCHES_SHOWN = 5
 
@@ -83,4 +91,11 @@ def closing_lines(state: SwarmState) -> list[str]:
     return [f"work: {done} not merged yet ({named}{more})   take it: orc swarm merge {state.context.run}"]
 
 
-WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines)
+def try_again(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, *, detach: bool) -> int:
+    """Try the failed beads of a run again."""
+    from agent_orchestrator.surfaces.cli.swarm.retry import retry
+
+    return retry(orchestrator, run, None, asked.budget, asked.permissions, manner, detach=detach, shared=asked.shared)
+
+
+WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines, try_again=try_again)

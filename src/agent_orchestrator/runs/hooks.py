@@ -1,0 +1,91 @@
+"""The hooks of a system: its own rules for runs that are taken up, deleted or imported.
+
+`Hooks` has the rule for all runs. A system with another one overrides it in `runs/<system>/hooks.py`, as `HOOKS`; one
+without such a file is served by these. Generic code asks `hooks_of(run.system)` and knows no system by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_orchestrator.errors import MissingPath, OrcError, UsageError
+from agent_orchestrator.git.repository import checkout_of
+from agent_orchestrator.systems import find_part
+
+if TYPE_CHECKING:
+    from agent_orchestrator.runs.imports import ImportOptions, TakenOver
+    from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.store.port import StoredRun
+
+Changes = dict[str, Any]
+"""The changes of a `Resume`."""
+
+
+class Continuation:
+    """What a system adds when a run goes on. It is made before anything is touched, and asked as the state becomes known."""
+
+    def changes(self, state: Any) -> tuple[Changes, list[str]]:
+        """Return what resuming the run changes besides, and what a person should know; edits of people are in the state."""
+        return {}, []
+
+    def check(self, state: Any) -> None:
+        """Raise a UsageError where the run cannot go on as it would be after resuming."""
+
+
+class Hooks:
+    """The rule for every run."""
+
+    def claim(self, orchestrator: Orchestrator, run: StoredRun) -> None:
+        """Take the files that one run of the system has at a time for a run that goes on; raise Refused if another needs them."""
+
+    def places(self, orchestrator: Orchestrator, run: StoredRun) -> set[str]:
+        """Return the checkouts that a run's agents work in."""
+        return {checkout_of(run.context.workdir)}
+
+    def hidden_files(self, home: Path) -> list[str]:
+        """Return the files below a home that git should not see and that belong to no single run."""
+        return []
+
+    def print_outs(self, run: StoredRun, printed: Iterable[str]) -> list[Path]:
+        """Return the folders to delete with a run, and the files among those that it `printed`."""
+        return [Path(run.context.home, ".agents", "runs", run.id)]
+
+    def publish(self, orchestrator: Orchestrator, run: StoredRun, flag: bool | None) -> tuple[Changes, tuple[str, ...]]:
+        """Return what going on changes about what a run publishes, and what a person should know."""
+        if flag is not None:
+            raise UsageError(detail=f"Run {run.id} is a {run.system}; only runs of phases publish.")
+        return {}, ()
+
+    def go_on(self, orchestrator: Orchestrator, run: StoredRun, changes: Mapping[str, Any], *, adopt: bool) -> Continuation:
+        """Look at what a run was made of before it goes on; raise where it cannot, or cannot `adopt` what changed there."""
+        if adopt:
+            raise UsageError(detail=f"Run {run.id} is a {run.system}; --adopt-changes is for workflows.")
+        return Continuation()
+
+    def find_state(self, path: Path, names: Iterable[str]) -> Path | None:
+        """Return the file with one of the names that a path means, itself or in it; None if there is none."""
+        files = [path / name for name in names] if path.is_dir() else [path] if path.name in names else []
+        return next((file for file in files if file.is_file()), None)
+
+    def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
+        """Make a run of a state file that has no journal here. Asked only for files that `find_state` found."""
+        raise NotImplementedError
+
+
+_HOOKS = Hooks()
+
+
+def hooks_of(system: str) -> Hooks:
+    """Return the hooks of a system."""
+    return find_part("runs", system, "hooks", _HOOKS)
+
+
+def say_unreadable(file: Path, error: OrcError) -> str:
+    """Return the note that a file which a run was made of cannot be compared with it."""
+    if isinstance(error, MissingPath):
+        return f"{file} is gone; the run goes on as it was begun."
+    first, *more = str(error).splitlines()
+    others = f" (and {len(more)} more)" if more else ""
+    return f"{file.name} is not usable now; the run goes on as it was begun. {first.rstrip('.')}{others}."

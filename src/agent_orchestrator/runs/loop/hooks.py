@@ -1,0 +1,51 @@
+"""The hooks of loops: the mode is checked when one goes on, a legacy file is deleted with it, a state.json becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_orchestrator.runs.hooks import Continuation, Hooks
+from agent_orchestrator.runs.imports import ImportOptions, TakenOver, read_state
+from agent_orchestrator.runs.loop.options import refuse_unable
+from agent_orchestrator.runs.loop.start import import_loop
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.loop.about import ABOUT
+from agent_orchestrator.systems.loop.registry import LEGACY, loop_named_in
+from agent_orchestrator.systems.loop.state import LoopState
+
+
+class LoopContinuation(Continuation):
+    """A loop that goes on: its mode may have been changed by hand."""
+
+    def check(self, state: LoopState) -> None:
+        """Raise where its agent cannot do what its mode needs."""
+        refuse_unable(state.spec)
+
+
+class LoopHooks(Hooks):
+    """The hooks of loops."""
+
+    def print_outs(self, run: StoredRun, printed: Iterable[str]) -> list[Path]:
+        """Return the loop's folder; a legacy file that names the loop is moved there first, or it would be taken over again."""
+        home = Path(run.context.home)
+        folder, legacy = (home / ABOUT.state_file.format(run=run.id)).parent, home / LEGACY
+        if legacy.is_file() and loop_named_in(legacy.read_bytes()) == run.id:
+            folder.mkdir(parents=True, exist_ok=True)
+            legacy.rename(folder / legacy.name)
+        return [folder]
+
+    def go_on(self, orchestrator: Orchestrator, run: StoredRun, changes: Mapping[str, Any], *, adopt: bool) -> Continuation:
+        """Check the loop's mode when its changes are known."""
+        super().go_on(orchestrator, run, changes, adopt=adopt)
+        return LoopContinuation()
+
+    def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
+        """Make a loop of a state.json or a legacy current-loop.json."""
+        run, notes = import_loop(orchestrator, file, read_state(file))
+        return TakenOver(runs=(run,), notes=notes)
+
+
+HOOKS = LoopHooks()

@@ -1,0 +1,83 @@
+"""The hooks of runs of phases: they work on their branch and publish if asked to, an agent-state.json becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_orchestrator.config import load_agents
+from agent_orchestrator.core.budget import Budget
+from agent_orchestrator.errors import OrcError, UsageError
+from agent_orchestrator.runs.hooks import Changes, Continuation, Hooks, say_unreadable
+from agent_orchestrator.runs.imports import ImportOptions, TakenOver, read_state
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.phases.options import PhasesOptions, prepare, read_document
+from agent_orchestrator.runs.phases.start import change_publishing, import_phases, out_of_step, refuse_other_branch
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.phases.documents import FOLDER
+from agent_orchestrator.systems.phases.spec import PhasesSpec
+from agent_orchestrator.systems.phases.state import PhasesState
+
+PLANNED = ("name", "goal", "context", "criteria", "phases", "tasks")
+"""What of a plan comes from the task document alone: all else may be given on a command line."""
+
+
+class PhasesContinuation(Continuation):
+    """A run of phases that goes on as it was begun, whatever its document says now."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
+
+    def changes(self, state: PhasesState) -> tuple[Changes, list[str]]:
+        """Return no changes, and a note if the document changed or the branch is elsewhere."""
+        odd = out_of_step(self._run, state)
+        return {}, [*_plan_notes(state.spec, self._run), *([odd] if odd is not None else [])]
+
+
+class PhasesHooks(Hooks):
+    """The hooks of runs of phases."""
+
+    def print_outs(self, run: StoredRun, printed: Iterable[str]) -> list[Path]:
+        """Return the run's archive and its folder; files that lie among others go where they are still what it printed."""
+        home = Path(run.context.home)
+        return [home / FOLDER / "archive" / run.id, *super().print_outs(run, printed), *(home / path for path in printed)]
+
+    def publish(self, orchestrator: Orchestrator, run: StoredRun, flag: bool | None) -> tuple[Changes, tuple[str, ...]]:
+        """Return what going on changes about what the run publishes."""
+        return change_publishing(orchestrator, run, flag)
+
+    def go_on(self, orchestrator: Orchestrator, run: StoredRun, changes: Mapping[str, Any], *, adopt: bool) -> Continuation:
+        """Raise Unavailable where agents would begin to work on another branch than the run's."""
+        if adopt:
+            why = "tasks of a run of phases are changed in its state file, .claude/agent-state.json, before it is resumed"
+            raise UsageError(detail=f"--adopt-changes is for workflows; {why}.")
+        refuse_other_branch(orchestrator, run)
+        return PhasesContinuation(run)
+
+    def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
+        """Make a run of an agent-state.json."""
+        document = read_state(file)
+        if options.document is None:
+            raise UsageError(detail=f"{file} is a run of a task document: give it with --document, and who works.")
+        settings, given = orchestrator.settings, PhasesOptions(**options.only(PhasesOptions))
+        spec = prepare(given, settings.home, load_agents(settings)).spec
+        budget = Budget(allow_unmetered=True if options.allow_unmetered else None)
+        run, notes = import_phases(orchestrator, spec, file, document, budget)
+        return TakenOver(runs=(run,), notes=notes)
+
+
+def _plan_notes(spec: PhasesSpec, run: StoredRun) -> list[str]:
+    file = Path(spec.document)
+    try:
+        plan = read_document(file).plan
+    except OrcError as error:
+        return [say_unreadable(file, error)]
+    keys = [name for name in PLANNED if getattr(plan, name) != getattr(spec.plan, name)]
+    if not keys:
+        return []
+    way = f"tasks are changed in {run.context.home}/.claude/agent-state.json"
+    return [f"{file.name} changed since the run began ({', '.join(keys)}). It goes on as it was begun; {way}."]
+
+
+HOOKS = PhasesHooks()

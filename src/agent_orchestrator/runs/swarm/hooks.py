@@ -1,0 +1,46 @@
+"""The hooks of swarm runs: beads work where they say, records outlive their run, and records become runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from agent_orchestrator.git.repository import checkout_of
+from agent_orchestrator.runs.hooks import Hooks
+from agent_orchestrator.runs.imports import ImportOptions, TakenOver
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.swarm.imports import Performer, find_beads, import_beads
+from agent_orchestrator.runs.swarm.workspace import hidden_schemas
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.swarm.state import BeadStanding, SwarmState
+
+OVER = (BeadStanding.DONE, BeadStanding.FAILED, BeadStanding.TIMEOUT, BeadStanding.STOPPED)
+
+
+class SwarmHooks(Hooks):
+    """The hooks of swarm runs. Nothing more than usual is deleted with one: analysis reads the records of its beads."""
+
+    def places(self, orchestrator: Orchestrator, run: StoredRun) -> set[str]:
+        """Return the checkouts of beads that are not over; a bead with a branch has one of its own."""
+        state: SwarmState = orchestrator.fold(run).state
+        beads = (spec for bead, spec in state.specs.items() if run.summary.ended or state.standing(bead) not in OVER)
+        return {checkout_of(bead.repo) for bead in beads if not bead.branch}
+
+    def hidden_files(self, home: Path) -> list[str]:
+        """Return the schemas that stand there as we write them."""
+        return hidden_schemas(home)
+
+    def find_state(self, path: Path, names: Iterable[str]) -> Path | None:
+        """Return a path of `state/` that means records of beads."""
+        return path if find_beads(path) is not None else None
+
+    def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
+        """Make a run of each bead whose records a path means."""
+        found = find_beads(file)
+        assert found is not None
+        by = Performer(agent_command=options.agent_command, rehearse=options.rehearse)
+        made, notes = import_beads(orchestrator, *found, by)
+        return TakenOver(runs=tuple(made), notes=notes)
+
+
+HOOKS = SwarmHooks()

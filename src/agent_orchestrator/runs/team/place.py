@@ -1,0 +1,89 @@
+"""The folder `coordination/`, which has the files of one team at a time: the unfinished one, or the last.
+
+While a team is unfinished a second one is refused; when a new one starts, the ended one's files are moved to `archive/<run>`
+beside them. Nothing is ever overwritten or deleted here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import msgspec
+
+from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.errors import InvalidId, Refused
+from agent_orchestrator.git.ownership import list_tracked, put_back
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.team.about import ABOUT
+from agent_orchestrator.systems.team.state import BOXES
+
+FOLDER = "coordination"
+FILES = ("pm_state.json", "group_status.json", "orchestrator_state.json", *(f"messages/{box}.json" for box in BOXES))
+FOREIGN = "foreign"
+"""The owner of files that say nothing of their team."""
+
+
+class _Session(msgspec.Struct):
+    session_id: str
+
+
+def claim_folder(orchestrator: Orchestrator, run: str, *, again: bool = False) -> None:
+    """Take the files for a team; raise Refused while another one is unfinished.
+
+    A team that had them before, taken up `again`, takes files that do not say whose they are for its own, edited or broken.
+    """
+    refuse_unfinished(orchestrator, run)
+    folder = orchestrator.settings.home / FOLDER
+    owner = owner_of(folder)
+    if owner is not None and owner != run and not (again and owner == FOREIGN):
+        _archive(folder, owner)
+
+
+def refuse_unfinished(orchestrator: Orchestrator, run: str) -> None:
+    """Raise Refused while another team is unfinished."""
+    for other in orchestrator.runs():
+        if other.system == ABOUT.name and other.id != run and not other.summary.ended:
+            way = f"go on with `orc resume {other.id}`, or end it with `orc abort {other.id}`"
+            raise Refused(
+                why=f"Team {other.id} is unfinished ({other.summary.status}), and a repository has one at a time; {way}."
+            )
+
+
+def owner_of(folder: Path) -> str | None:
+    """Return the team that the files in a folder are of; None when there are none."""
+    if not any((folder / name).exists() for name in FILES):
+        return None
+    try:
+        content = (folder / "orchestrator_state.json").read_bytes()
+        return checked_id(msgspec.json.decode(content, type=_Session).session_id, "The session")
+    except (OSError, msgspec.DecodeError, InvalidId):
+        return FOREIGN
+
+
+def _archive(folder: Path, owner: str) -> Path:
+    place, number = folder / "archive" / owner, 1
+    while place.exists():
+        number += 1
+        place = folder / "archive" / f"{owner}-{number}"
+    tracked = list_tracked(folder.parent, [f"{folder.name}/{name}" for name in FILES])
+    for name in FILES:
+        # A file that somebody committed and no team wrote is his own.
+        if (folder / name).exists() and not (owner == FOREIGN and f"{folder.name}/{name}" in tracked):
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).rename(place / name)
+    # Whoever committed a file of this name gets it back: it would be missing from the working tree.
+    put_back(folder.parent, tracked)
+    with contextlib.suppress(OSError):  # Something else may lie there.
+        (folder / "messages").rmdir()
+    return place
+
+
+def archives_of(run: StoredRun) -> list[Path]:
+    """Return the folders that hold nothing but a team's files; those that are still in use are archived first."""
+    folder = Path(run.context.home, FOLDER)
+    if owner_of(folder) == run.id:
+        _archive(folder, run.id)
+    archives = sorted((folder / "archive").glob(f"{run.id}*"))
+    return [archive for archive in archives if owner_of(archive) == run.id]

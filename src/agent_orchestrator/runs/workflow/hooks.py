@@ -1,0 +1,104 @@
+"""The hooks of workflow runs: the workflow file is compared when one goes on, a run_state.json becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.config import load_agents
+from agent_orchestrator.errors import OrcError, Refused, UsageError
+from agent_orchestrator.runs.budget import refuse_unmetered
+from agent_orchestrator.runs.hooks import Changes, Continuation, Hooks, say_unreadable
+from agent_orchestrator.runs.imports import ImportOptions, TakenOver, read_state
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.workflow.adoption import prepare_again, read_again, say_adopted, say_differences
+from agent_orchestrator.runs.workflow.options import WorkflowOptions, add_step_budgets, prepare
+from agent_orchestrator.runs.workflow.start import import_workflow
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.workflow.adopting import compare
+from agent_orchestrator.systems.workflow.spec import WorkflowSpec
+from agent_orchestrator.systems.workflow.state import WorkflowState
+
+
+class ComparedFile(Continuation):
+    """The workflow file of a run as it is now. Nothing of it is taken unless a person asks for it."""
+
+    def __init__(self, file: Path, spec: WorkflowSpec, *, adopt: bool) -> None:
+        self._file, self._spec, self._adopt = file, spec, adopt
+        self._adopted = False
+
+    def changes(self, state: WorkflowState) -> tuple[Changes, list[str]]:
+        """Return what of the file is adopted, and what differs."""
+        found, run = compare(state, self._spec), state.context.run
+        if not self._adopt:
+            return {}, say_differences(self._file, run, found) if found else []
+        if not found:
+            return {}, [f"{self._file.name} has not changed since the run began; there is nothing to adopt."]
+        self._adopted = any(not one.done for one in found)
+        return {"spec": msgspec.to_builtins(self._spec)} if self._adopted else {}, say_adopted(self._file, run, found)
+
+    def check(self, state: WorkflowState) -> None:
+        """Raise where an adopted step has a budget that its agent would escape."""
+        if self._adopted:
+            refuse_unmetered(add_step_budgets(state.doing.budget, state.spec), state.spec.choices)
+
+
+class LostFile(Continuation):
+    """The workflow file of a run that cannot be read now: the run goes on as it was begun."""
+
+    def __init__(self, note: str) -> None:
+        self._note = note
+
+    def changes(self, state: WorkflowState) -> tuple[Changes, list[str]]:
+        """Return no changes, and the reason."""
+        return {}, [self._note]
+
+
+class WorkflowHooks(Hooks):
+    """The hooks of workflow runs."""
+
+    def go_on(self, orchestrator: Orchestrator, run: StoredRun, changes: Mapping[str, Any], *, adopt: bool) -> Continuation:
+        """Read the workflow file again, unless the command brings one."""
+        if "spec" in changes:
+            return Continuation()
+        held: WorkflowSpec = orchestrator.fold(run).state.spec
+        if adopt:
+            _refuse_adopting(orchestrator, run, held)
+        if held.file is None:
+            return Continuation()
+        file, settings = Path(held.file), orchestrator.settings
+        try:
+            if adopt:
+                spec = prepare_again(file, settings.home, settings.environ, load_agents(settings), held)
+            else:
+                spec = read_again(file, settings.home)
+        except OrcError as error:
+            if adopt:
+                raise
+            return LostFile(say_unreadable(file, error))
+        return ComparedFile(file, spec, adopt=adopt)
+
+    def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
+        """Make a run of a run_state.json."""
+        document = read_state(file)
+        if options.workflow is None:
+            raise UsageError(detail=f"{file} is a run of a workflow: give its file with --workflow, and who performs its steps.")
+        settings, given = orchestrator.settings, WorkflowOptions(**options.only(WorkflowOptions))
+        spec = prepare(given, settings.home, settings.environ, load_agents(settings)).spec
+        run, notes = import_workflow(orchestrator, spec, file, document)
+        return TakenOver(runs=(run,), notes=notes)
+
+
+def _refuse_adopting(orchestrator: Orchestrator, run: StoredRun, held: WorkflowSpec) -> None:
+    if held.file is None:
+        way = f"`orc run --workflow FILE --run-id {run.id} --start-at-step STEP` takes it up with a file"
+        raise Refused(why=f"Run {run.id} does not say which file it was made of; {way}.")
+    if living := orchestrator.launches().living(run.id):
+        names = ", ".join(dict.fromkeys(effect.split("/")[1] for effect in living))
+        raise Refused(why=f"Agents of run {run.id} are still alive ({names}); stop them with `orc pause {run.id} --now` first.")
+
+
+HOOKS = WorkflowHooks()
