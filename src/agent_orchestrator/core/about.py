@@ -29,6 +29,14 @@ class Schema(NamedTuple):
     describes: str
 
 
+class SourceFile(NamedTuple):
+    """A kind of file that runs are made of, and that `orc validate` checks."""
+
+    kind: str
+    suffix: str = ""
+    """How its name ends; without one, it is any file that no other system takes."""
+
+
 class About(NamedTuple):
     """A system in words and file names. Everything has a default that fits a run which is resumed with `orc resume`."""
 
@@ -56,6 +64,8 @@ class About(NamedTuple):
     """The advice that gives a new run a working tree of its own."""
     shares_tree: bool = False
     """Runs of it share a working tree: it sees itself that their units do not meet."""
+    source: SourceFile | None = None
+    """The file that a run is made of, if it is made of one."""
     importable: tuple[str, ...] = ()
     """The names of state files that `orc import` makes a run of."""
     resume_imported: str = ""

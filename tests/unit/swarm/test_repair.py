@@ -5,11 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-<<<<<<<< HEAD:tests/unit/analysis/test_repair.py
 from agent_orchestrator.runs.swarm.repair import list_placeholders, list_unknown_fields, repair_record
-========
-from agent_orchestrator.runs.swarm.mending import mend, placeholders, unknown_fields
->>>>>>>> 16dd0b3 (Ask a system's hooks instead of its name when a run is taken up, deleted or imported):tests/unit/swarm/test_mending.py
 from agent_orchestrator.systems.swarm.checking import faults_of
 
 RUN: dict[str, Any] = {

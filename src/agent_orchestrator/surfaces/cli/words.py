@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -40,6 +41,16 @@ class Words(NamedTuple):
     """Its events in words; others are told by their names and fields."""
     closing_lines: Callable[[Any], list[str]] | None = None
     """What is told of a run, by its state, below its result when it rests."""
+    check_source: Callable[[str, Path, Path | None], tuple[str, tuple[str, ...]]] | None = None
+    """Checks the text of a file that runs are made of, with its path and the home to look for more in; raises InvalidSpec.
+
+    Returns the file in words, and warnings.
+    """
+    check_state: Callable[[str, Any], str | list[str] | None] | None = None
+    """Checks a state file, by its name and its document; raises InvalidSpec.
+
+    Returns the file in words, or its faults, each with the path of its key before a colon; None for another system's.
+    """
     try_again: TryAgain | None = None
     """What `orc resume` does with an ended run whose agents may do more now, if it is more than going on."""
 

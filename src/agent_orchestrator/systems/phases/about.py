@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.about import About, Command, Schema
+from agent_orchestrator.core.about import About, Command, Schema, SourceFile
 
 ABOUT = About(
     name="phases",
@@ -12,6 +12,7 @@ ABOUT = About(
         Command("rewind", "Take a run and its branch back to a checkpoint.", "rewind", after="abort"),
     ),
     unit="task",
+    source=SourceFile("task-document", ".md"),
     importable=("agent-state.json",),
     schemas=(Schema("agent-state", "agent_state.schema.json", "agent-state.json, the state of a run of phases"),),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.about import About, Command, Schema
+from agent_orchestrator.core.about import About, Command, Schema, SourceFile
 
 ABOUT = About(
     name="workflow",
@@ -12,6 +12,7 @@ ABOUT = About(
         Command("init", "Write a starter workflow with its prompts.", "init", after="import"),
     ),
     own_tree="give --git-worktree for a tree of its own",
+    source=SourceFile("workflow"),
     importable=("run_state.json",),
     schemas=(
         Schema("run-state", "run_state.schema.json", "run_state.json, the state of a workflow run"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.units import US, say_cost, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
@@ -119,4 +119,16 @@ def try_again(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: 
     return start_successor(orchestrator, run, how, manner, detach=detach)
 
 
-WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines, try_again=try_again)
+def check_state(file: str, document: Any) -> str | list[str] | None:
+    """Check a loop's state.json."""
+    from agent_orchestrator.systems.loop.decide.edits import check_state_document
+
+    if not isinstance(document, dict) or "loop_id" not in document:
+        return None
+    if faults := check_state_document(document):
+        return faults
+    made = say_count(document["iteration"], "iteration")
+    return f"the state of loop {document['loop_id']}, {document['status']} after {made}"
+
+
+WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines, check_state=check_state, try_again=try_again)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
@@ -146,4 +149,25 @@ def closing_lines(state: PhasesState) -> list[str]:
     return lines
 
 
-WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines)
+def check_source(text: str, path: Path, home: Path | None) -> tuple[str, tuple[str, ...]]:
+    """Check a task document."""
+    from agent_orchestrator.systems.phases.parse import parse_document
+
+    parsed = parse_document(text, str(path))
+    size = f"{say_count(len(parsed.plan.phases), 'phase')}, {say_count(len(parsed.plan.tasks), 'task')}"
+    return f"task document {parsed.plan.name}, {size}", parsed.warnings
+
+
+def check_state(file: str, document: Any) -> str | list[str] | None:
+    """Check an agent-state.json, or what its predecessor wrote."""
+    from agent_orchestrator.systems.phases.decide.edits import is_old_format, read_state_document
+
+    if not isinstance(document, dict) or not ("orchestrator" in document or is_old_format(document)):
+        return None
+    if isinstance(faults := read_state_document(document), list):
+        return faults
+    done = say_count(len(document["completed_tasks"]), "task")
+    return f"the state of a run of phases, {document['orchestrator']['status']}, {done} completed"
+
+
+WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines, check_source=check_source, check_state=check_state)

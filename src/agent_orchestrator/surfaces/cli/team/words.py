@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.errors import InvalidSpec, Problem
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.team import events as team
@@ -110,4 +113,15 @@ def closing_lines(state: TeamState) -> list[str]:
     return lines
 
 
-WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines)
+def check_state(file: str, document: Any) -> str | None:
+    """Check a file of `coordination/`."""
+    from agent_orchestrator.systems.team.decide.people import check_document, team_file
+
+    if (name := team_file(file)) is None:
+        return None
+    if faults := check_document(name, document):
+        raise InvalidSpec(file, [Problem(fault) for fault in faults])
+    return f"{name} of a team"
+
+
+WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines, check_state=check_state)

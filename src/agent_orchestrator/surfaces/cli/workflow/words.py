@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from agent_orchestrator.core.ids import launch_of
 from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.errors import InvalidSpec, Problem
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time, names
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.workflow import events as workflow
@@ -86,4 +90,46 @@ _PHRASES: Phrases = {
 }
 
 
-WORDS = Words(phrases=_PHRASES)
+def check_source(text: str, path: Path, home: Path | None) -> tuple[str, tuple[str, ...]]:
+    """Check a workflow file, and with a home that its prompts are found there."""
+    from agent_orchestrator.runs.workflow.options import find_prompts
+    from agent_orchestrator.systems.workflow.parse import parse
+
+    parsed = parse(text, str(path))
+    if home is not None:
+        try:
+            find_prompts(parsed.spec, path, home)
+        except InvalidSpec as error:
+            lines = _prompt_lines(text, str(path))
+            raise InvalidSpec(str(path), [_placed(one, lines) for one in error.problems]) from None
+    return f"workflow {parsed.spec.name}, {say_count(len(parsed.spec.steps), 'step')}", parsed.warnings
+
+
+def _placed(problem: Problem, lines: dict[str, tuple[int, int]]) -> Problem:
+    place = next((lines[unit] for unit in lines if problem.message.startswith(f"step {unit}: ")), (None, None))
+    return Problem(problem.message, *place)
+
+
+def _prompt_lines(text: str, file: str) -> dict[str, tuple[int, int]]:
+    """Where each step's prompt stands in a valid workflow file."""
+    from agent_orchestrator.surfaces.cli.commands.validate import children
+    from agent_orchestrator.systems.workflow.nodes import compose
+
+    found: dict[str, tuple[int, int]] = {}
+    for step in children(children(compose(text, file)).get("steps")).values():
+        keys = children(step)
+        mark = keys["prompt"].start_mark
+        found[str(keys["id"].value)] = (mark.line + 1, mark.column + 1)
+    return found
+
+
+def check_state(file: str, document: Any) -> str | list[str]:
+    """Check a run_state.json; any document that is no other system's is taken for one."""
+    from agent_orchestrator.systems.workflow.decide.edits import check_state_document
+
+    if faults := check_state_document(document):
+        return faults
+    return f"the state of run {document['run_id']}, {say_count(len(document['steps']), 'step')}"
+
+
+WORDS = Words(phrases=_PHRASES, check_source=check_source, check_state=check_state)
