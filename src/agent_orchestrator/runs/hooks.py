@@ -79,7 +79,7 @@ _HOOKS = Hooks()
 
 def hooks_of(system: str) -> Hooks:
     """Return the hooks of a system."""
-    return find_part("runs", system, "hooks", _HOOKS)
+    return find_part(f"runs.{system}.hooks", "HOOKS", _HOOKS)
 
 
 def say_unreadable(file: Path, error: OrcError) -> str:

@@ -40,11 +40,11 @@ def _load(name: str, part: str) -> ModuleType:
     return import_module(f"agent_orchestrator.systems.{name}.{part}")
 
 
-def find_part(room: str, name: str, part: str, default: Part) -> Part:
-    """Return what a system has in another room, `<room>/<name>/<part>.py`, as the part's name in capitals; else the default."""
-    module = f"agent_orchestrator.{room}.{name}.{part}"
+def find_part(module: str, name: str, default: Part) -> Part:
+    """Return a value of a module that a system may have in another room, as `runs.<system>.hooks`; else the default."""
+    module = f"agent_orchestrator.{module}"
     try:
-        found: Part = getattr(import_module(module), part.upper())
+        found: Part = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
             raise

@@ -60,4 +60,4 @@ _PLAIN = Words()
 
 def words_of(system: str) -> Words:
     """Return the words of a system."""
-    return find_part("surfaces.cli", system, "words", _PLAIN)
+    return find_part(f"surfaces.cli.{system}.words", "WORDS", _PLAIN)
