@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.testing.model_server import Answer, Shell
+from agent_orchestrator.testing.model_server import Reply, Shell
 from tests.clients.rig import Rig, charged, counts, report
 
 CALLS = 12
@@ -10,7 +10,7 @@ CALLS = 12
 
 def test_claude_keeps_to_the_budget_and_goes_on_with_more_in_its_session(rig: Rig) -> None:
     work = [Shell(f"echo {number}") for number in range(CALLS)]
-    lane = rig.lane("claude", [*work, Answer(report())], 'allowed_tools = ["Bash"]')
+    lane = rig.lane("claude", [*work, Reply(report())], 'allowed_tools = ["Bash"]')
     run = ("run", "--workflow", "workflow.yaml", "--agent", "claude", "--run-id", "r1", "--max-attempts", "1")
     said = rig.orc(*run, "--budget-usd", "0.02", code=5)
     assert "raise it with: orc resume r1 --budget-usd N" in said
@@ -27,7 +27,7 @@ def test_claude_keeps_to_the_budget_and_goes_on_with_more_in_its_session(rig: Ri
 
 def test_codex_is_stopped_in_the_middle_of_its_turn_and_goes_on_with_more_in_its_session(rig: Rig) -> None:
     work = [Shell(f"echo {number}") for number in range(CALLS)]
-    lane = rig.lane("codex", [*work, Answer(report())], "prices.default = { input = 1, output = 10, cache_read = 1 }")
+    lane = rig.lane("codex", [*work, Reply(report())], "prices.default = { input = 1, output = 10, cache_read = 1 }")
     run = ("run", "--workflow", "workflow.yaml", "--agent", "codex", "--run-id", "r1", "--max-attempts", "1")
     rig.orc(*run, "--budget-usd", "0.015", code=5)
     spent = sum(usage.cost_usd or 0.0 for usage in rig.usage("r1"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.testing.model_cast import Cast, Part
-from agent_orchestrator.testing.model_server import Answer, ModelServer, Write
+from agent_orchestrator.testing.model_server import ModelServer, Reply, Write
 from tests.acceptance.examples import EXAMPLES, Example
 from tests.acceptance.plays import Play, check_example, idle_patterns, play_for
 from tests.acceptance.stage_files import PLAN
@@ -37,14 +37,14 @@ WORKS = Write("fixed.txt", "yes")
 CRITERIA = [{"name": "it_is_good", "value": True}]
 
 
-def answer(status: str, **fields: Any) -> Answer:
-    return Answer({"status": status, "summary": "It is done", **fields})
+def answer(status: str, **fields: Any) -> Reply:
+    return Reply({"status": status, "summary": "It is done", **fields})
 
 
 def parts() -> list[Part]:
     """One for every role of the five systems, told by its prompt; the last is for whoever is left."""
     return [
-        Part("project manager", "You are the project manager. Plan the work", script=[Answer({**PLAN, "summary": "One group"})]),
+        Part("project manager", "You are the project manager. Plan the work", script=[Reply({**PLAN, "summary": "One group"})]),
         Part("project manager at the end", "You are the project manager. All groups are merged", script=[answer("DONE")]),
         Part("developer", "You are the developer of the group", script=[WORKS, answer("READY_FOR_QA")]),
         Part("QA", "You are the QA expert", script=[answer("PASS")]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_orchestrator.testing.model_cast import Cast, Part
-from agent_orchestrator.testing.model_server import Answer, Behaviour, Held, Write
+from agent_orchestrator.testing.model_server import Behaviour, Held, Reply, Write
 from tests.clients.modes import CLIENTS, OTHERS, ModeRig
 
 LOOP = "ralph-write-the-greeting-0a1b2c3d"
@@ -13,7 +13,7 @@ OUTSIDE = "/etc/orc-test"
 REFUSED = {"claude": ("Write", f"- Write: {OUTSIDE}"), "codex": ("apply_patch", "- apply_patch")}
 """The tool, and how the next iteration is told of it."""
 RUN = ("loop", "run", "write the greeting", "--until", "test -s greeting.txt", "--loop-id", LOOP)
-SAID = Answer({"status": "OK", "summary": "I wrote it"})
+SAID = Reply({"status": "OK", "summary": "I wrote it"})
 
 
 def iteration(number: int, *words: str, script: list[Behaviour]) -> Part:

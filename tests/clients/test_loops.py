@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agent_orchestrator.testing.model_server import Answer, Behaviour, Shell, Write
+from agent_orchestrator.testing.model_server import Behaviour, Reply, Shell, Write
 from tests.clients.rig import Rig, charged, counts, report
 
 LOOP = "ralph-write-two-files-0a1b2c3d"
@@ -16,7 +16,7 @@ LOOP = "ralph-write-two-files-0a1b2c3d"
 @pytest.mark.parametrize("continued", [False, True])
 def test_iterations_share_a_session_only_when_asked(client: str, continued: bool, rig: Rig) -> None:
     said = report(quality_score=50, done=False)
-    lane = rig.lane(client, [Write("one.txt", "1"), Answer(said), Write("two.txt", "2"), Answer(said)])
+    lane = rig.lane(client, [Write("one.txt", "1"), Reply(said), Write("two.txt", "2"), Reply(said)])
     more = ["--continue-session"] if continued else []
     told = rig.orc(
         *("loop", "run", "write two files", "--until", "test -f two.txt", "--agent", client, "--loop-id", LOOP, *more),
@@ -40,7 +40,7 @@ DENIED: dict[str, tuple[Behaviour, tuple[str, ...], str]] = {
 def test_a_refused_tool_is_told_once_and_the_check_decides(client: str, rig: Rig) -> None:
     asked, more, allow = DENIED[client]
     said = report(quality_score=50, done=False)
-    lane = rig.lane(client, [asked, Answer(said), asked, Answer(said)])
+    lane = rig.lane(client, [asked, Reply(said), asked, Reply(said)])
     until = 'echo x >> ../count; test "$(wc -l < ../count)" -gt 2'  # red before the first and after it, green after the second
     told = rig.orc("loop", "run", "deploy", "--until", until, "--agent", client, "--loop-id", LOOP, "--no-auto-test", *more)
     assert "completed: 2 iterations" in told
@@ -53,7 +53,7 @@ def test_a_refused_tool_is_told_once_and_the_check_decides(client: str, rig: Rig
 def test_a_client_may_run_the_check_itself_and_look_at_the_repository(rig: Rig) -> None:
     said = report(quality_score=50, done=False)
     check = """test -f "two, three.txt" && python3 -c 'print(1, 2)'"""
-    rig.lane("claude", [Shell(check), Shell("git log --oneline"), Write("two, three.txt", "2"), Answer(said)])
+    rig.lane("claude", [Shell(check), Shell("git log --oneline"), Write("two, three.txt", "2"), Reply(said)])
     told = rig.orc("loop", "run", "write", "--until", check, "--agent", "claude", "--loop-id", LOOP)
     assert "completed: 1 iteration" in told
     assert "refused" not in told
@@ -61,7 +61,7 @@ def test_a_client_may_run_the_check_itself_and_look_at_the_repository(rig: Rig) 
 
 def test_a_tool_that_is_allowed_is_not_refused(rig: Rig) -> None:
     said = report(quality_score=50, done=False)
-    rig.lane("claude", [Shell("touch two.txt; python3 -V"), Answer(said)])
+    rig.lane("claude", [Shell("touch two.txt; python3 -V"), Reply(said)])
     allowed = ("--allow-tool", "Bash(python3:*)", "--allow-tool", "Bash(touch *)")
     told = rig.orc("loop", "run", "write", "--until", "test -f two.txt", "--agent", "claude", "--loop-id", LOOP, *allowed)
     assert "completed: 1 iteration" in told

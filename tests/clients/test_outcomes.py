@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from agent_orchestrator.core.failure import DETERMINISTIC, FailureKind
-from agent_orchestrator.testing.model_server import Answer, Behaviour, Broken, Refuse, Say, Shell, Write
+from agent_orchestrator.testing.model_server import Behaviour, Broken, Refuse, Reply, Say, Shell, Write
 from tests.clients.rig import Rig, charged, counts, report
 
 CLIENTS = ("claude", "codex")
@@ -33,21 +33,21 @@ BOTH = {
     "cut": Case([Broken("cut")], "overloaded"),
     "bad flag": Case([Say("never asked")], "launch", ('args = ["--no-such-flag"]',)),
     "no report": Case([Say("All done, trust me.")], "report_missing"),
-    "reported failure": Case([Answer(report(status="FAILED", summary="it is too hard"))], "reported"),
+    "reported failure": Case([Reply(report(status="FAILED", summary="it is too hard"))], "reported"),
 }
 AS_IT_COMES = 'args = ["-c", "model_providers.scripted.stream_max_retries=5"]'
 READ_ONLY = ('permission_mode = "read-only"', 'denials = "fail"')
 OWN = {
-    ("claude", "another report"): Case([Answer(report(status="WONDERFUL"), fits=False)], "report_invalid"),
+    ("claude", "another report"): Case([Reply(report(status="WONDERFUL"), fits=False)], "report_invalid"),
     ("codex", "another report"): Case([Say(json.dumps(report(status="WONDERFUL")))], "report_invalid"),
     ("claude", "too long"): Case([Refuse(400, "prompt is too long: 215000 tokens > 200000 maximum")], "prompt_too_long"),
     ("claude", "no credit"): Case([Refuse(400, "Your credit balance is too low to access the Anthropic API.")], "auth"),
-    ("claude", "denied"): Case([Write("/etc/orc-test", "no"), Answer(report())], "denied", ('denials = "fail"',)),
+    ("claude", "denied"): Case([Write("/etc/orc-test", "no"), Reply(report())], "denied", ('denials = "fail"',)),
     ("claude", "max turns"): Case([Shell("echo 1")], "agent_limit", ("max_turns = 2",)),
     ("claude", "budget"): Case([Shell("echo 1")], "agent_limit", ('args = ["--max-budget-usd", "0.005"]',)),
     ("codex", "too long"): Case([Refuse(400, "context_length_exceeded")], "prompt_too_long"),
     ("codex", "asleep"): Case([Refuse(429, retry_after_s=3600)], "rate_limited", (AS_IT_COMES,)),
-    ("codex", "denied"): Case([Write("no.txt", "no"), Answer(report())], "denied", READ_ONLY),
+    ("codex", "denied"): Case([Write("no.txt", "no"), Reply(report())], "denied", READ_ONLY),
 }
 CASES = {**{(client, name): case for client in CLIENTS for name, case in BOTH.items()}, **OWN}
 
@@ -69,7 +69,7 @@ def test_a_run_that_goes_wrong_says_how(client: str, name: str, rig: Rig) -> Non
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_stream_that_breaks_once_is_mended_by_another_attempt(client: str, rig: Rig) -> None:
-    rig.lane(client, [Broken("cut"), Write("hello.txt", "hi"), Answer(report())])
+    rig.lane(client, [Broken("cut"), Write("hello.txt", "hi"), Reply(report())])
     summary, run = rig.run(agent=client, max_attempts=2)
     assert summary.status == "completed", rig.state(run)
     assert (rig.repo / "hello.txt").read_text().strip() == "hi"
@@ -114,7 +114,7 @@ def test_a_client_that_would_sleep_out_its_rate_limit_is_parked_until_then(rig: 
 
 
 def test_an_attempt_that_failed_for_a_refusal_is_tried_again_and_told_to_do_without(rig: Rig) -> None:
-    script: list[Behaviour] = [Write("/etc/orc-test", "no"), Answer(report()), Write("hello.txt", "hi"), Answer(report())]
+    script: list[Behaviour] = [Write("/etc/orc-test", "no"), Reply(report()), Write("hello.txt", "hi"), Reply(report())]
     lane = rig.lane("claude", script, 'denials = "fail"')
     summary, run = rig.run(agent="claude", max_attempts=2)
     assert summary.status == "completed", rig.state(run)
@@ -125,7 +125,7 @@ def test_an_attempt_that_failed_for_a_refusal_is_tried_again_and_told_to_do_with
 
 
 def test_a_refused_tool_is_only_a_warning(rig: Rig) -> None:
-    rig.lane("claude", [Write("/etc/orc-test", "no"), Answer(report())])
+    rig.lane("claude", [Write("/etc/orc-test", "no"), Reply(report())])
     summary, run = rig.run(agent="claude")
     assert summary.status == "completed"
     assert "was refused the tool Write (/etc/orc-test)" in rig.steps(run)["work"]["warnings"][0]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.testing.model_cast import Part
-from agent_orchestrator.testing.model_server import Answer, Held, Write
+from agent_orchestrator.testing.model_server import Held, Reply, Write
 from tests.clients.modes import CLIENTS, ModeRig
 
 DOCUMENT = """\
@@ -59,8 +59,8 @@ MENDED = {"file": "names.txt", "issue": "The names are missing.", "fix": "I wrot
 FINDING = {"priority": "P1", "file": "greeting.txt", "issue": "Nobody translated the greeting."}
 
 
-def success(**criteria: bool) -> Answer:
-    return Answer(
+def success(**criteria: bool) -> Reply:
+    return Reply(
         {
             "status": "SUCCESS",
             "summary": "It is written",
@@ -81,25 +81,25 @@ def parts() -> list[Part]:
             "This is iteration 1",
             script=[Write("greeting.txt", "hello"), success(it_is_friendly=True)],
         ),
-        Part("check 1.1", "Task 1.1 has just been done", "+hello", script=[Answer({**replan, "recommended_changes": [CHANGE]})]),
+        Part("check 1.1", "Task 1.1 has just been done", "+hello", script=[Reply({**replan, "recommended_changes": [CHANGE]})]),
         Part("1.1 again", "Task 1.1: Write the greeting", "This is iteration 2", script=[success(it_is_friendly=True)]),
-        Part("check 1.1 again", "Task 1.1 has just been done", script=[Answer({"status": "PASS", "summary": "Fine"})]),
+        Part("check 1.1 again", "Task 1.1 has just been done", script=[Reply({"status": "PASS", "summary": "Fine"})]),
         Part(
             "1.2", "Task 1.2: Write the farewell", CHANGE["description"], script=[Write("farewell.txt", "bye"), Held(success())]
         ),
-        Part("check 1.2", "Task 1.2 has just been done", "+bye", script=[Write("names.txt", "Ada"), Answer(mended)]),
+        Part("check 1.2", "Task 1.2 has just been done", "+bye", script=[Write("names.txt", "Ada"), Reply(mended)]),
         Part(
             "scan",
             "All phases are complete",
             "This is iteration 1",
-            script=[Answer({"status": "FOUND", "summary": "One", "findings": [FINDING]})],
+            script=[Reply({"status": "FOUND", "summary": "One", "findings": [FINDING]})],
         ),
-        Part("repair", "Mend (P1)", FINDING["issue"], script=[Write("bonjour.txt", "bonjour"), Answer(fixed)]),
+        Part("repair", "Mend (P1)", FINDING["issue"], script=[Write("bonjour.txt", "bonjour"), Reply(fixed)]),
         Part(
             "scan again",
             "All phases are complete",
             "This is iteration 2",
-            script=[Answer({"status": "CLEAN", "summary": "Fine"})],
+            script=[Reply({"status": "CLEAN", "summary": "Fine"})],
         ),
     ]
 

@@ -14,7 +14,7 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.forms import example_of, read_fields, shape_of
 from agent_orchestrator.core.report import Report, check_report
 from agent_orchestrator.testing.agents import make_ending, make_task
-from agent_orchestrator.testing.model_server import Answer
+from agent_orchestrator.testing.model_server import Reply
 from agent_orchestrator.testing.strict_schema import answer_faults
 from tests.clients.rig import MODELS, PATIENCE_S, Rig
 from tests.conformance.test_reports import ROLES, folded
@@ -30,7 +30,7 @@ def test_a_report_of_every_role_arrives(client: str, role: str, rig: Rig) -> Non
     form, agent = ROLES[role], AGENTS[client]
     learned = [{"type": "pattern", "lesson": "less is more"}]
     told = {**example_of(form, "COMPLETED"), "metrics": {"tests": 3.0}, "learnings": learned}
-    rig.lane(client, [Answer(folded(told, shape_of(form)))])
+    rig.lane(client, [Reply(folded(told, shape_of(form)))])
     options: dict[str, Any] = tomllib.loads((rig.repo / ".orc.toml").read_text())["agents"][client]
     del options["model"]
     task = make_task(rig.repo.parent, AgentChoice(name=client, model=MODELS[client], options=options), form=form)
@@ -50,7 +50,7 @@ def test_a_report_of_every_role_arrives(client: str, role: str, rig: Rig) -> Non
 
 
 def test_claude_asks_its_model_again_for_an_answer_that_breaks_the_schema(rig: Rig) -> None:
-    lane = rig.lane("claude", [Answer({"status": "WONDERFUL"}, fits=False), Answer({"status": "COMPLETED", "summary": "done"})])
+    lane = rig.lane("claude", [Reply({"status": "WONDERFUL"}, fits=False), Reply({"status": "COMPLETED", "summary": "done"})])
     summary, run = rig.run(agent="claude")
     assert summary.status == "completed", rig.state(run)
     assert "Output does not match required schema" in str(lane.requests[1]["messages"][-1])

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from agent_orchestrator.testing.model_server import Answer, Broken, Held, Lane, Write
+from agent_orchestrator.testing.model_server import Broken, Held, Lane, Reply, Write
 from tests.clients.rig import Rig, charged, clients_of, counts, report, until
 
 CLIENTS = ("claude", "codex")
@@ -29,7 +29,7 @@ def interrupted(client: str, rig: Rig) -> Lane:
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_that_was_stopped_goes_on_in_its_session(client: str, rig: Rig) -> None:
     before = interrupted(client, rig)
-    second = rig.lane(client, [Answer(report())])  # under the same address: a run keeps its settings
+    second = rig.lane(client, [Reply(report())])  # under the same address: a run keeps its settings
     rig.orc("resume", "one")
     first, last = rig.launches("one")
     assert first["session"] == last["session"]
@@ -46,7 +46,7 @@ def test_a_session_that_is_gone_is_replaced_by_a_fresh_one_in_the_same_attempt(c
     before = interrupted(client, rig)
     shutil.rmtree(rig.home)
     (rig.home / ".codex").mkdir(parents=True)
-    lane = rig.lane(client, [Answer(report())])
+    lane = rig.lane(client, [Reply(report())])
     rig.orc("resume", "one")
     first, lost, last = rig.launches("one")
     assert (lost["failure"], last.get("failure")) == ("session_lost", None)
@@ -60,7 +60,7 @@ def test_a_session_that_is_gone_is_replaced_by_a_fresh_one_in_the_same_attempt(c
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_outlives_an_orchestrator_that_is_killed_and_is_adopted(client: str, rig: Rig) -> None:
-    lane = rig.lane(client, [Write("hello.txt", "hi"), Held(Answer(report(artifacts=["hello.txt"])))])
+    lane = rig.lane(client, [Write("hello.txt", "hi"), Held(Reply(report(artifacts=["hello.txt"])))])
     process = rig.start("run", "--workflow", "workflow.yaml", "--agent", client, "--run-id", "one")
     until(lambda: len(lane.requests) == 2)
     process.send_signal(signal.SIGKILL)

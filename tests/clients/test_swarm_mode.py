@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agent_orchestrator.testing.model_cast import Part
-from agent_orchestrator.testing.model_server import Answer, Held, Write
+from agent_orchestrator.testing.model_server import Held, Reply, Write
 from tests.clients.modes import CLIENTS, ModeRig
 
 NEEDS = {"model": (), "store": ("model",), "views": ("model",), "tests": ("store", "views"), "docs": ()}
@@ -20,7 +20,7 @@ BEADS = [
     }
     for name, needs in NEEDS.items()
 ]
-DONE = Answer({"status": "DONE", "summary": "It is written"})
+DONE = Reply({"status": "DONE", "summary": "It is written"})
 
 
 def parts() -> list[Part]:

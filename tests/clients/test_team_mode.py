@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.testing.model_cast import Part
-from agent_orchestrator.testing.model_server import Answer, Behaviour, Held, Write
+from agent_orchestrator.testing.model_server import Behaviour, Held, Reply, Write
 from tests.clients.modes import CLIENTS, ModeRig
 
 REQUIREMENTS = """\
@@ -52,7 +52,7 @@ MET = [{"text": text, "met": True, "evidence": "I saw it."} for text in ("People
 
 def developer(name: str, unit: str, *words: str, writes: str, held: bool = False) -> Part:
     """A developer's turn; what it has to have been told is in `words`."""
-    ready = Answer(
+    ready = Reply(
         {"status": "READY_FOR_QA", "summary": f"I wrote {writes}", "unit_tests": {"total": 1, "passed": 1, "failed": 0}}
     )
     script: list[Behaviour] = [Write(writes, "written"), Held(ready) if held else ready]
@@ -60,18 +60,18 @@ def developer(name: str, unit: str, *words: str, writes: str, held: bool = False
 
 
 def qa(name: str, unit: str, **report: Any) -> Part:
-    said = Answer({"status": "PASS", "summary": "I tested it", **report})
+    said = Reply({"status": "PASS", "summary": "I tested it", **report})
     return Part(name, "You are the QA expert", f'"group_id": "{unit}"', script=[said])
 
 
 def reviewer(name: str, unit: str, **report: Any) -> Part:
-    said = Answer({"status": "APPROVED", "summary": "I read it", "feedback": "Good work.", **report})
+    said = Reply({"status": "APPROVED", "summary": "I read it", "feedback": "Good work.", **report})
     return Part(name, "You are the tech lead. Review", f'"group_id": "{unit}"', script=[said])
 
 
 def parts() -> list[Part]:
     return [
-        Part("plan", "You are the project manager. Plan the work", script=[Answer(PLAN)]),
+        Part("plan", "You are the project manager. Plan the work", script=[Reply(PLAN)]),
         developer("A", "A", writes="greeting.txt"),
         developer("B", "B", writes="farewell.txt", held=True),
         qa("A fails", "A", status="FAIL", failures=[FAILURE]),
@@ -86,12 +86,12 @@ def parts() -> list[Part]:
         Part(
             "final",
             "You are the project manager. All groups are merged",
-            script=[Answer({"status": "DONE", "summary": "All of it", "requirements": MET})],
+            script=[Reply({"status": "DONE", "summary": "All of it", "requirements": MET})],
         ),
         Part(
             "confirm",
             "You are the tech lead. Confirm each",
-            script=[Answer({"status": "APPROVED", "summary": "All of it", "requirements": MET})],
+            script=[Reply({"status": "APPROVED", "summary": "All of it", "requirements": MET})],
         ),
     ]
 

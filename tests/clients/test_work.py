@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agent_orchestrator.testing.model_server import Answer, Write
+from agent_orchestrator.testing.model_server import Reply, Write
 from tests.clients.rig import Rig, charged, counts, report
 
 SHAPE = """
@@ -24,18 +24,18 @@ def test_a_workflow_with_two_clients_loops_back_and_every_token_is_counted(rig: 
         "claude",
         [
             Write("plan.md", "First this, then that."),
-            Answer(report(artifacts=["plan.md"], metrics=[{"name": "tasks", "value": 2}])),
-            Answer(report(gate_failure="found P0 issues")),
-            Answer(report(gate_failure=None)),
+            Reply(report(artifacts=["plan.md"], metrics=[{"name": "tasks", "value": 2}])),
+            Reply(report(gate_failure="found P0 issues")),
+            Reply(report(gate_failure=None)),
         ],
     )
     codex = rig.lane(
         "codex",
         [
             Write("code.py", "print('one')"),
-            Answer(report(artifacts=["code.py"])),
+            Reply(report(artifacts=["code.py"])),
             Write("more.py", "print('two')"),
-            Answer(report(artifacts=["more.py"])),
+            Reply(report(artifacts=["more.py"])),
         ],
         "prices.default = { input = 2, output = 10, cache_read = 1 }",
     )
@@ -73,7 +73,7 @@ LOGINS = {
 
 @pytest.mark.parametrize("client", LOGINS)
 def test_a_client_without_a_key_says_what_to_do(client: str, rig: Rig) -> None:
-    rig.lane(client, [Answer(report())])
+    rig.lane(client, [Reply(report())])
     keys = ("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY", "GEMINI_API_KEY")
     rig.environ = {name: value for name, value in rig.environ.items() if name not in keys}
     _, run = rig.run(agent=client)
@@ -83,7 +83,7 @@ def test_a_client_without_a_key_says_what_to_do(client: str, rig: Rig) -> None:
 
 @pytest.mark.parametrize("client", ["claude", "codex"])
 def test_a_client_that_is_to_use_its_own_login_gets_no_key(client: str, rig: Rig) -> None:
-    rig.lane(client, [Answer(report())], "pass_credentials = false")
+    rig.lane(client, [Reply(report())], "pass_credentials = false")
     _, run = rig.run(agent=client)
     assert rig.launches(run)[0]["failure"] == "auth"
     assert f"pass_credentials is off in [agents.{client}]" in rig.state(run)["steps"]["work"]["last_error"]

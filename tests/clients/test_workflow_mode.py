@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_orchestrator.testing.model_cast import Part
-from agent_orchestrator.testing.model_server import Answer, Held, Write
+from agent_orchestrator.testing.model_server import Held, Reply, Write
 from tests.clients.modes import CLIENTS, OTHERS, ModeRig
 
 LOOPING = """\
@@ -26,7 +26,7 @@ APPROVED = """\
 STEPS = ("code", "review", "approval", "publish")
 PROMPTS = {f"prompts/{step}.md": f"Do your part: {step} the greeting.\n" for step in STEPS}
 RED = "check `test -s greeting.txt` exited with code 1"
-DONE = Answer({"status": "COMPLETED", "summary": "done"})
+DONE = Reply({"status": "COMPLETED", "summary": "done"})
 
 
 def looping(folder: str = "") -> list[Part]:

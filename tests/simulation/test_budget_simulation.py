@@ -18,7 +18,7 @@ from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec, wit
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import RUN, Simulation
-from agent_orchestrator.testing.world import Machine, Part
+from agent_orchestrator.testing.world import LaunchCourse, Machine
 from tests.simulation.seeds import seeds
 
 PROMPT = str(Path(__file__).with_name("prompt.md"))
@@ -40,20 +40,20 @@ def spec(agent: AgentChoice, chance: random.Random) -> WorkflowSpec:
     return with_prompts(made, {step.id: PROMPT for step in steps})
 
 
-def spending(effect: str, chance: random.Random) -> Part:
+def spending(effect: str, chance: random.Random) -> LaunchCourse:
     """An agent that makes some calls, all of nearly the same size."""
     return calling(2.0, chance)
 
 
-def spending_slowly(effect: str, chance: random.Random) -> Part:
+def spending_slowly(effect: str, chance: random.Random) -> LaunchCourse:
     """The same; each call takes longer than a look may be late."""
     return calling(30.0, chance)
 
 
-def calling(call_s: float, chance: random.Random) -> Part:
+def calling(call_s: float, chance: random.Random) -> LaunchCourse:
     count = chance.randint(1, 12)
     says = tuple((call_s * (n + 1), json.dumps({"cost": round(0.05 * chance.uniform(0.8, 1.0), 4)})) for n in range(count))
-    return Part(call_s * (count + 1), 0, {"status": "COMPLETED"}, chance.choice((0.0, 0.0, 12.0)), says)
+    return LaunchCourse(call_s * (count + 1), 0, {"status": "COMPLETED"}, chance.choice((0.0, 0.0, 12.0)), says)
 
 
 def restless(state: Any, chance: random.Random) -> Directive | None:
@@ -120,24 +120,24 @@ class Watched(Simulation):
         return super()._first_words()
 
 
-def refusing(effect: str, chance: random.Random) -> Part:
+def refusing(effect: str, chance: random.Random) -> LaunchCourse:
     """Refused now and then; the machine fills in until when."""
     return refused(0) if chance.random() < 0.4 else worked()
 
 
-def refused(until_us: int) -> Part:
+def refused(until_us: int) -> LaunchCourse:
     told = {"status": "rejected", "rateLimitType": "five_hour", "resetsAt": -(-until_us // US)}
     lines: list[dict[str, Any]] = [
         {"type": "rate_limit_event", "rate_limit_info": told},
         {"type": "result", "subtype": "success", "is_error": True, "result": "429", "api_error_status": 429},
     ]
-    return Part(2.0, 1, None, says=tuple((1.0, json.dumps(line)) for line in lines))
+    return LaunchCourse(2.0, 1, None, says=tuple((1.0, json.dumps(line)) for line in lines))
 
 
-def worked() -> Part:
+def worked() -> LaunchCourse:
     report = {"status": "COMPLETED"}
     result = {"type": "result", "subtype": "success", "is_error": False, "result": "ok", "structured_output": report}
-    return Part(2.0, 0, None, says=((1.0, json.dumps(result)),))
+    return LaunchCourse(2.0, 0, None, says=((1.0, json.dumps(result)),))
 
 
 class Account(Machine):

@@ -14,7 +14,7 @@ from agent_orchestrator.systems.loop.spec import LoopSpec
 from agent_orchestrator.systems.loop.system import LOOP
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.simulation.seeds import seeds
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
@@ -26,27 +26,27 @@ def small_spec() -> LoopSpec:
     return LoopSpec(task="make it so", completion="make", command="make", agent=COMMAND, max_iterations=10)
 
 
-def reliable(effect: str, chance: random.Random) -> Part:
+def reliable(effect: str, chance: random.Random) -> LaunchCourse:
     """Agents do well; the check passes after the third iteration."""
     launch = effect.split("/")[2]
     if launch.endswith(".agent"):
-        return Part(5.0, 0, {"summary": "did it"})
-    return Part(1.0, 0 if int(launch[1:].split(".")[0]) >= PASSES_IN else 1)
+        return LaunchCourse(5.0, 0, {"summary": "did it"})
+    return LaunchCourse(1.0, 0 if int(launch[1:].split(".")[0]) >= PASSES_IN else 1)
 
 
-def unreliable(effect: str, chance: random.Random) -> Part:
+def unreliable(effect: str, chance: random.Random) -> LaunchCourse:
     """Programs fail, report nonsense, take long, ignore signals."""
     takes_s = chance.choice((0.0, 0.5, 5.0, 90.0))
     ignores_s = chance.choice((0.0, 0.0, 12.0))
     if not effect.endswith((".agent", ".confirm")):
-        return Part(takes_s, chance.choice((0, 1, 1)), None, ignores_s)
+        return LaunchCourse(takes_s, chance.choice((0, 1, 1)), None, ignores_s)
     fate = chance.random()
     if fate < 0.15:
-        return Part(takes_s, 1, None, ignores_s)
+        return LaunchCourse(takes_s, 1, None, ignores_s)
     report: dict[str, object] = {"quality_score": "much"} if fate < 0.25 else {"done": chance.random() < 0.4}
     if effect.endswith(".confirm"):
         report = {"status": chance.choice(("PASS", "FAIL", "MAYBE"))}
-    return Part(takes_s, 0, report, ignores_s)
+    return LaunchCourse(takes_s, 0, report, ignores_s)
 
 
 def random_spec(seed: int) -> LoopSpec:

@@ -19,7 +19,7 @@ from agent_orchestrator.systems.phases.system import PHASES
 from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.simulation.seeds import seeds
 
 DOCUMENTS = Path(__file__).parents[1] / "scenarios" / "documents"
@@ -50,19 +50,19 @@ def is_agent(effect: str) -> bool:
     return effect.rpartition(".")[2] in TURNS
 
 
-def unreliable(effect: str, chance: random.Random) -> Part:
+def unreliable(effect: str, chance: random.Random) -> LaunchCourse:
     """Programs fail, report nonsense, take long, ignore signals; reports may be of any role."""
     takes_s = chance.choice((0.0, 0.5, 5.0, 90.0))
     ignores_s = chance.choice((0.0, 0.0, 12.0))
     if not is_agent(effect):
-        return Part(takes_s, chance.choice((0, 0, 1)), None, ignores_s)
+        return LaunchCourse(takes_s, chance.choice((0, 0, 1)), None, ignores_s)
     fate = chance.random()
     if fate < 0.15:
-        return Part(takes_s, 1, None, ignores_s)
+        return LaunchCourse(takes_s, 1, None, ignores_s)
     unit = effect.split("/")[1]
     if unit == "review":
-        return Part(takes_s, 0, chance.choice(REVIEWS), ignores_s)
-    return Part(takes_s, 0, chance.choice([GOOD, GOOD, GOOD, PARTIAL, *VERDICTS]), ignores_s)
+        return LaunchCourse(takes_s, 0, chance.choice(REVIEWS), ignores_s)
+    return LaunchCourse(takes_s, 0, chance.choice([GOOD, GOOD, GOOD, PARTIAL, *VERDICTS]), ignores_s)
 
 
 def agreeable(state: Any, chance: random.Random) -> Directive | None:
@@ -105,14 +105,14 @@ def check_history(simulation: Simulation, state: Any) -> None:
         assert worked >= {f"i{number}" for number in range(1, done.iterations + 1)}
 
 
-def reliable(effect: str) -> Part:
+def reliable(effect: str) -> LaunchCourse:
     """Everybody does well; the first task takes two iterations."""
     _, unit, launch = effect.split("/")
     if not is_agent(effect):
-        return Part(1.0, 1 if (unit, launch[:2]) == ("1.1", "i1") else 0)
+        return LaunchCourse(1.0, 1 if (unit, launch[:2]) == ("1.1", "i1") else 0)
     if unit == "review":
-        return Part(5.0, 0, {"status": "CLEAN"})
-    return Part(5.0, 0, GOOD)
+        return LaunchCourse(5.0, 0, {"status": "CLEAN"})
+    return LaunchCourse(5.0, 0, GOOD)
 
 
 def without_supervisor(**options: Any) -> PhasesSpec:

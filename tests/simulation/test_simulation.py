@@ -14,7 +14,7 @@ from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec, wit
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.simulation.seeds import seeds
 
 COMMAND = {"": AgentChoice(name="command", options={"argv": ["agent"]})}
@@ -71,26 +71,26 @@ def _ancestors(steps: list[StepSpec], needs: tuple[str, ...]) -> list[str]:
     return sorted(found)
 
 
-def reliable(effect: str, chance: random.Random) -> Part:
+def reliable(effect: str, chance: random.Random) -> LaunchCourse:
     """Every program succeeds; the first review finds something."""
     if effect.endswith(".check"):
-        return Part(1.0)
+        return LaunchCourse(1.0)
     failed = "/review/i0" in effect
-    return Part(5.0, 0, {"status": "COMPLETED", "gate_failure": "found P0 issues" if failed else False})
+    return LaunchCourse(5.0, 0, {"status": "COMPLETED", "gate_failure": "found P0 issues" if failed else False})
 
 
-def unreliable(effect: str, chance: random.Random) -> Part:
+def unreliable(effect: str, chance: random.Random) -> LaunchCourse:
     """Programs fail, report nonsense, take long, ignore signals."""
     takes_s = chance.choice((0.0, 0.5, 5.0, 90.0))
     ignores_s = chance.choice((0.0, 0.0, 12.0))
     if effect.endswith(".check"):
-        return Part(takes_s, chance.choice((0, 0, 0, 1)), None, ignores_s)
+        return LaunchCourse(takes_s, chance.choice((0, 0, 0, 1)), None, ignores_s)
     fate = chance.random()
     if fate < 0.15:
-        return Part(takes_s, 1, None, ignores_s)
+        return LaunchCourse(takes_s, 1, None, ignores_s)
     if fate < 0.25:
-        return Part(takes_s, 0, {"status": "MAYBE"}, ignores_s)
-    return Part(takes_s, 0, {"status": "COMPLETED", "gate_failure": chance.random() < 0.2}, ignores_s)
+        return LaunchCourse(takes_s, 0, {"status": "MAYBE"}, ignores_s)
+    return LaunchCourse(takes_s, 0, {"status": "COMPLETED", "gate_failure": chance.random() < 0.2}, ignores_s)
 
 
 def agreeable(state: Any, chance: random.Random) -> Directive | None:

@@ -16,7 +16,7 @@ from agent_orchestrator.systems.swarm.state import SwarmState
 from agent_orchestrator.systems.swarm.system import SWARM
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.simulation.seeds import seeds
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
@@ -31,24 +31,24 @@ def small_spec() -> SwarmSpec:
     return SwarmSpec(beads=(bead("a", verify="make"), bead("b"), bead("c", needs=("a", "b"), branch="w/c")), max_agents=2)
 
 
-def reliable(effect: str, chance: random.Random) -> Part:
+def reliable(effect: str, chance: random.Random) -> LaunchCourse:
     """Everybody does well, but the first attempt of `b`."""
-    return Part(5.0, 1 if "/b/i0.a1." in effect else 0)
+    return LaunchCourse(5.0, 1 if "/b/i0.a1." in effect else 0)
 
 
-def unreliable(effect: str, chance: random.Random) -> Part:
+def unreliable(effect: str, chance: random.Random) -> LaunchCourse:
     """Programs fail, report nonsense, take long, ignore signals."""
     takes_s = chance.choice((0.0, 0.5, 5.0, 90.0))
     ignores_s = chance.choice((0.0, 0.0, 12.0))
     if not effect.endswith(".agent"):
-        return Part(takes_s, chance.choice((0, 0, 1)), None, ignores_s)
+        return LaunchCourse(takes_s, chance.choice((0, 0, 1)), None, ignores_s)
     fate = chance.random()
     if fate < 0.25:
-        return Part(takes_s, chance.choice((1, 137)), None, ignores_s)
+        return LaunchCourse(takes_s, chance.choice((1, 137)), None, ignores_s)
     report: dict[str, object] | None = (
         {"status": chance.choice(("done", "failed", "maybe")), "reason": "x"} if fate < 0.6 else None
     )
-    return Part(takes_s, 0, report, ignores_s)
+    return LaunchCourse(takes_s, 0, report, ignores_s)
 
 
 def random_spec(seed: int) -> SwarmSpec:

@@ -20,7 +20,7 @@ from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.systems import play_system
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.scenarios.team_world import document_faults, group, plan
 from tests.simulation.seeds import seeds
 
@@ -42,27 +42,27 @@ def fine(kind: str) -> dict[str, Any]:
     return {"status": words.get(kind, "UNBLOCKED"), "summary": "fine", "feedback": "fine"}
 
 
-def reliable(effect: str, chance: random.Random) -> Part:
+def reliable(effect: str, chance: random.Random) -> LaunchCourse:
     """Everybody does well."""
     kind = effect.rsplit(".", 1)[1]
     if kind == "plan":
-        return Part(5.0, 0, plan(group("A"), group("B"), group("C", "A")))
-    return Part(1.0) if kind in ("merge", "check") else Part(5.0, 0, fine(kind))
+        return LaunchCourse(5.0, 0, plan(group("A"), group("B"), group("C", "A")))
+    return LaunchCourse(1.0) if kind in ("merge", "check") else LaunchCourse(5.0, 0, fine(kind))
 
 
-def unreliable(effect: str, chance: random.Random) -> Part:
+def unreliable(effect: str, chance: random.Random) -> LaunchCourse:
     """Programs fail, report nonsense, take long, ignore signals; roles say whatever they may say."""
     kind = effect.rsplit(".", 1)[1]
     takes_s = chance.choice((0.0, 0.5, 5.0, 90.0))
     ignores_s = chance.choice((0.0, 0.0, 12.0))
     if kind in ("merge", "check"):
-        return Part(takes_s, chance.choice((0, 0, 0, 1)), None, ignores_s)
+        return LaunchCourse(takes_s, chance.choice((0, 0, 0, 1)), None, ignores_s)
     fate = chance.random()
     if fate < 0.08:
-        return Part(takes_s, 1, None, ignores_s)
+        return LaunchCourse(takes_s, 1, None, ignores_s)
     if fate < 0.12:
-        return Part(takes_s, 0, {"status": "WHATEVER"}, ignores_s)
-    return Part(takes_s, 0, anything(effect, chance), ignores_s)
+        return LaunchCourse(takes_s, 0, {"status": "WHATEVER"}, ignores_s)
+    return LaunchCourse(takes_s, 0, anything(effect, chance), ignores_s)
 
 
 def anything(effect: str, chance: random.Random) -> dict[str, Any]:

@@ -28,7 +28,7 @@ UNSCRIPTED = Rule()
 DONE = Verdict()
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptedPart(msgspec.Struct, frozen=True, kw_only=True):
     """A role at one launch, and the working tree that it plays in."""
 
     run: str
@@ -84,7 +84,7 @@ class ScriptedAgent:
         return msgspec.structs.replace(verdict, usage=rule.usage)
 
 
-def play(rule: Rule, part: Part) -> Performance:
+def play(rule: Rule, part: ScriptedPart) -> Performance:
     """Apply the rule to the working tree. Raises OSError, and ValueError for a path that leads out."""
     for name, text in rule.write.items():
         _inside(part.workdir, name).write_text(text, "utf-8")
@@ -97,7 +97,7 @@ def play(rule: Rule, part: Part) -> Performance:
     return Performance(exit_code=exit_code, report=_report(rule, part, exit_code), said=rule.say, error=rule.fail or "")
 
 
-def _report(rule: Rule, part: Part, exit_code: int) -> bytes | None:
+def _report(rule: Rule, part: ScriptedPart, exit_code: int) -> bytes | None:
     if rule.malformed_report is not None:
         return rule.malformed_report.encode()
     if rule.report is None or (exit_code != 0 and not rule.report):
@@ -139,16 +139,16 @@ def _rule_of(task: AgentTask) -> Rule:
     return _rule_for(rules, _part(task)) if rules else UNSCRIPTED
 
 
-def _rule_for(rules: tuple[Rule, ...], part: Part) -> Rule:
+def _rule_for(rules: tuple[Rule, ...], part: ScriptedPart) -> Rule:
     for rule in rules:
         if rule.matches(part.step, part.role, part.iteration, part.attempt):
             return rule
     return UNSCRIPTED
 
 
-def _part(task: AgentTask) -> Part:
+def _part(task: AgentTask) -> ScriptedPart:
     effect = task.effect
-    return Part(
+    return ScriptedPart(
         run=task.run,
         step=effect.unit,
         role=effect.role,
@@ -169,7 +169,7 @@ def main(argv: list[str], environ: Mapping[str, str]) -> int:
     if len(argv) != 1:
         print("usage: python -m agent_orchestrator.agents.scripted SCRIPT", file=sys.stderr)
         return 2
-    part = Part(
+    part = ScriptedPart(
         run=environ.get("RUN_ID", ""),
         step=environ.get("STEP_ID", ""),
         role=environ.get("AGENT_ID", ""),

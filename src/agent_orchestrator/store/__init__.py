@@ -1,1 +1,1 @@
-"""Where journals live: one port, an adapter a file, one conformance suite for all of them."""
+"""Stores of journals: one port, an adapter a file, one conformance suite for all of them."""

@@ -24,7 +24,7 @@ them: after it nobody knows what is on disk, whatever the reason was."""
 
 
 class translated:
-    """Maps what goes wrong inside to one of our errors; constraint errors are the caller's own business.
+    """A context that maps what goes wrong inside to one of our errors; constraint errors are the caller's own business.
 
     A class, not a generator: it stands on the path of every commit.
     """

@@ -13,7 +13,7 @@ MOUNTS = Path("/proc/self/mounts")
 
 
 def make_folder(folder: Path, *, holds: Path) -> None:
-    """Makes the folder that is to hold a store: prompts and whatever agents write will lie there, for nobody else to read.
+    """Make the folder that is to hold a store: prompts and whatever agents write will lie there, for nobody else to read.
 
     Where the store stands already its folder's mode is left as a person may have set it.
     """
@@ -26,7 +26,7 @@ def make_folder(folder: Path, *, holds: Path) -> None:
 
 
 def filesystem_of(folder: Path, mounts: Path = MOUNTS) -> str:
-    """The kind of file system a folder is on, as the kernel names it; "" where mounts cannot be read."""
+    """Return the kind of file system a folder is on, as the kernel names it; "" where mounts cannot be read."""
     try:
         lines = mounts.read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -45,7 +45,7 @@ def filesystem_of(folder: Path, mounts: Path = MOUNTS) -> str:
 
 
 def refuse_network_filesystem(folder: Path, mounts: Path = MOUNTS) -> None:
-    """Raises when the folder's mount is of an untrusted kind; says nothing where mounts cannot be read."""
+    """Raise when the folder's mount is of an untrusted kind; do nothing where mounts cannot be read."""
     kind = filesystem_of(folder, mounts)
     if kind in UNTRUSTED:
         raise UnsupportedFilesystem(path=folder, kind=kind)

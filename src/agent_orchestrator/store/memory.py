@@ -36,7 +36,7 @@ class MemoryStore:
         self._moved = False
 
     def create(self, run: NewRun, first: Append) -> None:
-        """Inserts a run with its first events."""
+        """Insert a run with its first events."""
         known = self._runs.get(run.context.run)
         if known is not None:
             raise RunExists(run=run.context.run, status=known.summary.status)
@@ -44,7 +44,7 @@ class MemoryStore:
         self.append([first])
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
-        """Applies each run's part, or answers it with a Conflict."""
+        """Apply each run's part, or answer it with a Conflict."""
         return [self._append(part) for part in batch]
 
     def _append(self, part: Append) -> Conflict | None:
@@ -80,17 +80,17 @@ class MemoryStore:
         return None
 
     def run(self, run: str) -> StoredRun | None:
-        """One run by its exact id."""
+        """Return one run by its exact id."""
         found = self._runs.get(run)
         return None if found is None else self._listed(run, found)
 
     def runs(self) -> list[StoredRun]:
-        """All runs, newest first."""
+        """Return all runs, newest first."""
         listed = [self._listed(run, found) for run, found in self._runs.items()]
         return sorted(reversed(listed), key=lambda run: -run.context.created_us)
 
     def scan(self, system: str) -> Iterator[StoredRun]:
-        """A system's runs, oldest first."""
+        """Return a system's runs, oldest first."""
         yield from [self._listed(run, found) for run, found in self._runs.items() if found.new.system == system]
 
     def _listed(self, run: str, found: _Run) -> StoredRun:
@@ -105,15 +105,15 @@ class MemoryStore:
         )
 
     def spec(self, run: str) -> bytes:
-        """The specification the run was created with."""
+        """Return the specification the run was created with."""
         return self._runs[run].new.spec
 
     def rows(self, run: str, after: int = 0) -> list[Row]:
-        """The journal of a run in order."""
+        """Return the journal of a run in order."""
         return self._runs[run].rows[after:]
 
     def post(self, run: str, directive: str, body: bytes, at_us: int) -> bool:
-        """Puts a directive into the inbox."""
+        """Put a directive into the inbox."""
         if directive in self._inbox:
             return False
         self._inbox[directive] = (run, body, False)
@@ -121,27 +121,27 @@ class MemoryStore:
         return True
 
     def moved(self) -> bool:
-        """Whether a directive was posted since the last call."""
+        """Return True if a directive was posted since the last call."""
         moved, self._moved = self._moved, False
         return moved
 
     def inbox(self, run: str) -> list[tuple[str, bytes]]:
-        """Directives of a run not taken yet."""
+        """Return the directives of a run not taken yet."""
         return [(name, body) for name, (owner, body, taken) in self._inbox.items() if owner == run and not taken]
 
     def printed(self, run: str) -> dict[str, list[Identity]]:
-        """Identities of the run's print-outs by path."""
+        """Return the identities of the run's print-outs by path."""
         return {path: list(kept) for path, kept in self._runs[run].printed.items()}
 
     def usage(self, run: str | None = None) -> list[StoredUsage]:
-        """The ledger of one run, or of all."""
+        """Return the ledger of one run, or of all."""
         if run is not None:
             return list(self._runs[run].usage.values()) if run in self._runs else []
         lines = [*self._pruned, *(line for found in self._runs.values() for line in found.usage.values())]
         return sorted(lines, key=lambda line: (line.at_us, line.effect))
 
     def windows(self) -> list[RateWindow]:
-        """The rate limits that were hit."""
+        """Return the rate limits that were hit."""
         return [window for _, window in sorted(self._windows.items())]
 
     def day(self, since_us: int, but_for: str = "") -> Day:
@@ -175,20 +175,20 @@ class MemoryStore:
         return False
 
     def rename(self, run: str, to: str) -> None:
-        """Gives a run another id."""
+        """Give a run another id."""
         self._runs[to] = found = self._runs.pop(run)
         found.usage = {key: msgspec.structs.replace(line, run=to) for key, line in found.usage.items()}
         self._inbox = {name: (to if owner == run else owner, body, taken) for name, (owner, body, taken) in self._inbox.items()}
 
     def delete(self, run: str) -> None:
-        """Forgets a run but what it spent."""
+        """Forget a run but what it spent."""
         if (found := self._runs.pop(run, None)) is not None:
             self._pruned += [msgspec.structs.replace(line, pruned=True) for line in found.usage.values()]
         self._inbox = {name: entry for name, entry in self._inbox.items() if entry[0] != run}
         self._reservations = {effect: mark for effect, mark in self._reservations.items() if mark[0] != run}
 
     def keep_reserve_file(self, *, release: bool) -> None:
-        """Memory needs no reserve."""
+        """Do nothing: memory needs no reserve."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""

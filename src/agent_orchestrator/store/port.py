@@ -1,4 +1,4 @@
-"""What a store promises. SQLite and memory keep the same promises, checked by `testing.check_store`.
+"""The port of stores. SQLite and memory keep the same promises, checked by `testing.check_store`.
 
 `append` is the only way a fact gets in: all runs of a batch in one transaction, each run's part by itself, so that a
 Conflict answers that run only. Nothing above the store knows SQL; nothing in the store knows what an event means.
@@ -41,7 +41,7 @@ class RateWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Day(msgspec.Struct, frozen=True, kw_only=True):
-    """What all runs consumed since a time, and what is reserved for launches at work."""
+    """Consumption of all runs since a time, and the reservations for launches at work."""
 
     cost_usd: float = 0.0
     tokens: int = 0
@@ -76,7 +76,7 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     over: tuple[str, ...] = ()
     """Launches whose reservations are given back."""
     release_all: bool = False
-    """Whether all reservations of the run are: nothing of it is at work, or it is about to be looked at anew."""
+    """True for all reservations of the run: nothing of it is at work, or it is about to be looked at anew."""
     printed: tuple[Printed, ...] = ()
 
 
@@ -101,11 +101,11 @@ class StoredUsage(msgspec.Struct, frozen=True, kw_only=True):
     at_us: int
     usage: Usage
     pruned: bool = False
-    """Whether the run is gone; another one may have its id by now."""
+    """True if the run is gone; another one may have its id by now."""
 
 
 def fits(day: Day, amount: tuple[float, int], limit: tuple[float, int]) -> bool:
-    """Whether an amount in dollars and tokens, beside what the day has seen, stays within a limit; sums are not exact."""
+    """Return True if an amount in dollars and tokens, beside what the day has seen, stays within a limit; sums are not exact."""
     usd, tokens = day.cost_usd + day.reserved_usd + amount[0], day.tokens + day.reserved_tokens + amount[1]
     return usd <= limit[0] + 1e-9 and tokens <= limit[1]
 
@@ -118,43 +118,43 @@ class Store(Protocol):
     """Durable runs, journals, directives and identities of print-outs."""
 
     def create(self, run: NewRun, first: Append) -> None:
-        """Inserts a run with its first events. Raises RunExists."""
+        """Insert a run with its first events. Raises RunExists."""
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
-        """Commits a batch; when it returns, what is not a Conflict is durable. Anything else raises for all."""
+        """Commit a batch; when it returns, what is not a Conflict is durable. Anything else raises for all."""
 
     def run(self, run: str) -> StoredRun | None:
-        """One run by its exact id."""
+        """Return one run by its exact id."""
 
     def runs(self) -> list[StoredRun]:
-        """All runs, newest first."""
+        """Return all runs, newest first."""
 
     def scan(self, system: str) -> Iterator[StoredRun]:
-        """A system's runs in the order they were created, for whoever must not hold all of them at once."""
+        """Return a system's runs in the order they were created, for whoever must not hold all of them at once."""
 
     def spec(self, run: str) -> bytes:
-        """The specification the run was created with."""
+        """Return the specification the run was created with."""
 
     def rows(self, run: str, after: int = 0) -> list[Row]:
-        """The journal of a run in order, from the row after `after`."""
+        """Return the journal of a run in order, from the row after `after`."""
 
     def post(self, run: str, directive: str, body: bytes, at_us: int) -> bool:
-        """Puts a directive into the inbox; False when its id was there before."""
+        """Put a directive into the inbox; False when its id was there before."""
 
     def moved(self) -> bool:
-        """Whether another process may have written since the last call; cheap enough to ask often."""
+        """Return True if another process may have written since the last call; cheap enough to ask often."""
 
     def inbox(self, run: str) -> list[tuple[str, bytes]]:
-        """Directives of a run not taken yet, oldest first."""
+        """Return the directives of a run not taken yet, oldest first."""
 
     def printed(self, run: str) -> dict[str, list[Identity]]:
-        """Identities of the run's print-outs by path, newest last."""
+        """Return the identities of the run's print-outs by path, newest last."""
 
     def usage(self, run: str | None = None) -> list[StoredUsage]:
-        """The ledger of one run, or of all, pruned ones included."""
+        """Return the ledger of one run, or of all, pruned ones included."""
 
     def windows(self) -> list[RateWindow]:
-        """The rate limits that were hit, newest reset of each; those that are over included."""
+        """Return the rate limits that were hit, newest reset of each; those that are over included."""
 
     def day(self, since_us: int, but_for: str = "") -> Day:
         """Return what all runs consumed since a time, and what they have reserved, one run's left out if asked."""
@@ -171,13 +171,13 @@ class Store(Protocol):
         """
 
     def rename(self, run: str, to: str) -> None:
-        """Gives a run another id, so that its own can be used again."""
+        """Give a run another id, so that its own can be used again."""
 
     def delete(self, run: str) -> None:
-        """Forgets a run and everything of it but what it spent."""
+        """Forget a run and everything of it but what it spent."""
 
     def keep_reserve_file(self, *, release: bool) -> None:
-        """Keeps, or gives up, a little disk space so that a stop can still be journaled on a full disk."""
+        """Keep, or give up, a little disk space so that a stop can still be journaled on a full disk."""
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""

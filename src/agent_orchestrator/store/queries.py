@@ -1,4 +1,4 @@
-"""Loads the named statements and the migrations that lie beside this module as `.sql` files."""
+"""The named statements and the migrations that lie beside this module as `.sql` files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SQL = Path(__file__).parent / "sql"
 
 @cache
 def queries() -> dict[str, str]:
-    """Statement text by name."""
+    """Return the statements by name."""
     text = (SQL / "queries.sql").read_text("utf-8")
     parts = re.split(r"^-- name: (\w+)\n", text, flags=re.M)
     return {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
@@ -20,5 +20,5 @@ def queries() -> dict[str, str]:
 
 @cache
 def migrations() -> list[str]:
-    """Migration scripts in order; the n-th brings the schema to version n."""
+    """Return the migration scripts in order; the n-th brings the schema to version n."""
     return [file.read_text("utf-8") for file in sorted((SQL / "migrations").glob("*.sql"))]

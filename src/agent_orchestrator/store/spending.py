@@ -1,4 +1,4 @@
-"""The ledger: what launches of all runs spent, pruned runs included. It only grows.
+"""The ledger: the spending of all runs' launches, pruned runs included. It only grows.
 
 Sums since a time are remembered: they are asked for with each call of each agent under a budget of the day. How many lines
 there are and when the last was written say whether the ledger grew.
@@ -26,7 +26,7 @@ class Spending:
         self._sums: tuple[float, int, float] = (0.0, 0, 0.0)
 
     def since(self, since_us: int) -> tuple[float, int, float]:
-        """Dollars, tokens and seconds; all lines are read again only when there are others than the last time."""
+        """Return dollars, tokens and seconds; all lines are read again only when there are others than the last time."""
         mark = (since_us, *self._db.execute(self._sql["select_ledger_mark"], (since_us,)).fetchall()[0])
         if mark != self._mark:
             self._sums = self._db.execute(self._sql["select_spent_since"], (since_us,)).fetchall()[0]  # type: ignore[assignment]
@@ -34,7 +34,7 @@ class Spending:
         return self._sums
 
     def lines(self, key: int | None) -> list[StoredUsage]:
-        """The lines of one run, or of all."""
+        """Return the lines of one run, or of all."""
         name, values = ("select_all_usage", ()) if key is None else ("select_usage", (key,))
         rows: Any = self._db.execute(self._sql[name], values).fetchall()
         return [

@@ -101,7 +101,7 @@ class SqliteStore:
             os.close(lock)
 
     def _is_alone(self, lock: int, known: int) -> bool:
-        """Locks out whoever drives runs by the old schema; False when another process has changed it meanwhile."""
+        """Lock out processes that drive runs by the old schema; return False if another process has changed it meanwhile."""
         for _ in range(MIGRATION_TRIES):
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,7 +115,7 @@ class SqliteStore:
         raise Unavailable(detail=detail)
 
     def driving(self) -> int:
-        """A descriptor to hold for as long as this process drives runs: it keeps migrations away."""
+        """Return a descriptor to hold for as long as this process drives runs: it keeps migrations away."""
         lock = os.open(self._folder / "drivers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         fcntl.flock(lock, fcntl.LOCK_SH)
         return lock
@@ -136,7 +136,7 @@ class SqliteStore:
             self._db.execute("ROLLBACK")
 
     def create(self, run: NewRun, first: Append) -> None:
-        """Inserts a run with its first events."""
+        """Insert a run with its first events."""
         context = run.context
         with translated(self.path):
             try:
@@ -159,7 +159,7 @@ class SqliteStore:
         self._check_inode()
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
-        """Commits a batch in one transaction."""
+        """Commit a batch in one transaction."""
         self._let_others_in()
         with translated(self.path):
             self._db.execute("BEGIN IMMEDIATE")
@@ -223,7 +223,7 @@ class SqliteStore:
         return key
 
     def _let_others_in(self) -> None:
-        """The turnstile: whoever posts a directive holds it, and a busy engine waits a moment for him.
+        """Wait a moment at the turnstile, which is held by anybody who posts a directive.
 
         Without it a process that commits without pause keeps a directive out for seconds: SQLite's busy handler
         sleeps through the short gaps between transactions. The wait is bounded, so a frozen poster stops nobody.
@@ -238,7 +238,7 @@ class SqliteStore:
             return
 
     def _check_inode(self) -> None:
-        """A database that `git clean` unlinked would go on acknowledging commits into nothing."""
+        """Raise StoreVanished for a database that `git clean` unlinked: it would go on acknowledging commits into nothing."""
         try:
             inode = os.stat(self._name).st_ino
         except FileNotFoundError:
@@ -259,16 +259,16 @@ class SqliteStore:
             return self._db.execute(self._sql[name], values).fetchall()
 
     def run(self, run: str) -> StoredRun | None:
-        """One run by its exact id."""
+        """Return one run by its exact id."""
         rows = self._fetch("select_run", run)
         return _listed(rows[0]) if rows else None
 
     def runs(self) -> list[StoredRun]:
-        """All runs, newest first."""
+        """Return all runs, newest first."""
         return [_listed(row) for row in self._fetch("select_runs")]
 
     def scan(self, system: str) -> Iterator[StoredRun]:
-        """A system's runs, oldest first, a page at a time."""
+        """Return a system's runs, oldest first, a page at a time."""
         last: object = 0
         while rows := self._fetch("select_page", last, system, PAGE):
             for row in rows:
@@ -276,15 +276,15 @@ class SqliteStore:
             last = rows[-1][0]
 
     def spec(self, run: str) -> bytes:
-        """The specification the run was created with."""
+        """Return the specification the run was created with."""
         return self._fetch("select_spec", run)[0][0]  # type: ignore[return-value]
 
     def rows(self, run: str, after: int = 0) -> list[Row]:
-        """The journal of a run in order."""
+        """Return the journal of a run in order."""
         return self._fetch("select_rows", self._key(run), after)  # type: ignore[return-value]
 
     def post(self, run: str, directive: str, body: bytes, at_us: int) -> bool:
-        """Puts a directive into the inbox, ahead of any busy engine."""
+        """Put a directive into the inbox, ahead of any busy engine."""
         with translated(self.path):
             fcntl.flock(self._turnstile, fcntl.LOCK_EX)
             try:
@@ -295,31 +295,31 @@ class SqliteStore:
                 fcntl.flock(self._turnstile, fcntl.LOCK_UN)
 
     def moved(self) -> bool:
-        """Whether another connection committed since the last call."""
+        """Return True if another connection committed since the last call."""
         with translated(self.path):
             version = self._pragma("data_version")
         moved, self._data_version = version != self._data_version, version
         return moved
 
     def inbox(self, run: str) -> list[tuple[str, bytes]]:
-        """Directives of a run not taken yet."""
+        """Return the directives of a run not taken yet."""
         return self._fetch("select_inbox", self._key(run))  # type: ignore[return-value]
 
     def printed(self, run: str) -> dict[str, list[Identity]]:
-        """Identities of the run's print-outs by path."""
+        """Return the identities of the run's print-outs by path."""
         found: dict[str, list[Identity]] = {}
         for path, body in self._fetch("select_printed", self._key(run)):
             found.setdefault(str(path), []).append(_identity(body))  # type: ignore[arg-type]
         return found
 
     def usage(self, run: str | None = None) -> list[StoredUsage]:
-        """The ledger of one run, or of all."""
+        """Return the ledger of one run, or of all."""
         with translated(self.path):
             key = self._key(run) if run is not None else None
             return [] if run is not None and key is None else self._spending.lines(key)
 
     def windows(self) -> list[RateWindow]:
-        """The rate limits that were hit."""
+        """Return the rate limits that were hit."""
         return [
             RateWindow(account=account, name=name, resets_us=resets_us, seen_us=seen_us, strikes=strikes)  # type: ignore[arg-type]
             for account, name, resets_us, seen_us, strikes in self._fetch("select_windows")
@@ -350,13 +350,13 @@ class SqliteStore:
             return True
 
     def rename(self, run: str, to: str) -> None:
-        """Gives a run another id."""
+        """Give a run another id."""
         with translated(self.path), self._writing():
             self._db.execute(self._sql["rename_run"], (run, to))
         self._forget(run)
 
     def delete(self, run: str) -> None:
-        """Forgets a run and everything of it but what it spent."""
+        """Forget a run and everything of it but what it spent."""
         with translated(self.path), self._writing():
             for name in ("insert_pruned", "delete_events", "delete_inbox", "delete_reservations", "delete_printed", "delete_run"):
                 self._db.execute(self._sql[name], (self._key(run),))
@@ -367,7 +367,7 @@ class SqliteStore:
         self._seqs.pop(run, None)
 
     def keep_reserve_file(self, *, release: bool) -> None:
-        """Keeps or gives up a file of a megabyte."""
+        """Keep or give up a file of a megabyte."""
         reserve = self._folder / "reserve"
         with contextlib.suppress(OSError):
             if release:
@@ -376,13 +376,13 @@ class SqliteStore:
                 reserve.write_bytes(bytes(RESERVE_BYTES))
 
     def health(self) -> tuple[int, list[str]]:
-        """The schema version and what SQLite finds wrong with the file; slow on a large one."""
+        """Return the schema version and what SQLite finds wrong with the file; slow on a large one."""
         with translated(self.path):
             found = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check").fetchall()]
             return self._pragma("user_version"), [text for text in found if text != "ok"]
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         os.close(self._turnstile)
         self._db.close()
 

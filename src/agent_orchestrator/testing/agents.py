@@ -37,7 +37,7 @@ FOREIGN_REPORTS = (
 
 
 def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, form: Form | None = None) -> AgentTask:
-    """A task whose files stand in `folder`, as the engine would make it."""
+    """Return a task whose files stand in `folder`, as the engine would make it."""
     launch = folder / "launch"
     workdir = folder / "tree"
     for made in (launch, workdir, folder / "artifacts"):
@@ -71,7 +71,7 @@ def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, form
 
 
 def make_ending(task: AgentTask, exit_code: int | None = 0, cause: Failure | None = None) -> Ending:
-    """The end of that task's launch."""
+    """Return the end of that task's launch."""
     out, err = task.launch_dir / "out", task.launch_dir / "err"
     return Ending(exit_code=exit_code, cause=cause, started_us=1, ended_us=2, out=out, err=err)
 
@@ -79,7 +79,7 @@ def make_ending(task: AgentTask, exit_code: int | None = 0, cause: Failure | Non
 def check_agent(
     agent: Agent | InProcessAgent, choice: AgentChoice, folder: Path, environ: Mapping[str, str] | None = None
 ) -> None:
-    """Raises AssertionError where the adapter breaks the contract.
+    """Raise AssertionError where the adapter breaks the contract.
 
     `choice` is one that could start. `environ` is the environment of the calling process: nothing of it may be handed on.
     """

@@ -1,4 +1,4 @@
-"""What every system does about trouble that does not end, and about a stop at any moment; `check_system` asks for it.
+"""The bounds of every system: trouble that does not end, and a stop at any moment; `check_system` asks for it.
 
 The same thing goes wrong again and again here: an agent that never gets its work done, a check that is always lost or
 changes the tree, a session that is always gone. A system then gives up with a reason or asks a person, after few launches.
@@ -26,18 +26,18 @@ from agent_orchestrator.testing.play import Play
 ENDS_WITHIN = 1_000
 """Results after which a run has given up or waits for a person."""
 ANSWERS_MAX = 3
-"""How often a person says yes before they are out of the office."""
+"""The times that a person says yes before they are out of the office."""
 DAY_US = 86_400 * US
 
 PATIENT = frozenset({FailureKind.STOPPED, FailureKind.RATE_LIMITED, FailureKind.BUDGET})
 """Ends after which the engine waits before anything starts again: no matter how often, the work goes on in the end."""
 
 Trouble = Callable[[Play, Effect], Outcome | None]
-"""How the effect ends, where it is one that ends badly."""
+"""The outcome of an effect, where it is one that ends badly."""
 
 
 def check_bounds(system: System, spec: Any, reports: Reports | None) -> None:
-    """Plays the specification through each kind of trouble that does not end."""
+    """Play the specification through each kind of trouble that does not end."""
     for what, trouble in _troubles():
         play = Play(system, spec, random.Random(0), reports, thorough=False)
         troubled = _insist(play, what, trouble)
@@ -51,7 +51,7 @@ def check_bounds(system: System, spec: Any, reports: Reports | None) -> None:
 
 
 def check_stops(system: System, spec: Any, reports: Reports | None) -> None:
-    """Stops the run in every state that it comes into: an abort ends it, a pause leaves nothing running."""
+    """Stop the run in every state that it comes into: an abort ends it, a pause leaves nothing running."""
     for ticks in _states(system, spec, reports):
         for kind in (Abort, Pause):
             play = Play(system, spec, random.Random(0), reports, thorough=False)
@@ -110,7 +110,7 @@ def _troubles() -> Iterator[tuple[str, Trouble]]:
 
 
 def _agents_fail(kind: FailureKind) -> Trouble:
-    """Agents fail; checks are red, so that nothing can be done without them."""
+    """Let agents fail; checks are red, so that nothing can be done without them."""
 
     def trouble(play: Play, effect: Effect) -> Outcome | None:
         failure = Failure(kind=kind, message="it went wrong")
@@ -122,7 +122,7 @@ def _agents_fail(kind: FailureKind) -> Trouble:
 
 
 def _checks_end(failure: Failure | None, *, moved: bool = False) -> Trouble:
-    """Agents do well; no check shows anything."""
+    """Let agents do well; no check shows anything."""
 
     def trouble(play: Play, effect: Effect) -> Outcome | None:
         if not isinstance(effect, RunCheck) or effect.argv:
@@ -151,7 +151,7 @@ def _checked(play: Play, effect: RunCheck, exit_code: int | None) -> CheckEnded:
 
 
 def _states(system: System, spec: Any, reports: Reports | None) -> list[int]:
-    """After how many ticks of a run that goes well something is done that was not done before."""
+    """Return the ticks of a run that goes well after which something is done that was not done before."""
     play = Play(system, spec, random.Random(0), reports, thorough=False)
     seen: set[frozenset[str]] = set()
     found = []
@@ -177,7 +177,7 @@ def _go_well(play: Play) -> None:
 
 
 def _drain(play: Play, where: str) -> None:
-    """What runs ends as it does when it is stopped."""
+    """End what runs as it ends when it is stopped."""
     for _ in range(ENDS_WITHIN):
         programs = play.programs()
         if not programs:
@@ -187,7 +187,7 @@ def _drain(play: Play, where: str) -> None:
 
 
 def _resume(play: Play, where: str) -> None:
-    """A paused run goes on and comes to its end."""
+    """Resume a paused run and bring it to its end."""
     for _ in range(ENDS_WITHIN):
         if play.state.lifecycle.ended:
             return

@@ -18,7 +18,7 @@ REFUSALS = (MergeVerdict.CONFLICT, MergeVerdict.HELD, MergeVerdict.UNAVAILABLE)
 
 
 class SimulatedGit:
-    """Keeps what landed where; it outlives every engine, as a repository does."""
+    """The branches of a simulated repository; it outlives every engine, as a repository does."""
 
     def __init__(self, seed: int, faults: Faults, trouble: float = 0.2) -> None:
         self._seed, self._faults, self._trouble = seed, faults, trouble
@@ -32,7 +32,7 @@ class SimulatedGit:
         return random.Random(f"{self._seed}/{effect}")
 
     def save_tree(self, workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
-        """The tree is saved, or the agent left it so that it cannot be."""
+        """Save the tree, or say that the agent left it so that it cannot be saved."""
         self._faults.boundary()
         fate = self._fate(effect.id)
         if fate.random() < self._trouble / 4:
@@ -54,7 +54,7 @@ class SimulatedGit:
         )
 
     def plan(self, repo: Path, effect: Merge) -> PlannedMerge | MergeEnded:
-        """The merge commit, or why there is none."""
+        """Return the merge commit, or why there is none."""
         self._faults.boundary()
         if (known := self.landed.get((effect.into, effect.branch))) is not None:
             return MergeEnded(effect=effect.id, verdict=MergeVerdict.LANDED, commit=known)
@@ -66,11 +66,11 @@ class SimulatedGit:
         return PlannedMerge(commit=_name(effect.id), base=self.tips.get(effect.into, ""))
 
     def checkout(self, repo: Path, folder: Path, commit: str) -> None:
-        """Every commit can be checked out."""
+        """Do nothing: every commit can be checked out."""
         self._faults.boundary()
 
     def land(self, repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
-        """Moves the target; a crash can come before it or after."""
+        """Move the target; a crash can come before it or after."""
         self._faults.boundary()
         if self.landed.get((effect.into, effect.branch)) != planned.commit:
             if self.tips.get(effect.into, "") != planned.base or self._fate(effect.id + "+").random() < self._trouble / 2:

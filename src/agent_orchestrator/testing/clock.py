@@ -23,20 +23,20 @@ class FakeClock:
         self._wall_us, self._passed_s = float(start_us), 0.0
 
     def now_us(self) -> int:
-        """Wall-clock time."""
+        """Return the wall-clock time."""
         return int(self._wall_us)
 
     def monotonic_s(self) -> float:
-        """Seconds since the clock was made."""
+        """Return the seconds since the clock was made."""
         return self._passed_s
 
     def advance(self, seconds: float) -> None:
-        """Time passes on both clocks."""
+        """Let time pass on both clocks."""
         self._passed_s += seconds
         self._wall_us += seconds * 1e6
 
     def set_wall(self, seconds: float) -> None:
-        """Somebody sets the wall clock, forward or back; the monotonic clock knows nothing of it."""
+        """Set the wall clock, forward or back; the monotonic clock knows nothing of it."""
         self._wall_us += seconds * 1e6
 
 
@@ -66,13 +66,13 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 def run_jumping(main: Coroutine[Any, Any, T], clock: FakeClock) -> T:
-    """Runs a coroutine to its end in no time."""
+    """Run a coroutine to its end in no time."""
     with asyncio.Runner(loop_factory=lambda: _Loop(_JumpingSelector(clock), clock)) as runner:
         return runner.run(main)
 
 
 class _SteppingSelector(selectors.SelectSelector):
-    """Notes how long the loop would wait, and lets it go for one turn only."""
+    """A selector that notes how long the loop would wait, and lets it go for one turn only."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class SteppedLoop(_Loop):
         self.error = self.error or about.get("exception")
 
     def step(self) -> float | None:
-        """One turn. 0 means it did something; else the seconds until it would, or None for never."""
+        """Take one turn. 0 means it did something; else the seconds until it would, or None for never."""
         self.run_forever()
         if self.error is not None:
             raise self.error

@@ -1,4 +1,4 @@
-"""What can go wrong, and where: a seeded source of faults that the simulated world asks at every boundary.
+"""Faults: a seeded source that the simulated world asks at every boundary.
 
 A boundary lies between any two actions whose order matters. `Crash` there is `kill -9`: nothing after it happens.
 """
@@ -18,7 +18,7 @@ class Crash(SystemExit):
 
 
 class Faults:
-    """Decides at each boundary. With `crash_at`, crashes there once and does nothing else; else by chance."""
+    """A source of faults. With `crash_at` it crashes there once and does nothing else; else it decides by chance."""
 
     def __init__(self, seed: int | None = None, *, crash_at: Sequence[int] = ()) -> None:
         self._random = random.Random(seed)
@@ -31,7 +31,7 @@ class Faults:
         """Set when a run must be able to end: nothing goes wrong any more."""
 
     def boundary(self) -> None:
-        """Between two actions."""
+        """Crash between two actions, or not."""
         self.boundaries += 1
         if self.calm:
             return
@@ -40,7 +40,7 @@ class Faults:
             raise Crash
 
     def store_refuses(self) -> None:
-        """Before a commit: the disk may be full, the store busy."""
+        """Refuse a commit, or not: the disk may be full, the store busy."""
         if not self.calm and self._random.random() < self._store_chance:
             raise self._random.choice((DiskFull(path="orc.db"), StoreLocked(path="orc.db", seconds=10)))
 
@@ -54,7 +54,7 @@ class FaultyStore(MemoryStore):
         self.commits = 0
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
-        """As any store; a crash may come before it is written, or after, before anybody knows."""
+        """Append as any store; a crash may come before it is written, or after, before anybody knows."""
         self._faults.store_refuses()
         self._faults.boundary()
         answers = super().append(batch)
@@ -63,6 +63,6 @@ class FaultyStore(MemoryStore):
         return answers
 
     def knows(self, run: str, text: str) -> bool:
-        """Whether a durable event of the run contains the text."""
+        """Return True if a durable event of the run contains the text."""
         needle = text.encode()
         return any(needle in body for _, _, body in reversed(self.rows(run)))

@@ -5,7 +5,7 @@ conversation is given the first part that is free and whose words are all in its
 agent that is launched twice for the same thing finds nobody left to play it. How far a conversation has come is counted in
 the conversation itself, so that a client that outlives its orchestrator goes on where it was.
 
-A client that cannot be held to a schema writes an `Answer` to the file that its prompt names, and ends.
+A client that cannot be held to a schema writes a `Reply` to the file that its prompt names, and ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agent_orchestrator.testing.model_server import Answer, Behaviour, Held, Lane, Refuse, Say, Write
+from agent_orchestrator.testing.model_server import Behaviour, Held, Lane, Refuse, Reply, Say, Write
 
 _SHOWN_CHARS = 4_000
 _REPORT_FILE = re.compile(r"write one JSON object to this file:\s+(\S+)")
@@ -26,7 +26,7 @@ _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 
 
 class Part:
-    """What the model does in one conversation: one behaviour per call, the last one for ever."""
+    """The model's part in one conversation: one behaviour per call, the last one for ever."""
 
     def __init__(self, name: str, *words: str, script: Sequence[Behaviour]) -> None:
         assert words, f"{name} would be given any conversation"
@@ -41,7 +41,7 @@ class Part:
         """How often the model was called in this conversation."""
 
     def is_for(self, prompt: str) -> bool:
-        """Whether a conversation that begins so may be given this part."""
+        """Return True if a conversation that begins so may be given this part."""
         return not self.prompt and all(word in prompt for word in self.words)
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class Cast(Lane):
         return next(part for part in self.parts if part.name == name)
 
     def next(self, request: dict[str, Any]) -> tuple[Behaviour, int]:
-        """The behaviour for this call, by the part of its conversation, and its number."""
+        """Return the behaviour for this call, by the part of its conversation, and its number."""
         prompt, said = last_prompt(request)
         with self._lock:
             self.requests.append(request)
@@ -82,13 +82,13 @@ class Cast(Lane):
         return behaviour, number
 
     def release(self) -> None:
-        """Lets go of every part."""
+        """Let go of every part."""
         super().release()
         for part in self.parts:
             part.let_go.set()
 
     def left(self) -> list[str]:
-        """The parts that nobody has asked for."""
+        """Return the parts that nobody has asked for."""
         return [part.name for part in self.parts if not part.prompt]
 
     def _part(self, prompt: str, said: int) -> Part | None:
@@ -102,20 +102,20 @@ class Cast(Lane):
 
 
 def _spelled_out(behaviour: Behaviour, request: dict[str, Any], prompt: str) -> list[Behaviour]:
-    """An answer as this client can give it; all else as it is."""
+    """Return a reply as this client can give it; all else as it is."""
     match behaviour:
-        case Held(then=Answer(report)):
-            first, *rest = _spelled_out(Answer(report), request, prompt)
-            assert isinstance(first, Answer | Write)
+        case Held(then=Reply(report)):
+            first, *rest = _spelled_out(Reply(report), request, prompt)
+            assert isinstance(first, Reply | Write)
             return [Held(first), *rest]
-        case Answer(report):
+        case Reply(report):
             file = _REPORT_FILE.search(prompt)
             return [Write(file[1], json.dumps(report)), Say("It is done.")] if file is not None else [behaviour]
     return [behaviour]
 
 
 def last_prompt(request: dict[str, Any]) -> tuple[str, int]:
-    """What the client was told last in this conversation, and how often the model has spoken since."""
+    """Return the last prompt of this conversation, and how often the model has spoken since."""
     prompt: list[str] = []
     said = 0
     for mine, text in _turns(request):
@@ -129,7 +129,7 @@ def last_prompt(request: dict[str, Any]) -> tuple[str, int]:
 
 
 def _turns(request: dict[str, Any]) -> Iterator[tuple[bool, str]]:
-    """Whether the model spoke, and the text. Results of tools are no turn, what clients add in <tags> is no text."""
+    """Return the turns: True for the model's, and the text. Results of tools are no turn, <tags> of clients are no text."""
     told = request.get("messages") or request.get("contents") or request.get("input") or ()
     for item in told:
         role, kind = item.get("role"), item.get("type")

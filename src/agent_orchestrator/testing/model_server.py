@@ -1,6 +1,6 @@
 """A scripted model on loopback, so that real agent CLIs can be run in tests without a model, a key or a network.
 
-A lane is a path: `server.lane("fix", [Write(…), Answer(…)])` gives the base URL of a model that does just that, one
+A lane is a path: `server.lane("fix", [Write(…), Reply(…)])` gives the base URL of a model that does just that, one
 behaviour per call, the last one for ever. It speaks Anthropic messages, OpenAI responses and Gemini, streamed and whole.
 A call that offers no tools is one on the side, for a title or the like: it is answered and is no part of the script.
 Schemas are enforced as the services do: one that they would not take is refused, and an answer that a model could not have
@@ -35,26 +35,26 @@ from agent_orchestrator.testing.strict_schema import answer_faults, filled
 
 
 class Say(msgspec.Struct, frozen=True):
-    """Ends the turn with a text."""
+    """A text that ends the turn."""
 
     text: str
 
 
 class Write(msgspec.Struct, frozen=True):
-    """Writes a file with the client's own tool."""
+    """A file written with the client's own tool."""
 
     path: str
     content: str
 
 
 class Shell(msgspec.Struct, frozen=True):
-    """Runs a command with the client's own tool."""
+    """A command run with the client's own tool."""
 
     command: str
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """Ends the turn with a structured answer; properties that may be null may be left out."""
+class Reply(msgspec.Struct, frozen=True):
+    """A structured answer that ends the turn; properties that may be null may be left out."""
 
     report: dict[str, Any]
     fits: bool = True
@@ -62,7 +62,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Refuse(msgspec.Struct, frozen=True):
-    """Answers with an HTTP error."""
+    """An HTTP error for an answer."""
 
     status: int
     message: str = "scripted"
@@ -71,18 +71,18 @@ class Refuse(msgspec.Struct, frozen=True):
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """Begins a stream with text; then it is `malformed`, `cut` off, or `stalls`. `silent` never begins."""
+    """A stream that begins with text; then it is `malformed`, `cut` off, or `stalls`. `silent` never begins."""
 
     how: str
 
 
 class Held(msgspec.Struct, frozen=True):
-    """Waits until the lane is let go, and then does the other thing."""
+    """A behaviour that waits until the lane is let go."""
 
-    then: Say | Write | Shell | Answer
+    then: Say | Write | Shell | Reply
 
 
-Behaviour = Say | Write | Shell | Answer | Refuse | Broken | Held
+Behaviour = Say | Write | Shell | Reply | Refuse | Broken | Held
 
 ASIDE = Say("On the side")
 GEMINI = (":streamGenerateContent", ":generateContent")
@@ -94,7 +94,7 @@ _ERRORS = {400: "invalid_request_error", 401: "authentication_error", 403: "perm
 
 
 class Lane:
-    """What one client is told, and what it asked and was charged."""
+    """The conversation of one client: the behaviours, what it asked and what it was charged."""
 
     def __init__(self, script: Sequence[Behaviour]) -> None:
         self._script = list(script)
@@ -107,14 +107,14 @@ class Lane:
         """Answers of the script that no model could have given."""
 
     def next(self, request: dict[str, Any]) -> tuple[Behaviour, int]:
-        """The behaviour for this call, and its number."""
+        """Return the behaviour for this call, and its number."""
         with self._lock:
             self.requests.append(request)
             number = len(self.requests)
             return self._script[min(number, len(self._script)) - 1], number
 
-    def fitting(self, answer: Answer, request: dict[str, Any]) -> Answer | Refuse:
-        """The answer in full, or a refusal: one that its schema does not allow is noted, so that the test cannot pass."""
+    def fitting(self, answer: Reply, request: dict[str, Any]) -> Reply | Refuse:
+        """Return the answer in full, or a refusal: one that its schema does not allow is noted, so that the test cannot pass."""
         schema = asked_schema(request)
         if schema is None:
             return answer
@@ -123,14 +123,14 @@ class Lane:
         if faults and (answer.fits or "text" in request):
             self.faults.append(f"the scripted answer breaks its schema: {'; '.join(faults)}")
             return Refuse(400, self.faults[-1])
-        return Answer(report)
+        return Reply(report)
 
     def release(self) -> None:
-        """Lets go of what is held."""
+        """Let go of what is held."""
         self.let_go.set()
 
     def charge(self, usage: Usage, *, back: bool = False) -> None:
-        """Counts an answer: before it is sent, so that whoever has it finds it counted. `back` takes one back that nobody got."""
+        """Count an answer before it is sent, so that the client that has it finds it counted. `back` takes one back."""
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         with self._lock:
             sign = -1 if back else 1
@@ -148,11 +148,11 @@ class ModelServer:
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
 
     def lane(self, name: str, script: Sequence[Behaviour]) -> str:
-        """The base URL of a model that behaves so."""
+        """Return the base URL of a model that behaves so."""
         return self.add(name, Lane(script))
 
     def add(self, name: str, lane: Lane) -> str:
-        """The base URL of a lane that was made elsewhere, such as a cast."""
+        """Return the base URL of a lane that was made elsewhere, such as a cast."""
         self.lanes[name] = lane
         return f"http://127.0.0.1:{self._http.server_port}/{name}"
 
@@ -179,7 +179,7 @@ class _Http(ThreadingHTTPServer):
         self.model = model
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is none of our business."""
+        """Pass over a client that went away."""
 
 
 class _Call(BaseHTTPRequestHandler):
@@ -187,18 +187,18 @@ class _Call(BaseHTTPRequestHandler):
     server_version = "scripted-model"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the parent's
-        """Says nothing."""
+        """Say nothing."""
 
     def do_GET(self) -> None:
-        """There is nothing to get; some clients try a websocket first."""
+        """Refuse: there is nothing to get; some clients try a websocket first."""
         self._send(426 if self.headers.get("upgrade") else 404, {"error": {"message": "nothing here"}})
 
     def do_HEAD(self) -> None:
-        """As for GET."""
+        """Refuse as for GET."""
         self._send(404, {})
 
     def do_POST(self) -> None:
-        """One call of the model."""
+        """Answer one call of the model."""
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         path = self.path.split("?")[0]
         model = cast(_Http, self.server).model
@@ -217,7 +217,7 @@ class _Call(BaseHTTPRequestHandler):
         if isinstance(behaviour, Held):
             lane.let_go.wait()
             behaviour = behaviour.then
-        if isinstance(behaviour, Answer):
+        if isinstance(behaviour, Reply):
             behaviour = lane.fitting(behaviour, request)
         match behaviour:
             case Refuse():
@@ -320,7 +320,7 @@ class _Call(BaseHTTPRequestHandler):
 
 
 def _block(behaviour: Behaviour, tools: dict[str, str]) -> Block:
-    """What the model says, in terms of the tools that this client offers."""
+    """Return the model's words in terms of the tools that this client offers."""
     match behaviour:
         case Write(path, content) if "Write" in tools:
             return Block(tool="Write", values={"file_path": path, "content": content})
@@ -335,9 +335,9 @@ def _block(behaviour: Behaviour, tools: dict[str, str]) -> Block:
             return _shell(f"cat > '{path}' <<'END'\n{content}\nEND", tools)
         case Shell(command):
             return _shell(command, tools)
-        case Answer(report) if "StructuredOutput" in tools:
+        case Reply(report) if "StructuredOutput" in tools:
             return Block(tool="StructuredOutput", values=report)
-        case Answer(report):
+        case Reply(report):
             return Block(text=json.dumps(report))
         case Say(text):
             return Block(text=text)

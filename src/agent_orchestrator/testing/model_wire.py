@@ -1,4 +1,4 @@
-"""How three model APIs say the same thing: Anthropic messages, OpenAI responses, Gemini; as server-sent events or whole.
+"""The wire formats of three model APIs: Anthropic messages, OpenAI responses, Gemini; as server-sent events or whole.
 
 Only what the clients need to believe it; called by the scripted model server.
 """
@@ -34,7 +34,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def offered(request: dict[str, Any]) -> dict[str, str]:
-    """The tools a client offers, with their types."""
+    """Return the tools a client offers, with their types."""
     found = {}
     for tool in request.get("tools") or ():
         found[str(tool.get("name") or tool.get("type"))] = str(tool.get("type"))
@@ -44,14 +44,14 @@ def offered(request: dict[str, Any]) -> dict[str, str]:
 
 
 def asked_schema(request: dict[str, Any]) -> dict[str, Any] | None:
-    """The schema that a structured answer to this call has to fit."""
+    """Return the schema that a structured answer to this call has to fit."""
     schemas = [tool.get("input_schema") for tool in request.get("tools") or () if tool.get("name") == STRUCTURED]
     schemas.append(_format(request).get("schema"))
     return next((schema for schema in schemas if isinstance(schema, dict)), None)
 
 
 def refused_schema(request: dict[str, Any]) -> dict[str, Any] | None:
-    """The error that the service answers a schema with that it does not take."""
+    """Return the error that the service answers a schema with that it does not take."""
     asked = _format(request)
     if asked.get("strict") and (faults := strict_faults(asked.get("schema"))):
         message = f"Invalid schema for response_format '{asked.get('name')}': {faults[0]}"
@@ -71,12 +71,12 @@ def _format(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def message_whole(request: dict[str, Any], block: Block, usage: Usage) -> dict[str, Any]:
-    """An Anthropic message in one piece."""
+    """Return an Anthropic message in one piece."""
     return {**_message(request), "content": [_content(block)], "stop_reason": _stop(block), "usage": _message_usage(usage)}
 
 
 def message_events(request: dict[str, Any], block: Block, usage: Usage) -> Events:
-    """The same as a stream."""
+    """Return an Anthropic message as a stream."""
     charged = _message_usage(usage)
     start = {**_message(request), "content": [], "stop_reason": None, "usage": {**charged, "output_tokens": 1}}
     yield _event("message_start", message=start)
@@ -95,7 +95,7 @@ def message_events(request: dict[str, Any], block: Block, usage: Usage) -> Event
 
 
 def response_events(request: dict[str, Any], block: Block, usage: Usage) -> Events:
-    """An OpenAI response as a stream; its input counts what came from the cache, too."""
+    """Return an OpenAI response as a stream; its input counts what came from the cache, too."""
     item = _item(block)
     begun: dict[str, Any] = {
         "id": _id("resp"),
@@ -123,7 +123,7 @@ def response_events(request: dict[str, Any], block: Block, usage: Usage) -> Even
 
 
 def gemini_whole(request: dict[str, Any], block: Block, usage: Usage) -> dict[str, Any]:
-    """A Gemini answer; its stream is the same in one piece. The prompt counts what came from the cache, too."""
+    """Return a Gemini answer; its stream is the same in one piece. The prompt counts what came from the cache, too."""
     part = {"functionCall": {"name": block.tool, "args": block.values}} if block.tool else {"text": block.text}
     sent, said, cached = (usage.input_tokens or 0), usage.output_tokens or 0, usage.cache_read_tokens or 0
     return {

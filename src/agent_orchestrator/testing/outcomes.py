@@ -36,13 +36,13 @@ from agent_orchestrator.core.report import Report, check_report
 from agent_orchestrator.core.units import US
 
 Reports = Callable[[RunAgent, random.Random], dict[str, Any]]
-"""What an agent of this effect writes when it does well, laid over its status."""
+"""The report of an agent of this effect that does well, laid over its status."""
 
 
 def invent(
     effect: Effect, chance: random.Random, now_us: int, *, kindly: bool, halting: bool, reports: Reports | None = None
 ) -> Outcome:
-    """An outcome that the effect may have now; a kind one is always a good one."""
+    """Return an outcome that the effect may have now; a kind one is always a good one."""
     bad = not kindly and chance.random() < 0.35
     match effect:
         case RunAgent():

@@ -89,7 +89,7 @@ class Play:
         self._check()
 
     def play(self, ticks: int) -> None:
-        """Anything happens for a while; then everything goes well and the run has to end."""
+        """Let anything happen for a while; then everything goes well and the run has to end."""
         for _ in range(ticks):
             if self.state.lifecycle.ended and self.chance.random() < 0.1:
                 break  # Meddled with for a while after its end; that is enough.
@@ -114,7 +114,7 @@ class Play:
         return min(len(doing), self.chance.choice((1, 1, 1, 2, 3)))
 
     def tell(self, *whats: Input) -> None:
-        """One tick, as the engine does it."""
+        """Do one tick, as the engine does it."""
         self.now_us += int(self.chance.uniform(0, 90) * US)
         programs, was_running = self.programs(), self.state.lifecycle.running
         for what in whats:
@@ -140,7 +140,7 @@ class Play:
         self._add(events)
 
     def hold_or_release(self) -> None:
-        """The engine holds an agent back, or lets one start: no business of a system's, but its documents show it."""
+        """Hold an agent back as the engine does, or let one start: no business of a system's, but its documents show it."""
         agents = [effect for effect in self.state.doing if isinstance(effect, RunAgent)]
         named = {effect.report.form for effect in agents} - {""}
         assert named <= set(self.system.forms), "what a report may add is one of the system's forms"
@@ -173,7 +173,7 @@ class Play:
         raise AssertionError("advancing never falls silent")
 
     def _asked(self, what: str, ask: Callable[[], Sequence[Event]]) -> list[Event]:
-        """What the system says; asked again it says the same, and neither changes anything."""
+        """Ask the system twice; it says the same, and neither changes anything."""
         if not self._thorough:
             return list(ask())
         before = self._picture()
@@ -209,7 +209,7 @@ class Play:
         return {effect.id for effect in self.state.doing if isinstance(effect, ACTIVE)}
 
     def _check_replay(self) -> None:
-        """The journal, through JSON, gives the same run."""
+        """Check that the journal, through JSON, gives the same run."""
         events = decode_events(self.system, msgspec.json.encode([event for event, _ in self.journal]))
         assert events == [event for event, _ in self.journal], "every event survives being stored"
         state = self.system.fresh(self.spec, self.context)
@@ -229,7 +229,7 @@ class Play:
                 self._check_document(document.path, plain)
 
     def _check_lifecycle(self, what: Input, events: list[Event]) -> None:
-        """Pause and abort mean the same in every system."""
+        """Check that pause and abort mean the same in every system."""
         life = self.state.lifecycle
         if isinstance(what, Pause | Abort):
             # A system may refuse it in its own words, or put it off with a fact of its own.
@@ -257,7 +257,7 @@ class Play:
         assert self._picture() == before
 
     def _picture(self, state: Any = None) -> bytes:
-        """Everything the port shows of a run."""
+        """Return all that the port shows of a run."""
         state = self.state if state is None else state
         documents = [(document.path, document.body) for document in self.system.documents(state, 0)]
         life, doing = state.lifecycle, list(state.doing)
@@ -287,7 +287,7 @@ class Play:
         self.tell(chance.choice(acts)())
 
     def come_late(self, outcome: Outcome) -> None:
-        """An outcome that nobody wants any more reaches the system only as a fact that changes nothing."""
+        """Send an outcome that nobody wants any more: it is a fact that changes nothing."""
         self.now_us += US
         shown = (self.system.summary(self.state), self.system.details(self.state), list(self.state.doing))
         self._add([CameLate(effect=outcome.effect, failure=FailureKind.STOPPED)])
@@ -297,7 +297,7 @@ class Play:
         self._check()
 
     def _edit(self) -> Input:
-        """A print-out that came back as it was, or damaged."""
+        """Return a print-out that came back as it was, or damaged."""
         found = [one for one in self.system.documents(self.state, self.now_us) if not isinstance(one.body, bytes | str)]
         document = self.chance.choice(found)
         plain = msgspec.json.decode(msgspec.json.encode(document.body))
@@ -306,7 +306,7 @@ class Play:
         return Edited(path=document.path, document=plain)
 
     def outcome(self, effect: Effect, *, kindly: bool) -> Outcome:
-        """Invent how the effect ends now."""
+        """Return an invented outcome of the effect."""
         return invent(
             effect, self.chance, self.now_us, kindly=kindly, halting=self.state.lifecycle.halting, reports=self._reports
         )

@@ -29,7 +29,7 @@ from agent_orchestrator.store.port import Append, NewRun, StoredRun
 from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.clock import SteppedLoop
 from agent_orchestrator.testing.faults import Crash, Faults
-from agent_orchestrator.testing.world import Machine, Part, SimulatedLaunches
+from agent_orchestrator.testing.world import LaunchCourse, Machine, SimulatedLaunches
 
 PERSON = Who(surface=Surface.LIBRARY, user="somebody")
 RUN = "simulated"
@@ -40,7 +40,7 @@ Person = Callable[[Any, random.Random], Directive | None]
 
 
 def _anything(state: Any) -> None:
-    """Every state will do."""
+    """Accept every state."""
 
 
 class _Process:
@@ -71,7 +71,7 @@ class _Process:
         return await Engine(world, Silent()).drive(simulation.run, simulation.system, lambda driver: True, inputs)
 
     def step(self) -> bool:
-        """One turn; False when the process has ended by itself."""
+        """Take one turn; return False when the process has ended by itself."""
         try:
             self.idle_s = self.loop.step()
         except Conflict:
@@ -84,7 +84,7 @@ class _Process:
         return True
 
     def kill(self) -> None:
-        """Gone without a word: nothing of it runs any more."""
+        """Kill it without a word: nothing of it runs any more."""
         self.loop.set_exception_handler(lambda loop, about: None)
         self.loop.close()
         self._coroutine.close()
@@ -100,7 +100,7 @@ class Simulation:
         folder: Path,
         system: System,
         spec: Any,
-        cast: Callable[[str, random.Random], Part],
+        cast: Callable[[str, random.Random], LaunchCourse],
         person: Person,
         faults: Faults | None = None,
         budget: Budget | None = None,
@@ -145,7 +145,7 @@ class Simulation:
         return found
 
     def state(self) -> Any:
-        """The run's state as its journal has it."""
+        """Return the run's state as its journal has it."""
         store = self.machine.store
         if self._seen != store.commits:
             self._seen = store.commits
@@ -155,7 +155,7 @@ class Simulation:
         return self._folded.state
 
     def play(self, chaos_turns: int = 3_000) -> Any:
-        """Plays until the run has ended; returns its last state. Raises AssertionError when an invariant breaks."""
+        """Play until the run has ended; return its last state. Raises AssertionError when an invariant breaks."""
         try:
             for turn in range(TURNS_MAX):
                 if turn == chaos_turns:
@@ -173,7 +173,7 @@ class Simulation:
                 process.kill()
 
     def _turn(self) -> bool:
-        """One thing happens; True when the run has ended and a process that took it up has printed it."""
+        """Do one thing; return True when the run has ended and a process that took it up has printed it."""
         machine = self.machine
         machine.pass_time()
         if not self._processes:
@@ -203,7 +203,7 @@ class Simulation:
         self._processes.remove(process)
 
     def _first_words(self) -> list[Given]:
-        """Goes on after a pause; with twice the budget, where that was the reason."""
+        """Go on after a pause; with twice the budget, where that was the reason."""
         lifecycle, budget = self.state().lifecycle, self.state().doing.budget
         if lifecycle.running or lifecycle.ended:
             return []
@@ -215,7 +215,7 @@ class Simulation:
         return words
 
     def _let_time_pass(self) -> None:
-        """When nobody has anything to do now, the clock jumps to the next thing that will happen."""
+        """Let the clock jump to the next thing that will happen, when nobody has anything to do now."""
         waits = [process.idle_s for process in self._processes if not process.frozen]
         if not waits or 0 in waits:
             return

@@ -18,7 +18,7 @@ from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Store
 
 
 def check_store(make: Callable[[], Store]) -> None:
-    """Runs every check on a fresh store each."""
+    """Run every check on a fresh store each."""
     for check in (
         _a_run_is_there_with_its_first_events,
         _a_used_id_is_refused,
@@ -41,7 +41,7 @@ def check_store(make: Callable[[], Store]) -> None:
 
 
 def new_run(run: str, created_us: int = 1) -> tuple[NewRun, Append]:
-    """A run for tests, with its first append."""
+    """Return a run for tests, with its first append."""
     summary = Summary(status="running", total=1)
     context = Context(run=run, home="/repo", workdir="/repo", created_us=created_us)
     new = NewRun(system="workflow", name="demo", context=context, spec=b"{}", summary=summary)

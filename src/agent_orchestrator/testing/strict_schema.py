@@ -26,12 +26,12 @@ PERMITTED = frozenset(
         *("minItems", "maxItems"),
     }
 )
-"""Everything else is refused: `default`, `allOf`, `oneOf`, `not`, `if`, `patternProperties`, `uniqueItems`, …"""
+"""The keywords that are taken; refused are `default`, `allOf`, `oneOf`, `not`, `if`, `patternProperties`, `uniqueItems`, …"""
 FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 
 
 def strict_faults(schema: Any) -> list[str]:
-    """What the service would refuse a strict schema for, each as it says it; nothing for one that it takes."""
+    """Return the service's reasons to refuse a strict schema, each as it says it; none for one that it takes."""
     if not isinstance(schema, dict) or schema.get("type") != "object":
         got = schema.get("type") if isinstance(schema, dict) else None
         return [f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{got}\"'."]
@@ -53,13 +53,13 @@ def strict_faults(schema: Any) -> list[str]:
 
 
 def answer_faults(answer: Any, schema: dict[str, Any]) -> list[str]:
-    """Why an answer could not have been given under this schema."""
+    """Return the reasons why an answer could not have been given under this schema."""
     validator = jsonschema_rs.validator_for(schema)
     return [f"{_path(error.instance_path)}: {error.message}" for error in validator.iter_errors(answer)]
 
 
 def schema_faults(schema: Any) -> list[str]:
-    """Why this cannot be the input of a tool at all: not an object, or no JSON Schema of draft 2020-12."""
+    """Return the reasons why this cannot be the input of a tool: not an object, or no JSON Schema of draft 2020-12."""
     if not isinstance(schema, dict) or schema.get("type") != "object":
         return ["input_schema.type: Input should be 'object'"]
     try:
@@ -70,7 +70,7 @@ def schema_faults(schema: Any) -> list[str]:
 
 
 def filled(answer: Any, schema: dict[str, Any]) -> Any:
-    """The answer with null where the schema wants a property that may be null: what a model has to write, a test need not."""
+    """Return the answer with null for properties that may be null: a model has to write them, a test need not."""
     branch = next((one for one in schema.get("anyOf", (schema,)) if _is_for(answer, one)), schema)
     if isinstance(answer, list) and isinstance(branch.get("items"), dict):
         return [filled(one, branch["items"]) for one in answer]
@@ -82,7 +82,7 @@ def filled(answer: Any, schema: dict[str, Any]) -> Any:
 
 
 def _places(schema: Any, place: tuple[str, ...], depth: int = 0) -> Iterator[tuple[tuple[str, ...], int, dict[str, Any]]]:
-    """Every schema in a schema, with where it stands and how deep."""
+    """Return every schema in a schema, with where it stands and how deep."""
     if not isinstance(schema, dict):
         return
     depth += "properties" in schema or "items" in schema

@@ -27,7 +27,7 @@ def check_system(
     reports: Reports | None = None,
     check_document: CheckDocument | None = None,
 ) -> None:
-    """Plays every specification under every seed, through trouble that does not end, and with a stop in every state."""
+    """Play every specification under every seed, through trouble that does not end, and with a stop in every state."""
     for spec in specs:
         again = msgspec.json.decode(msgspec.json.encode(spec), type=system.spec_type)
         assert again == spec, "a specification survives being stored"
@@ -46,7 +46,7 @@ def play_system(
     reports: Reports,
     check_state: CheckState,
 ) -> Any:
-    """Plays one specification under one seed until the run has ended; answers with its last state.
+    """Play one specification under one seed until the run has ended; return its last state.
 
     For thousands of seeds: what a system promises of itself is checked after every tick, and that nothing hangs; what
     costs many times as much (that deciding is pure, that the journal folds to the same run) is left to `check_system`.

@@ -22,8 +22,8 @@ from agent_orchestrator.testing.faults import Faults, FaultyStore
 LOOK_S = 0.25
 
 
-class Part(msgspec.Struct, frozen=True):
-    """How one launch will go."""
+class LaunchCourse(msgspec.Struct, frozen=True):
+    """The course of one launch: what it does, and when."""
 
     takes_s: float
     exit_code: int = 0
@@ -39,7 +39,7 @@ class Process(msgspec.Struct):
     effect: str
     started_us: int
     started_s: float
-    part: Part
+    part: LaunchCourse
     marked: bool = True
     alive: bool = False
     exit_code: int | None = None
@@ -51,9 +51,9 @@ class Process(msgspec.Struct):
 
 
 class Machine:
-    """Everything that is outside the engines."""
+    """The machine that the engines run on: its programs, files and clock."""
 
-    def __init__(self, seed: int, folder: Path, faults: Faults, cast: Callable[[str, random.Random], Part]) -> None:
+    def __init__(self, seed: int, folder: Path, faults: Faults, cast: Callable[[str, random.Random], LaunchCourse]) -> None:
         self.clock = FakeClock()
         self.faults = faults
         self.store = FaultyStore(faults)
@@ -64,7 +64,7 @@ class Machine:
         self._cast, self._random = cast, random.Random(seed)
 
     def begin(self, order: Order) -> None:
-        """A program starts; what it will do is decided now, by the seed."""
+        """Start a program; its course is decided now, by the seed."""
         run, unit, _ = split_effect_id(order.effect)
         assert order.effect not in self.starts, f"{order.effect} was started twice"
         assert self.store.knows(run, order.effect), f"{order.effect} was started before its fact was durable"
@@ -77,12 +77,12 @@ class Machine:
         process.ends_s = self.clock.monotonic_s() + process.part.takes_s
 
     def mark(self, effect: str) -> None:
-        """The mark that says a launch is about to start."""
+        """Mark that a launch is about to start."""
         part = self._cast(effect, self._random)
         self.processes[effect] = Process(effect, self.clock.now_us(), self.clock.monotonic_s(), part)
 
     def pass_time(self) -> None:
-        """Programs whose time has come end, whoever watches."""
+        """End the programs whose time has come, whoever watches."""
         now_s = self.clock.monotonic_s()
         for process in self.processes.values():
             if process.alive and process.part.says:
@@ -91,7 +91,7 @@ class Machine:
                 self.end(process, process.part.exit_code)
 
     def _say(self, process: Process, now_s: float) -> None:
-        """Writes the lines that are due."""
+        """Write the lines that are due."""
         due = [line for at_s, line in process.part.says[process.said :] if process.started_s + at_s <= now_s]
         if due:
             process.said += len(due)
@@ -101,7 +101,7 @@ class Machine:
                 out.writelines(f"{line}\n" for line in due)
 
     def end(self, process: Process, exit_code: int) -> None:
-        """A program ends and leaves its report."""
+        """End a program, which leaves its report."""
         process.alive, process.exit_code, process.ended_us = False, exit_code, self.clock.now_us()
         if process.part.report is not None and exit_code == process.part.exit_code:
             directory = self.directory(process.effect)
@@ -109,7 +109,7 @@ class Machine:
             (directory / "report.json").write_bytes(msgspec.json.encode(process.part.report))
 
     def reboot(self) -> None:
-        """Every program is gone, and marks that were not synced may be too."""
+        """Reboot: every program is gone, and marks that were not synced may be too."""
         self.boot += 1
         for effect, process in list(self.processes.items()):
             if process.alive:
@@ -118,11 +118,11 @@ class Machine:
                     del self.processes[effect]
 
     def directory(self, effect: str) -> Path:
-        """Where a launch keeps its files."""
+        """Return the folder of a launch's files."""
         return self.folder / launch_folder(effect)
 
     def next_end_s(self) -> float | None:
-        """Seconds until the next program ends, or writes something."""
+        """Return the seconds until the next program ends, or writes something."""
         ends = [process.ends_s for process in self.processes.values() if process.alive]
         lines = [
             process.started_s + process.part.says[process.said][0]
@@ -140,11 +140,11 @@ class SimulatedLaunches:
         self._causes: dict[str, Failure] = {}
 
     def directory(self, effect: str) -> Path:
-        """Where a launch keeps its files."""
+        """Return the folder of a launch's files."""
         return self._machine.directory(effect)
 
     def standing(self, effect: str, *, same_boot: bool) -> Standing:
-        """As the real one: lock first, then marks."""
+        """Return its standing as the real one does: lock first, then marks."""
         process = self._machine.processes.get(effect)
         if process is None:
             return Standing.NEW if same_boot else Standing.OVER
@@ -164,29 +164,29 @@ class SimulatedLaunches:
         machine.faults.boundary()
 
     def living(self, run: str) -> list[str]:
-        """Launches of a run that are alive."""
+        """Return the launches of a run that are alive."""
         return sorted(effect for effect, process in self._machine.processes.items() if process.alive)
 
     def unsettled(self, run: str) -> list[str]:
-        """Those that are alive, and those that were stopped and whose end is not settled."""
+        """Return those that are alive, and those that were stopped and whose end is not settled."""
         return sorted(effect for effect, process in self._machine.processes.items() if process.alive or process.stopped)
 
     def alive_at(self, run: str, at_ns: int) -> str | None:
-        """None: files have the machine's real times, and processes the simulated ones."""
+        """Return None: files have the machine's real times, and processes the simulated ones."""
         return None
 
     def settle(self, effect: str) -> None:
-        """Its end is durable."""
+        """Note that its end is durable."""
         if effect in self._machine.processes:
             self._machine.processes[effect].stopped = False
 
     def void(self, effect: str) -> None:
-        """From now on the launch can never start."""
+        """Void the launch: it can never start from now on."""
         if effect not in self._machine.processes:
             self._machine.mark(effect)
 
     def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
-        """Looks from time to time, as a poll would."""
+        """Look from time to time, as a poll would."""
         loop = asyncio.get_running_loop()
         machine = self._machine
         seen = 0
@@ -212,7 +212,7 @@ class SimulatedLaunches:
         loop.call_soon(look)
 
     def stop(self, effect: str, cause: Failure) -> None:
-        """The program goes at once, or after ignoring TERM for a while."""
+        """Stop the program: it goes at once, or after ignoring TERM for a while."""
         process = self._machine.processes.get(effect)
         if process is None or not process.alive or effect in self._causes:
             return
@@ -220,7 +220,7 @@ class SimulatedLaunches:
         process.stopped = True
         if process.part.ignores_term_s:
             until_s = self._machine.clock.monotonic_s() + process.part.ignores_term_s
-            process.part = Part(process.part.takes_s, 137, says=process.part.says)
+            process.part = LaunchCourse(process.part.takes_s, 137, says=process.part.says)
             process.ends_s = min(process.ends_s, until_s)
         else:
             self._machine.end(process, 143)

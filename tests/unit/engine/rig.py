@@ -24,7 +24,7 @@ from agent_orchestrator.errors import Conflict, OrcError
 from agent_orchestrator.store.port import Append, NewRun, StoredRun
 from agent_orchestrator.testing.clock import run_jumping
 from agent_orchestrator.testing.faults import Faults, FaultyStore
-from agent_orchestrator.testing.world import Machine, Part, SimulatedLaunches
+from agent_orchestrator.testing.world import LaunchCourse, Machine, SimulatedLaunches
 from tests.unit.engine.toy import ToySpec, ToySystem, as_system
 
 WORDS = {"COMPLETED": "COMPLETED", "FAILED": "FAILED"}
@@ -73,13 +73,13 @@ class Notes:
 class Rig:
     """A machine, a store, and as many engines one after the other as a test likes."""
 
-    def __init__(self, folder: Path, cast: Callable[[str], Part] | None = None, system: System | None = None) -> None:
+    def __init__(self, folder: Path, cast: Callable[[str], LaunchCourse] | None = None, system: System | None = None) -> None:
         self.home = folder / "repo"
         self.home.mkdir()
         self.store, self.notes = Recorder(), Notes()
         faults = Faults()
         faults.calm = True
-        play = cast or (lambda effect: Part(5.0))
+        play = cast or (lambda effect: LaunchCourse(5.0))
         self.machine = Machine(0, folder / "launches", faults, lambda effect, chance: play(effect))
         self.machine.store = self.store
         self.clock = self.machine.clock

@@ -23,7 +23,7 @@ from agent_orchestrator.engine.launches import Watch
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
 from agent_orchestrator.systems.workflow.system import WORKFLOW
-from agent_orchestrator.testing.world import Part, SimulatedLaunches
+from agent_orchestrator.testing.world import LaunchCourse, SimulatedLaunches
 from tests.unit.engine.rig import Rig, jump, until
 
 METERED = AgentChoice(
@@ -45,9 +45,9 @@ def call(cost: float, tokens: int = 10) -> str:
     return json.dumps({"cost": cost, "in": tokens, "out": 0})
 
 
-def calls(cost: float, count: int, every_s: float = 1.0) -> Part:
+def calls(cost: float, count: int, every_s: float = 1.0) -> LaunchCourse:
     says = tuple((every_s * (number + 1), call(cost)) for number in range(count))
-    return Part(every_s * (count + 1), 0, DONE, says=says)
+    return LaunchCourse(every_s * (count + 1), 0, DONE, says=says)
 
 
 def spec(*units: str, agent: AgentChoice = METERED, **more: Any) -> WorkflowSpec:
@@ -62,7 +62,7 @@ def limited(rig: Rig, run: StoredRun, budget: Budget | None = None, **amounts: A
     return run
 
 
-def make_rig(folder: Path, cast: Callable[[str], Part]) -> Rig:
+def make_rig(folder: Path, cast: Callable[[str], LaunchCourse]) -> Rig:
     return Rig(folder, cast, WORKFLOW)
 
 
@@ -99,7 +99,7 @@ def test_four_agents_side_by_side_never_pass_a_dollar_by_more_than_one_call(cost
 
 def test_calls_that_grow_are_foreseen(tmp_path: Path) -> None:
     growing = tuple((number + 1.0, call(0.02 * 1.3**number)) for number in range(30))
-    rig = make_rig(tmp_path, lambda effect: Part(40.0, 0, DONE, says=growing))
+    rig = make_rig(tmp_path, lambda effect: LaunchCourse(40.0, 0, DONE, says=growing))
     run = limited(rig, rig.create(spec("a", "b", "c", "d")), cost_usd=1.0)
     rig.drive(run)
     largest = max(json.loads(line)["cost"] for file in rig.machine.folder.rglob("out") for line in file.read_text().splitlines())
@@ -180,7 +180,7 @@ def test_an_attempt_that_spends_too_much_has_failed_and_the_next_one_gets_its_ow
 
 
 def test_the_working_time_ends_what_works_and_waiting_is_left_out(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, lambda effect: Part(1_000.0, 0, DONE) if ".l1." in effect else Part(10.0, 0, DONE))
+    rig = make_rig(tmp_path, lambda effect: LaunchCourse(1_000.0, 0, DONE) if ".l1." in effect else LaunchCourse(10.0, 0, DONE))
     run = limited(rig, rig.create(spec("a", agent=METERED)), wall_s=600.0)
 
     async def during(engine: Engine) -> None:
@@ -196,7 +196,7 @@ def test_the_working_time_ends_what_works_and_waiting_is_left_out(tmp_path: Path
 
 
 def test_when_the_working_time_is_over_the_run_pauses_and_more_time_lets_it_go_on(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, lambda effect: Part(1_000.0, 0, DONE) if ".l1." in effect else Part(10.0, 0, DONE))
+    rig = make_rig(tmp_path, lambda effect: LaunchCourse(1_000.0, 0, DONE) if ".l1." in effect else LaunchCourse(10.0, 0, DONE))
     run = limited(rig, rig.create(spec("a")), wall_s=600.0)
     summary = rig.drive(run)
     assert (summary.status, summary.stop) == ("paused", "budget_exhausted")
@@ -239,7 +239,7 @@ def test_a_held_agent_is_stopped_with_the_run_without_ever_having_started(tmp_pa
 # Rate limits
 
 
-def refused(at_us: int | None, window: str = "five_hour") -> Part:
+def refused(at_us: int | None, window: str = "five_hour") -> LaunchCourse:
     told: dict[str, Any] = {"status": "rejected", "rateLimitType": window}
     if at_us is not None:
         told["resetsAt"] = at_us // US
@@ -248,14 +248,14 @@ def refused(at_us: int | None, window: str = "five_hour") -> Part:
         {"type": "rate_limit_event", "rate_limit_info": told},
         {"type": "result", "subtype": "success", "is_error": True, "result": "API Error (429)", "api_error_status": 429},
     ]
-    return Part(2.0, 1, None, says=tuple((1.0, json.dumps(line)) for line in lines))
+    return LaunchCourse(2.0, 1, None, says=tuple((1.0, json.dumps(line)) for line in lines))
 
 
-def worked() -> Part:
+def worked() -> LaunchCourse:
     report = {"status": "COMPLETED"}
     result = {"type": "result", "subtype": "success", "is_error": False, "result": "ok", "structured_output": report}
     begun = {"type": "system", "subtype": "init", "session_id": "s1", "model": "m"}
-    return Part(2.0, 0, None, says=tuple((1.0, json.dumps(line)) for line in (begun, result)))
+    return LaunchCourse(2.0, 0, None, says=tuple((1.0, json.dumps(line)) for line in (begun, result)))
 
 
 def impatient(driver: Driver) -> bool:
@@ -267,7 +267,7 @@ def parking(folder: Path, units: Sequence[str] = ("a", "b", "c"), *, window: str
     rig: Rig | None = None
     until_us = 0
 
-    def cast(effect: str) -> Part:
+    def cast(effect: str) -> LaunchCourse:
         nonlocal until_us
         assert rig is not None
         now_us = rig.clock.now_us()
@@ -383,7 +383,7 @@ def test_without_limits_and_without_refusals_nothing_is_written_down(tmp_path: P
 
 
 def test_an_agent_is_watched_for_its_silence_unless_it_may_be_silent_for_ever(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, lambda effect: Part(1.0, 1))
+    rig = make_rig(tmp_path, lambda effect: LaunchCourse(1.0, 1))
     seen: list[Watch] = []
 
     class Recording(SimulatedLaunches):

@@ -16,7 +16,7 @@ from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.errors import Conflict, DiskFull, StoreCorrupt, StoreLocked
 from agent_orchestrator.store.port import Append
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.rig import Rig, agent, jump, named, until
 from tests.unit.engine.toy import Did, Wanted
 
@@ -170,7 +170,7 @@ def test_a_pause_drains_and_the_driver_leaves_when_nothing_runs(tmp_path: Path) 
 
 
 def test_pause_now_stops_what_runs(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(500.0))
     run = rig.toys(agent("a"))
 
     async def pause(engine: Engine) -> None:
@@ -184,7 +184,7 @@ def test_pause_now_stops_what_runs(tmp_path: Path) -> None:
 
 
 def test_an_abort_ends_the_run_only_when_everything_is_stopped(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(500.0, ignores_term_s=8.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(500.0, ignores_term_s=8.0))
     run = rig.toys(agent("a"), agent("b"))
 
     async def abort(engine: Engine) -> None:
@@ -271,7 +271,7 @@ def test_a_run_that_runs_and_does_nothing_is_a_hang_and_raised(tmp_path: Path) -
 
 
 def test_leaving_lets_agents_live_and_journals_nothing(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(500.0))
     run = rig.toys(agent("a"))
 
     async def leave(engine: Engine) -> None:

@@ -23,7 +23,7 @@ from agent_orchestrator.engine.process import ProcessLaunches
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.worktree import folder_of
-from agent_orchestrator.testing.world import Part, SimulatedLaunches
+from agent_orchestrator.testing.world import LaunchCourse, SimulatedLaunches
 from tests.unit.engine.rig import WORDS, Rig, agent, jump, named
 from tests.unit.engine.toy import Did
 
@@ -66,7 +66,7 @@ def test_a_prompt_that_cannot_be_had_fails_the_launch_with_a_sentence(file: str,
 
 def test_a_copy_of_the_newest_report_is_kept_for_people(tmp_path: Path) -> None:
     report: dict[str, object] = {"status": "COMPLETED", "summary": "built", "extra": [1]}
-    rig = Rig(tmp_path, lambda effect: Part(1.0, 0, report))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(1.0, 0, report))
     (rig.home / ".agents" / "reports").mkdir(parents=True)
     (rig.home / COPY).write_text("an older one")
     rig.drive(rig.toys(agent("a", report_copy=COPY)))
@@ -171,7 +171,7 @@ def test_a_stop_while_the_machine_is_short_ends_the_wait(tmp_path: Path) -> None
 
 
 def test_the_time_limit_of_a_step_is_the_launchs(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(500.0))
     run = rig.toys(agent("a", timeout_s=30.0))
     rig.drive(run)
     assert outcome(rig, run).failure.kind is FailureKind.TIMEOUT
@@ -188,7 +188,7 @@ def test_a_check_identifies_the_tree_before_and_after(tmp_path: Path) -> None:
 
 
 def test_the_tree_before_a_check_is_remembered_through_a_crash(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(60.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(60.0))
     trees = iter(["before", "after"])
     rig.tree_of = lambda workdir, scratch: next(trees)
     run = rig.toys(RunCheck(id=named("a", "check"), unit="a", command="make test"))

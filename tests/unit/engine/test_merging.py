@@ -14,7 +14,7 @@ from agent_orchestrator.core.inputs import MergeVerdict, Pause
 from agent_orchestrator.engine.engine import Engine, World
 from agent_orchestrator.git.merges import GitMerges
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.rig import Rig, jump, named
 
 AT_US = 1_750_000_000_000_000
@@ -27,8 +27,8 @@ def git(repo: Path, *arguments: str) -> str:
 class MergeRig(Rig):
     """A rig whose home is a real repository with a branch to merge; checks are simulated programs."""
 
-    def __init__(self, folder: Path, part: Part | None = None) -> None:
-        super().__init__(folder, lambda effect: part or Part(5.0))
+    def __init__(self, folder: Path, part: LaunchCourse | None = None) -> None:
+        super().__init__(folder, lambda effect: part or LaunchCourse(5.0))
         git(self.home, "init", "--quiet", "--initial-branch=main")
         git(self.home, "commit", "--quiet", "--allow-empty", "--message", "First")
         git(self.home, "checkout", "--quiet", "-b", "feature")
@@ -82,7 +82,7 @@ def test_the_check_runs_on_the_merged_tree_before_anything_lands(tmp_path: Path)
 
 
 def test_a_red_check_leaves_the_target_where_it_is(tmp_path: Path) -> None:
-    rig = MergeRig(tmp_path, Part(5.0, exit_code=1))
+    rig = MergeRig(tmp_path, LaunchCourse(5.0, exit_code=1))
     run, before = rig.merging(), rig.tip
     rig.drive(run)
     ended = rig.outcome(run)
@@ -91,7 +91,7 @@ def test_a_red_check_leaves_the_target_where_it_is(tmp_path: Path) -> None:
 
 
 def test_a_check_that_hangs_is_red(tmp_path: Path) -> None:
-    rig = MergeRig(tmp_path, Part(500.0))
+    rig = MergeRig(tmp_path, LaunchCourse(500.0))
     run = rig.merging(timeout_s=30.0)
     rig.drive(run)
     assert rig.outcome(run).verdict is MergeVerdict.RED
@@ -99,7 +99,7 @@ def test_a_check_that_hangs_is_red(tmp_path: Path) -> None:
 
 
 def test_a_check_that_outlives_its_engine_is_adopted_and_its_merge_lands(tmp_path: Path) -> None:
-    rig = MergeRig(tmp_path, Part(60.0))
+    rig = MergeRig(tmp_path, LaunchCourse(60.0))
     run = rig.merging()
     rig.drive(run, _leave)
     assert rig.state(run).outcomes == {}
@@ -109,7 +109,7 @@ def test_a_check_that_outlives_its_engine_is_adopted_and_its_merge_lands(tmp_pat
 
 
 def test_a_check_lost_with_the_machine_is_to_be_done_again(tmp_path: Path) -> None:
-    rig = MergeRig(tmp_path, Part(60.0))
+    rig = MergeRig(tmp_path, LaunchCourse(60.0))
     run, before = rig.merging(), rig.tip
     rig.drive(run, _leave)
     rig.machine.reboot()
@@ -119,7 +119,7 @@ def test_a_check_lost_with_the_machine_is_to_be_done_again(tmp_path: Path) -> No
 
 
 def test_a_merge_that_is_stopped_lands_nothing(tmp_path: Path) -> None:
-    rig = MergeRig(tmp_path, Part(60.0))
+    rig = MergeRig(tmp_path, LaunchCourse(60.0))
     run, before = rig.merging(), rig.tip
 
     async def stop(engine: Engine) -> None:
@@ -131,7 +131,7 @@ def test_a_merge_that_is_stopped_lands_nothing(tmp_path: Path) -> None:
 
 
 def test_a_target_that_moves_while_the_check_runs_is_merged_again_by_a_new_launch(tmp_path: Path) -> None:
-    rig = MergeRig(tmp_path, Part(30.0))
+    rig = MergeRig(tmp_path, LaunchCourse(30.0))
     run = rig.merging()
 
     async def meanwhile(engine: Engine) -> None:

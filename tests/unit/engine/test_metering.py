@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.rig import Recorder
 from tests.unit.engine.test_admission import DONE, booked, call, limited, make_rig, spec
 
@@ -25,7 +25,7 @@ class Counting(Recorder):
 
 def test_output_that_is_no_call_costs_no_commit(tmp_path: Path) -> None:
     says = tuple((number + 1.0, call(0.01) if number % 50 == 0 else '{"thinking": true}') for number in range(200))
-    rig = make_rig(tmp_path, lambda effect: Part(210.0, 0, DONE, says=says))
+    rig = make_rig(tmp_path, lambda effect: LaunchCourse(210.0, 0, DONE, says=says))
     rig.store = rig.machine.store = store = Counting()
     run = limited(rig, rig.create(spec("a")), cost_usd=1.0)
     assert rig.drive(run).status == "completed"

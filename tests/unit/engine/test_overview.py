@@ -21,7 +21,7 @@ from agent_orchestrator.engine.engine import World
 from agent_orchestrator.engine.overview import HEARTBEAT_S, Overviews
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.rig import Rig, agent, named
 from tests.unit.engine.toy import ToyState, ToySystem, as_system
 
@@ -46,7 +46,7 @@ class Listing(ToySystem):
 class ListingRig(Rig):
     """Engines whose world can write overviews and save trees."""
 
-    def __init__(self, folder: Path, cast: Callable[[str], Part] | None = None) -> None:
+    def __init__(self, folder: Path, cast: Callable[[str], LaunchCourse] | None = None) -> None:
         super().__init__(folder, cast, system=as_system(Listing()))
         self.more: dict[str, Any] = {}
 
@@ -101,7 +101,7 @@ def test_whoever_does_not_wait_is_told_that_another_process_writes(rig: ListingR
 
 
 def test_while_a_run_is_driven_its_overview_follows_every_change_and_the_heartbeat(tmp_path: Path) -> None:
-    rig = ListingRig(tmp_path, lambda effect: Part(5.0 if "/a/" in effect else 3 * HEARTBEAT_S))
+    rig = ListingRig(tmp_path, lambda effect: LaunchCourse(5.0 if "/a/" in effect else 3 * HEARTBEAT_S))
     run = rig.toys(agent("a"), agent("b"))
     written: list[float] = []
 
@@ -119,7 +119,7 @@ def test_while_a_run_is_driven_its_overview_follows_every_change_and_the_heartbe
 
 
 def test_a_print_out_that_is_no_longer_listed_goes(tmp_path: Path) -> None:
-    rig = ListingRig(tmp_path, lambda effect: Part(5.0 * ("abc".index(effect.split("/")[1]) + 1)))
+    rig = ListingRig(tmp_path, lambda effect: LaunchCourse(5.0 * ("abc".index(effect.split("/")[1]) + 1)))
     rig.drive(rig.toys(agent("a"), agent("b"), agent("c")))
     assert [path.name for path in sorted(rig.home.glob("step-*"))] == ["step-c.bin"]
     assert (rig.home / "step-c.bin").read_bytes() == b"c"

@@ -14,7 +14,7 @@ from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.publishing import DUTY
 from agent_orchestrator.errors import DiskFull
 from agent_orchestrator.store.port import Append
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.rig import Rig, agent, jump, named, until
 
 PRINT_S = 0.15
@@ -40,7 +40,7 @@ def when_printed(rig: Rig, act: Any) -> Any:
 
 
 def test_a_busy_run_is_printed_for_a_small_share_of_the_time_and_at_its_end(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(0.1 * (1 + int(effect.split("/")[1][1:]))))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(0.1 * (1 + int(effect.split("/")[1][1:]))))
     rig.toy.on_print = lambda: rig.clock.advance(PRINT_S)
     run = rig.toys(*(agent(f"s{number}") for number in range(AGENTS)))
     rig.drive(run)
@@ -54,7 +54,7 @@ def test_a_busy_run_is_printed_for_a_small_share_of_the_time_and_at_its_end(tmp_
 
 
 def test_a_run_that_waits_or_pauses_is_printed_at_once(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(1.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(1.0))
     rig.toy.on_print = lambda: rig.clock.advance(PRINT_S)
     waiting = Wait(id=named("b", "wait"), unit="b", until_us=rig.clock.now_us() + 3600 * 1_000_000, reason="backing off")
     run = rig.toys(agent("a"), waiting)
@@ -152,7 +152,7 @@ def test_a_deleted_file_is_written_again_also_when_nothing_in_it_changed(tmp_pat
 
 
 def test_a_print_out_of_an_earlier_process_is_ours_however_old(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(60.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(60.0))
     run = rig.toys(agent("a"))
 
     async def leave(engine: Engine) -> None:
@@ -197,7 +197,7 @@ def test_the_last_print_out_is_tried_again_when_the_disk_is_full(tmp_path: Path)
 
 
 def test_a_report_that_cannot_be_copied_holds_no_state_file_up(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(1.0, 0, {"status": "COMPLETED"}))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(1.0, 0, {"status": "COMPLETED"}))
     (rig.home / "report.json").mkdir()
     rig.drive(rig.toys(agent("a", report_copy="report.json")))
     assert printed(rig) == {"phase": "ended", "done": ["a"]}

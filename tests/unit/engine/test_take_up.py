@@ -17,7 +17,7 @@ from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.store.port import Append, StoredRun
-from agent_orchestrator.testing.world import Part, SimulatedLaunches
+from agent_orchestrator.testing.world import LaunchCourse, SimulatedLaunches
 from tests.unit.engine.rig import Rig, agent, jump, named, until
 from tests.unit.engine.toy import Did, Wanted
 
@@ -41,7 +41,7 @@ def intended(rig: Rig, run: StoredRun, *units: str) -> None:
 
 
 def test_an_agent_that_lives_is_adopted(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(60.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(60.0))
     run = rig.toys(agent("a"))
     rig.drive(run, leave_soon)
     assert rig.drive(run).status == "completed"
@@ -50,7 +50,7 @@ def test_an_agent_that_lives_is_adopted(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_ended_meanwhile_is_collected_with_its_report(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(60.0, 0, {"status": "COMPLETED", "summary": "while you were away"}))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(60.0, 0, {"status": "COMPLETED", "summary": "while you were away"}))
     run = rig.toys(agent("a"))
     rig.drive(run, leave_soon)
     rig.clock.advance(100)
@@ -81,7 +81,7 @@ class Told(SimulatedLaunches):
 
 
 def test_a_unit_stays_occupied_until_its_outcome_is_durable(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(0.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(0.0))
     told = Told(rig)
     rig.launches = lambda: told
     run = rig.toys(agent("a"), agent("b"))
@@ -101,7 +101,7 @@ def test_a_unit_stays_occupied_until_its_outcome_is_durable(tmp_path: Path) -> N
 
 
 def test_an_agent_that_vanished_is_lost(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(60.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(60.0))
     run = rig.toys(agent("a"))
     rig.drive(run, leave_soon)
     rig.machine.processes[named("a")].alive = False
@@ -140,7 +140,7 @@ def test_an_intent_that_a_halted_run_never_started_is_voided(tmp_path: Path) -> 
 
 
 def test_an_agent_that_lives_when_a_halted_run_is_taken_up_is_stopped(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(500.0))
     run = rig.toys(agent("a"))
     rig.drive(run, leave_soon)
     rig.journal(run, Paused(reason="stop", now=True))
@@ -150,7 +150,7 @@ def test_an_agent_that_lives_when_a_halted_run_is_taken_up_is_stopped(tmp_path: 
 
 
 def test_what_lives_though_nobody_wants_it_is_stopped_and_its_unit_waits_until_it_is_gone(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(500.0 if ".l7." in effect else 5.0, ignores_term_s=9.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(500.0 if ".l7." in effect else 5.0, ignores_term_s=9.0))
     run = rig.toys(agent("a"))
     leftover = named("a", launch=7)
     rig.machine.mark(leftover)
@@ -165,7 +165,7 @@ def test_what_lives_though_nobody_wants_it_is_stopped_and_its_unit_waits_until_i
 @pytest.mark.parametrize("lives", [True, False], ids=["alive", "ended meanwhile"])
 def test_what_a_leftover_consumed_counts_and_its_output_keeps_no_secret(tmp_path: Path, lives: bool) -> None:
     said = ((0.2, '{"cost": 0.25}'), (0.4, f'{{"token": "{SECRET}"}}'))
-    rig = Rig(tmp_path, lambda effect: Part(500.0, says=said))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(500.0, says=said))
     rig.redactor = Redactor([SECRET])
     argv = {"argv": ["agent"], "output": "json-lines", "usage": {"cost_usd": "cost"}}
     run = rig.toys(agent("a", agent=AgentChoice(name="command", options=argv)))
@@ -209,7 +209,7 @@ def test_an_ended_run_is_printed_again_and_not_taken_up(tmp_path: Path) -> None:
 
 
 def test_taking_up_remembers_the_boot_of_each_intent(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(5.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(5.0))
     run = rig.toys(agent("a"), agent("b"))
     rig.journal(run, TAKEN, Wanted(effect=agent("a")), Paused(reason="the machine goes down"))
     rig.machine.boot = 2
@@ -218,7 +218,7 @@ def test_taking_up_remembers_the_boot_of_each_intent(tmp_path: Path) -> None:
 
 
 def test_what_the_first_tick_drops_is_stopped_though_nobody_had_adopted_it(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, lambda effect: Part(500.0))
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(500.0))
     run = rig.toys(agent("a"))
     rig.drive(run, leave_soon)
     assert rig.machine.processes[named("a")].alive

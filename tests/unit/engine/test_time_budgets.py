@@ -11,14 +11,14 @@ from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import BudgetWarned
 from agent_orchestrator.core.inputs import Resume, SetLimits
-from agent_orchestrator.testing.world import Part
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.test_admission import DONE, calls, limited, make_rig, spec
 
 PLAIN = AgentChoice(name="command", options={"argv": ["agent"]})
 
 
 def test_a_step_that_has_used_its_time_is_stopped_and_goes_on_with_more(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, lambda effect: Part(5.0, 1) if ".a1." in effect else Part(20.0, 0, DONE))
+    rig = make_rig(tmp_path, lambda effect: LaunchCourse(5.0, 1) if ".a1." in effect else LaunchCourse(20.0, 0, DONE))
     run = rig.create(spec("a", agent=PLAIN, max_attempts=2))
     paused = rig.drive(limited(rig, run, Budget(step=Amounts(wall_s=12.0))))
     assert (paused.stop, paused.status) == ("budget_exhausted", "paused")
@@ -32,7 +32,7 @@ def test_a_step_that_has_used_its_time_is_stopped_and_goes_on_with_more(tmp_path
 
 
 def test_the_time_of_a_day_is_shared_by_all_runs_and_survives_the_process(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, lambda effect: Part(30.0, 0, DONE))
+    rig = make_rig(tmp_path, lambda effect: LaunchCourse(30.0, 0, DONE))
     day = Budget(day=Amounts(wall_s=50.0))
     first, second = (limited(rig, rig.create(spec("a", agent=PLAIN), name), day) for name in ("one", "two"))
     assert rig.drive(first).status == "completed"
@@ -41,7 +41,7 @@ def test_the_time_of_a_day_is_shared_by_all_runs_and_survives_the_process(tmp_pa
 
 
 def test_a_played_agent_has_no_more_time_than_its_step(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, lambda effect: Part(1.0))
+    rig = make_rig(tmp_path, lambda effect: LaunchCourse(1.0))
     script = tmp_path / "script.yaml"
     script.write_text("- step: a\n  takes: 60s\n")
     agent = AgentChoice(name="scripted", options={"script": str(script)})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.testing.model_cast import Cast, Part, last_prompt
-from agent_orchestrator.testing.model_server import Answer, Behaviour, Refuse, Say, Shell, Write
+from agent_orchestrator.testing.model_server import Behaviour, Refuse, Reply, Say, Shell, Write
 
 Conversation = list[tuple[str, str]]
 
@@ -85,7 +85,7 @@ def test_a_conversation_that_nobody_is_for_is_refused_and_remembered() -> None:
 
 
 def test_a_client_without_a_schema_writes_its_report_to_the_file_that_it_was_told_and_ends() -> None:
-    cast = Cast([Part("one", "do a", script=[Shell("true"), Answer({"status": "DONE"})])])
+    cast = Cast([Part("one", "do a", script=[Shell("true"), Reply({"status": "DONE"})])])
     prompt = ("user", "do a\n\n## Report\n\nwrite one JSON object to this file:\n\n    /some/report.json\n\nlike this: …")
     assert said(cast, prompt) == Shell("true")
     assert said(cast, prompt, ("model", "shell"), ("result", "")) == Write("/some/report.json", '{"status": "DONE"}')

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent_orchestrator.testing.model_server import Answer, ModelServer
+from agent_orchestrator.testing.model_server import ModelServer, Reply
 from agent_orchestrator.testing.strict_schema import answer_faults, filled, schema_faults, strict_faults
 
 TEXT = {"type": "string"}
@@ -93,7 +93,7 @@ def asked_of(schema: Any) -> dict[str, Any]:
 
 def test_the_scripted_model_refuses_a_schema_that_is_not_strict() -> None:
     with ModelServer() as server:
-        url = server.lane("x", [Answer({"words": "A"})])
+        url = server.lane("x", [Reply({"words": "A"})])
         status, said = call(url, "/v1/responses", asked_of({**GOOD, "additionalProperties": True}))
     error = json.loads(said)["error"]
     assert (status, error["type"], error["code"]) == (400, "invalid_request_error", "invalid_json_schema")
@@ -104,7 +104,7 @@ def test_the_scripted_model_refuses_a_schema_that_is_not_strict() -> None:
 def test_a_script_that_breaks_its_schema_cannot_pass_unseen(fits: bool) -> None:
     server = ModelServer()
     server.__enter__()
-    url = server.lane("x", [Answer({"words": "C"}, fits=fits)])
+    url = server.lane("x", [Reply({"words": "C"}, fits=fits)])
     status, said = call(url, "/v1/responses", asked_of(GOOD))
     with pytest.raises(AssertionError, match=r'lane x: .*\$\.words: "C" is not one of "A" or "B"'):
         server.__exit__()
@@ -113,7 +113,7 @@ def test_a_script_that_breaks_its_schema_cannot_pass_unseen(fits: bool) -> None:
 
 def test_a_script_that_keeps_to_its_schema_is_told_whole() -> None:
     with ModelServer() as server:
-        url = server.lane("x", [Answer({"words": "A"})])
+        url = server.lane("x", [Reply({"words": "A"})])
         status, said = call(url, "/v1/responses", asked_of(GOOD))
         structured = {"tools": [{"name": "StructuredOutput", "input_schema": GOOD}]}
         whole = call(url, "/v1/messages", structured)[1]
