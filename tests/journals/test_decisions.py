@@ -13,6 +13,7 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.systems.loop import events as loop
 from agent_orchestrator.systems.phases import events as phases
+from agent_orchestrator.systems.phases.spec import ReviewFinding
 from agent_orchestrator.systems.phases.works import REVIEW, ReviewWork
 from agent_orchestrator.systems.team.events import CheckFinished, CompletionClaimed
 from tests.scenarios.loop_world import UNIT, LoopWorld
@@ -115,7 +116,7 @@ def reviewed(outer_max: int, *events: phases.PhasesEvent) -> ReviewWork:
     world = PhasesWorld(SMALL.read_text("utf-8"), yes=True)
     plan = msgspec.structs.replace(world.spec.plan, outer_max=outer_max)
     world.spec = msgspec.structs.replace(world.spec, plan=plan)
-    found = phases.FindingsListed(findings=(phases.Finding(priority="P1", issue="it leaks"),))
+    found = phases.FindingsListed(findings=(ReviewFinding(priority="P1", issue="it leaks"),))
     world.journal[:] = [(event, world.now_us) for event in (phases.ReviewStarted(), found, *events)]
     work = world.folded().works[REVIEW]
     assert isinstance(work, ReviewWork)

@@ -13,7 +13,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Effect, Merge, RunAgent
 from agent_orchestrator.core.inputs import Answer, Change, CheckpointEnded, Collision, Commit, MergeEnded, MergeVerdict
-from agent_orchestrator.systems.team.imports import Branch, import_files
+from agent_orchestrator.systems.team.imports import BranchState, import_files
 from agent_orchestrator.systems.team.spec import TeamSpec, split_requirements
 from agent_orchestrator.systems.team.system import TEAM
 from tests.scenarios.played import Played
@@ -68,7 +68,7 @@ class TeamWorld(Played):
         facts: tuple[Any, ...] = ()
         if files is not None:
             found = {f"coordination/{name}.json": document for name, document in files.items()}
-            facts = import_files(found, "pm_state.json", spec, lambda branch: Branch.OPEN).facts
+            facts = import_files(found, "pm_state.json", spec, lambda branch: BranchState.OPEN).facts
         super().__init__(TEAM, spec, TEAM_RUN, also=facts)
 
     def says(self, unit: str, status: str, **fields: Any) -> list[Any]:

@@ -9,11 +9,11 @@ import pytest
 import agent_orchestrator.systems.phases as package
 from agent_orchestrator.errors import InvalidSpec
 from agent_orchestrator.systems.phases.parse import parse_document
-from agent_orchestrator.systems.phases.spec import Plan, make_criteria, slug_of
+from agent_orchestrator.systems.phases.spec import PhasesPlan, make_criteria, slug_of
 from tests.acceptance.phases_rig import FOUR_PHASES, SMALL
 
 
-def read(text: str) -> Plan:
+def read(text: str) -> PhasesPlan:
     return parse_document(text, "task.md").plan
 
 

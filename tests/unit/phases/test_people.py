@@ -10,7 +10,7 @@ from agent_orchestrator.core.events import DirectiveRefused, StopReason
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Answer, Instruct, Resume
 from agent_orchestrator.systems.phases.events import ReviewStarted, TaskRetried
-from agent_orchestrator.systems.phases.state import Status
+from agent_orchestrator.systems.phases.state import PhasesStatus
 from tests.scenarios.phases_world import PhasesWorld
 
 DOCUMENTS = Path(__file__).parents[2] / "scenarios" / "documents"
@@ -112,7 +112,7 @@ def test_a_run_whose_tasks_were_all_skipped_has_failed_and_is_not_reviewed() -> 
     world.tell(_approve(world))
     life = world.state.lifecycle
     assert (life.stop, life.detail) == (StopReason.FAILED, "no task was completed: all 3 were skipped")
-    assert world.state.status is Status.FAILED
+    assert world.state.status is PhasesStatus.FAILED
     assert not [event for event, _ in world.journal if isinstance(event, ReviewStarted)]
     assert world.document()["milestones"] == []
 
@@ -201,7 +201,7 @@ def test_rejected_work_that_is_taken_back_to_a_checkpoint_is_done_again_with_the
         world.saved(task)
     world.check_end("review", 1)
     reject(world, "the parser must not guess")
-    assert world.state.status is Status.FAILED
+    assert world.state.status is PhasesStatus.FAILED
     world.tell(Instruct(id=world.directive(), what="rewind", values={"to": "checkpoint-001"}))
     world.tell(Resume(id=world.directive()))
     assert "the parser must not guess" in world.prompt("1.2")

@@ -28,10 +28,10 @@ from agent_orchestrator.runs.choices import (
     read_pairs,
     split_command,
 )
-from agent_orchestrator.systems.phases.bounds import with_bounds
+from agent_orchestrator.systems.phases.bounds import change_bounds
 from agent_orchestrator.systems.phases.documents import LEARNINGS
-from agent_orchestrator.systems.phases.parse import Parsed, parse_document
-from agent_orchestrator.systems.phases.spec import ATTEMPTS, PLANNER, ROLES, Lesson, PhasesSpec, Plan, branch_of
+from agent_orchestrator.systems.phases.parse import ParsedPlan, parse_document
+from agent_orchestrator.systems.phases.spec import ATTEMPTS, PLANNER, ROLES, Lesson, PhasesPlan, PhasesSpec, branch_of
 
 LESSONS_KEPT = 200
 """Of what earlier runs learned, the newest."""
@@ -68,7 +68,7 @@ class PhasesOptions(msgspec.Struct, frozen=True, kw_only=True):
         return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
 
 
-def read_document(file: Path) -> Parsed:
+def read_document(file: Path) -> ParsedPlan:
     """The plan in a task document, or every problem that it has."""
     try:
         found = file.stat()
@@ -87,7 +87,7 @@ def read_document(file: Path) -> Parsed:
     return msgspec.structs.replace(parsed, warnings=(*parsed.warnings, *_doubtful(parsed.plan, file.absolute().parent)))
 
 
-def _doubtful(plan: Plan, home: Path) -> list[str]:
+def _doubtful(plan: PhasesPlan, home: Path) -> list[str]:
     """Commands that may be none: what stands in backticks is run."""
     found = []
     for where, criteria in [("the whole", plan.criteria), *((f"task {task.id}", task.criteria) for task in plan.tasks)]:
@@ -140,9 +140,9 @@ def _count(value: str | int | None, flag: str, default: int) -> int:
     return default if value is None else read_count(value, flag)
 
 
-def _with_options(plan: Plan, options: PhasesOptions) -> Plan:
+def _with_options(plan: PhasesPlan, options: PhasesOptions) -> PhasesPlan:
     given = {"max_iterations": options.max_iterations, "max_cost": options.budget_usd, "max_time": options.max_time}
-    bounds = with_bounds(plan.bounds, {name: value for name, value in given.items() if value is not None})
+    bounds = change_bounds(plan.bounds, {name: value for name, value in given.items() if value is not None})
     plan = msgspec.structs.replace(plan, bounds=bounds)
     if options.no_supervisor:
         plan = msgspec.structs.replace(plan, supervision=msgspec.structs.replace(plan.supervision, enabled=False))

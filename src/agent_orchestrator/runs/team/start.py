@@ -21,7 +21,7 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.team.place import FOLDER, claim_folder, refuse_unfinished
 from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.team.imports import FILES, Branch, Taken, import_files
+from agent_orchestrator.systems.team.imports import FILES, BranchState, ImportedTeam, import_files
 from agent_orchestrator.systems.team.spec import SESSION_ID, TeamSpec, session_id
 from agent_orchestrator.systems.team.system import TEAM
 
@@ -88,7 +88,7 @@ def import_team(
     return orchestrator.find(run), (*notes, *taken.notes)
 
 
-def _session(orchestrator: Orchestrator, taken: Taken, now_us: int) -> tuple[str, tuple[str, ...]]:
+def _session(orchestrator: Orchestrator, taken: ImportedTeam, now_us: int) -> tuple[str, tuple[str, ...]]:
     """The files' own session, as a run; another one when it is no id."""
     given = taken.session
     if given is None or not SESSION_ID.match(given):
@@ -99,14 +99,14 @@ def _session(orchestrator: Orchestrator, taken: Taken, now_us: int) -> tuple[str
     return given, ()
 
 
-def _look(home: Path, branch: str, into: str) -> Branch:
+def _look(home: Path, branch: str, into: str) -> BranchState:
     """Where a group's branch stands; raises UsageError for the one that groups are to be merged into."""
     if branch == into:
         way = f"switch to the branch that groups are merged into, or name it with --into; {into} is a group's own"
         raise UsageError(detail=f"The team cannot be taken over: {way}.")
     if branch not in list_branches(home):
-        return Branch.MISSING
-    return Branch.MERGED if is_ancestor(home, branch, into) else Branch.OPEN
+        return BranchState.MISSING
+    return BranchState.MERGED if is_ancestor(home, branch, into) else BranchState.OPEN
 
 
 def _free(orchestrator: Orchestrator, wanted: str) -> str:

@@ -13,6 +13,7 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import CommonEvent, Event, StopReason
 from agent_orchestrator.core.inputs import Change
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
+from agent_orchestrator.core.unit_events import EditRefused
 
 
 class LoopBegan(Event, frozen=True, kw_only=True, tag="loop_began"):
@@ -225,12 +226,6 @@ class Imported(Event, frozen=True, kw_only=True, tag="imported"):
     cost_usd: float | None = None
     spent_s: int = 0
     """What of the loop's own time is used up; the time in which nobody drove it is not."""
-
-
-class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
-    """An edited state.json was not adopted."""
-
-    problems: tuple[str, ...]
 
 
 LoopEvent = (

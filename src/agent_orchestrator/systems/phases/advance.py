@@ -10,17 +10,15 @@ from collections.abc import Callable, Sequence
 
 from agent_orchestrator.core.events import Ended, Paused, StopReason
 from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.unit_events import Concluded, HumanAsked, MergeStarted
 from agent_orchestrator.core.units import say_count, was_or_were
 from agent_orchestrator.systems.phases.changes import say_change
-from agent_orchestrator.systems.phases.decide.programs import recorded_as_file
-from agent_orchestrator.systems.phases.decide.settlements import replanned
+from agent_orchestrator.systems.phases.decide.programs import record_as_file
+from agent_orchestrator.systems.phases.decide.settlements import replan
 from agent_orchestrator.systems.phases.events import (
     AgentStarted,
     CheckStarted,
-    Concluded,
-    HumanAsked,
     IterationFinished,
-    MergeStarted,
     PhaseCompleted,
     PhasesEvent,
     PlanApproved,
@@ -33,11 +31,11 @@ from agent_orchestrator.systems.phases.events import (
     TaskStarted,
 )
 from agent_orchestrator.systems.phases.publication import say_published
-from agent_orchestrator.systems.phases.spec import Task, overlaps
-from agent_orchestrator.systems.phases.state import NEEDS_GONE, PhasesState, Status
-from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, ReviewWork, TaskWork, Work
+from agent_orchestrator.systems.phases.spec import PlanTask, overlaps
+from agent_orchestrator.systems.phases.state import NEEDS_GONE, PhasesState, PhasesStatus
+from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, PhasesWork, ReviewWork, TaskWork
 
-Starter = Callable[[PhasesState, Work], list[PhasesEvent]]
+Starter = Callable[[PhasesState, PhasesWork], list[PhasesEvent]]
 
 REPLANS_MAX = 3
 """How often the plan is changed before one task: a supervisor that is never content must not hold it up."""
@@ -57,7 +55,7 @@ def advance(state: PhasesState, now_us: int) -> Sequence[PhasesEvent]:
         return () if state.doing.active else [Paused(reason=state.trouble, stop=StopReason.WAITING_ON_HUMAN)]
     if state.spec.remote and not state.spec.publishes and (begun := _begun_unasked(state)) is not None:
         return _record(state, begun)
-    if state.stage is Status.EXECUTING and state.wanted_checks and CHECK not in state.works:
+    if state.stage is PhasesStatus.EXECUTING and state.wanted_checks and CHECK not in state.works:
         if state.doing.active:
             return ()  # The tree is looked at when nobody works on it.
         return [AgentStarted(effect=state.name_effect(CHECK, 0, 1, "on_demand"), step=CHECK, purpose="on_demand")]
@@ -75,9 +73,9 @@ def _begun_unasked(state: PhasesState) -> MilestoneWork | None:
 
 def _schedule(state: PhasesState) -> list[PhasesEvent]:
     """What begins when no unit has anything to begin."""
-    if state.stage is Status.EXECUTING:
+    if state.stage is PhasesStatus.EXECUTING:
         return _next_task(state)
-    if state.stage is Status.REVIEWING and not state.works:
+    if state.stage is PhasesStatus.REVIEWING and not state.works:
         done = len(state.completed)
         told = f"{done} of {say_count(len(state.plan), 'task')} {was_or_were(done)} completed"
         return [Ended(stop=StopReason.COMPLETED, detail=told)]
@@ -127,7 +125,7 @@ def _first_step(state: PhasesState, task: str) -> str:
     return "pre" if looks else "execute"
 
 
-def _holder(state: PhasesState, task: Task, busy: list[TaskWork]) -> str | None:
+def _holder(state: PhasesState, task: PlanTask, busy: list[TaskWork]) -> str | None:
     """The task at work that this one must wait for: only tasks that declare their files, and none in common, run together."""
     for other in busy:
         theirs = state.plan[other.task].files
@@ -140,20 +138,20 @@ def _holder(state: PhasesState, task: Task, busy: list[TaskWork]) -> str | None:
 
 
 def _agent(purpose: str) -> Starter:
-    def start(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    def start(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
         effect = state.name_effect(work.unit, work.iteration, 1, purpose)
         return [AgentStarted(effect=effect, step=work.unit, purpose=purpose, iteration=work.iteration)]
 
     return start
 
 
-def _again(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _again(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     """The same purpose, iteration and attempt with a new launch."""
     effect = state.name_effect(work.unit, work.iteration, work.attempt, work.purpose)
     return [AgentStarted(effect=effect, step=work.unit, purpose=work.purpose, iteration=work.iteration, attempt=work.attempt)]
 
 
-def _execute(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _execute(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     assert isinstance(work, TaskWork), "a task is executed"
     made, most = work.iteration - work.first, state.bounds.max_iterations
     if made >= most:
@@ -164,7 +162,7 @@ def _execute(state: PhasesState, work: Work) -> list[PhasesEvent]:
     return [AgentStarted(effect=effect, step=work.unit, purpose="execute", iteration=number)]
 
 
-def _criteria(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _criteria(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     criteria = state.plan[work.task].criteria if isinstance(work, TaskWork) else state.spec.plan.criteria
     assert isinstance(work, TaskWork | ReviewWork), "a task and the whole have criteria"
     one = criteria[work.at]
@@ -173,7 +171,7 @@ def _criteria(state: PhasesState, work: Work) -> list[PhasesEvent]:
     return [CheckStarted(effect=effect, step=work.unit, purpose=purpose, criterion=one.key)]
 
 
-def _judge(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _judge(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     """Every criterion is known: the iteration is over, or the supervisor has the last word."""
     assert isinstance(work, TaskWork), "a task is judged"
     if work.errors:
@@ -189,27 +187,27 @@ def _iterated(work: TaskWork, error: str) -> IterationFinished:
 
 
 def _save(purpose: str) -> Starter:
-    def start(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    def start(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
         return [SavingStarted(effect=state.name_effect(work.unit, work.iteration, 1, purpose), step=work.unit, purpose=purpose)]
 
     return start
 
 
-def _merge(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _merge(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     return [MergeStarted(effect=state.name_effect(work.unit, work.iteration, 1, "merge"), step=work.unit)]
 
 
-def _replan(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _replan(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     verdict = work.verdict
     assert verdict is not None, "a verdict asks for another plan"
     if state.spec.yes:
-        return replanned(work, "approved with --yes")
+        return replan(work, "approved with --yes")
     changes = "; ".join(say_change(change) for change in verdict.changes)
     found = "; ".join(f"{one.type}: {one.details or one.recommendation}" for one in verdict.conflicts)
     return _asked(state, work, "replan", f"The supervisor wants another plan ({found}). Change it so: {changes}?")
 
 
-def _approve(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _approve(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     if state.spec.yes:
         return [PlanApproved()]
     plan = state.spec.plan
@@ -218,12 +216,12 @@ def _approve(state: PhasesState, work: Work) -> list[PhasesEvent]:
     return _asked(state, work, "plan", f"Execute {plan.name}: {size}? `orc phases plan` shows them.{told}")
 
 
-def _questions(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _questions(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     asked = " ".join(f"{number}. {text}" for number, text in enumerate(state.questions, 1))
     return _asked(state, work, "questions", f"The planner asks: {asked} Answer in the comments.")
 
 
-def _failed(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _failed(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     return _asked(
         state,
         work,
@@ -232,7 +230,7 @@ def _failed(state: PhasesState, work: Work) -> list[PhasesEvent]:
     )
 
 
-def _stuck(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _stuck(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     what = work.purpose.replace("_", " ")
     why = _bare(work.trouble)
     return _asked(state, work, "agent", f"The agent ({what}) failed: {why}. Approve to try again, reject to go on without it.")
@@ -243,19 +241,19 @@ def _bare(trouble: str) -> str:
     return trouble.rstrip(".")
 
 
-def _unmet(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _unmet(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     assert isinstance(work, ReviewWork), "the whole is reviewed"
     said = "; ".join(one.issue for one in work.failing)
     return _asked(state, work, "review", f"In the end {said}. Approve to check again, reject to fail the run.")
 
 
-def _asked(state: PhasesState, work: Work, about: str, question: str) -> list[PhasesEvent]:
+def _asked(state: PhasesState, work: PhasesWork, about: str, question: str) -> list[PhasesEvent]:
     effect = state.name_effect(work.unit, work.iteration, work.attempt, "human")
     return [HumanAsked(effect=effect, step=work.unit, about=about, question=question, after=work.agent_launch)]
 
 
 def _tool(purpose: str) -> Starter:
-    def start(state: PhasesState, work: Work) -> list[PhasesEvent]:
+    def start(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
         if not state.spec.publishes:
             return _record(state, work)
         effect = state.name_effect(work.unit, 0, 1, purpose)
@@ -264,12 +262,12 @@ def _tool(purpose: str) -> Starter:
     return start
 
 
-def _record(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _record(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     assert isinstance(work, MilestoneWork), "a milestone is recorded"
-    return [recorded_as_file(state, work, "")]
+    return [record_as_file(state, work, "")]
 
 
-def _reviewed(state: PhasesState, work: Work) -> list[PhasesEvent]:
+def _reviewed(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
     assert isinstance(work, ReviewWork), "the whole is reviewed"
     return [ReviewPassed(left="; ".join(work.left))]
 

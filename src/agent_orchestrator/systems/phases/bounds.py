@@ -42,7 +42,7 @@ def read_time_s(value: object, what: str) -> float | None:
         raise InvalidValue(what=what, value=value, expected=expected) from None
 
 
-def with_bounds(bounds: Bounds, changes: dict[str, Any]) -> Bounds:
+def change_bounds(bounds: Bounds, changes: dict[str, Any]) -> Bounds:
     """The bounds with the given ones instead, as they were written; raises InvalidValue."""
     made: dict[str, Any] = {}
     if "max_iterations" in changes:
@@ -56,14 +56,14 @@ def with_bounds(bounds: Bounds, changes: dict[str, Any]) -> Bounds:
     return msgspec.structs.replace(bounds, **made)
 
 
-def shown_cost(bounds: Bounds, limit_usd: float | None) -> str:
+def show_cost(bounds: Bounds, limit_usd: float | None) -> str:
     """The limit that is in force, as it was written where it was."""
     if limit_usd is None:
         return UNLIMITED
     return bounds.max_cost if limit_usd == bounds.max_cost_usd else f"${limit_usd:g}"
 
 
-def shown_time(bounds: Bounds, limit_s: float | None) -> str:
+def show_time(bounds: Bounds, limit_s: float | None) -> str:
     """The limit that is in force, as it was written where it was."""
     if limit_s is None:
         return UNLIMITED

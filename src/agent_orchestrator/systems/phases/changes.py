@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.systems.phases.events import PlanChange
 from agent_orchestrator.systems.phases.reports import ACTIONS, ReportedChange
-from agent_orchestrator.systems.phases.spec import TASK_ID, Criterion, Task, find_code, make_criteria
+from agent_orchestrator.systems.phases.spec import TASK_ID, Criterion, PlanChange, PlanTask, find_code, make_criteria
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import TaskWork
 
@@ -35,11 +34,11 @@ def read_changes(state: PhasesState, wanted: list[Any]) -> tuple[PlanChange, ...
         if isinstance(change, str):
             return f"recommended change {number} ({one.action} {one.task}) cannot be made: {change}"
         made.append(change)
-        plan = changed_plan(plan, [change])
+        plan = change_plan(plan, [change])
     return tuple(made)
 
 
-def _read(state: PhasesState, plan: dict[str, Task], one: ReportedChange) -> PlanChange | str:
+def _read(state: PhasesState, plan: dict[str, PlanTask], one: ReportedChange) -> PlanChange | str:
     if not TASK_ID.match(one.task):
         return f"{one.task!r} is no task number"
     if one.action == "add":
@@ -63,7 +62,7 @@ def _read(state: PhasesState, plan: dict[str, Task], one: ReportedChange) -> Pla
     return f"it must be one of {', '.join(ACTIONS)}"
 
 
-def _added(state: PhasesState, plan: dict[str, Task], one: ReportedChange) -> PlanChange | str:
+def _added(state: PhasesState, plan: dict[str, PlanTask], one: ReportedChange) -> PlanChange | str:
     phase = int(one.task.partition(".")[0]) - 1
     if one.task in plan or one.task in state.completed:
         return "there is such a task already"
@@ -71,7 +70,7 @@ def _added(state: PhasesState, plan: dict[str, Task], one: ReportedChange) -> Pl
         return f"phase {phase + 1} is over or does not exist"
     if not one.name or not one.criteria:
         return "a new task needs a name and criteria"
-    task = _described(plan, Task(id=one.task, name=one.name), one)
+    task = _described(plan, PlanTask(id=one.task, name=one.name), one)
     if isinstance(task, str):
         return task
     if one.before is not None and (one.before not in plan or plan[one.before].phase != phase):
@@ -79,7 +78,7 @@ def _added(state: PhasesState, plan: dict[str, Task], one: ReportedChange) -> Pl
     return PlanChange(action="add", task=one.task, made=task, before=one.before)
 
 
-def _described(plan: dict[str, Task], task: Task, one: ReportedChange) -> Task | str:
+def _described(plan: dict[str, PlanTask], task: PlanTask, one: ReportedChange) -> PlanTask | str:
     fields: dict[str, Any] = {}
     if one.name is not None:
         fields["name"] = one.name.strip() or task.name
@@ -103,12 +102,12 @@ def _described(plan: dict[str, Task], task: Task, one: ReportedChange) -> Task |
     return msgspec.structs.replace(task, **fields)
 
 
-def _moved(plan: dict[str, Task], one: ReportedChange) -> PlanChange | str:
+def _moved(plan: dict[str, PlanTask], one: ReportedChange) -> PlanChange | str:
     if one.before is not None and (one.before not in plan or plan[one.before].phase != plan[one.task].phase):
         return f"there is no task {one.before} in its phase to put it before"
     change = PlanChange(action="move", task=one.task, before=one.before)
     seen: set[str] = set()
-    for task in changed_plan(plan, [change]).values():
+    for task in change_plan(plan, [change]).values():
         if any(need in plan and need not in seen for need in task.needs):
             return f"{task.id} would come before what it needs"
         seen.add(task.id)
@@ -120,7 +119,7 @@ def read_criteria(texts: Iterable[str]) -> tuple[Criterion, ...]:
     return make_criteria([(text.strip(), find_code(text)) for text in texts])
 
 
-def as_notes(state: PhasesState, tasks: list[str], text: str) -> tuple[PlanChange, ...]:
+def note_advice(state: PhasesState, tasks: list[str], text: str) -> tuple[PlanChange, ...]:
     """Advice in words becomes part of the description of each task that it is about."""
     made = []
     for task in tasks:
@@ -130,7 +129,7 @@ def as_notes(state: PhasesState, tasks: list[str], text: str) -> tuple[PlanChang
     return tuple(made)
 
 
-def changed_plan(plan: dict[str, Task], changes: Iterable[PlanChange]) -> dict[str, Task]:
+def change_plan(plan: dict[str, PlanTask], changes: Iterable[PlanChange]) -> dict[str, PlanTask]:
     """The plan with the changes made; phases stay in order."""
     tasks = list(plan.values())
     for change in changes:

@@ -18,7 +18,7 @@ from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.unit import UnitRecord
-from agent_orchestrator.systems.phases.bounds import say_elapsed, say_money, shown_cost, shown_time
+from agent_orchestrator.systems.phases.bounds import say_elapsed, say_money, show_cost, show_time
 from agent_orchestrator.systems.phases.publication import milestone_files
 from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, SCANNER, SUPERVISOR, Lesson, PhasesSpec
 from agent_orchestrator.systems.phases.state import (
@@ -26,10 +26,10 @@ from agent_orchestrator.systems.phases.state import (
     CompletedTask,
     Milestone,
     PhasesState,
-    Status,
+    PhasesStatus,
     Supervisor,
 )
-from agent_orchestrator.systems.phases.works import REVIEW, ReviewWork, TaskWork, Work, task_of
+from agent_orchestrator.systems.phases.works import REVIEW, PhasesWork, ReviewWork, TaskWork, task_of
 
 FOLDER = ".claude"
 STATE_FILE = "agent-state.json"
@@ -48,10 +48,10 @@ LIMITS = {"run.cost_usd": "Cost", "run.wall_s": "Time", "run.tokens": "Tokens"}
 """Limits as the seed's warnings call them."""
 
 
-class Orchestrator(msgspec.Struct, kw_only=True):
+class OrchestratorEntry(msgspec.Struct, kw_only=True):
     """`orchestrator` in the state file."""
 
-    status: Status
+    status: PhasesStatus
     task_doc: str
     current_phase: int
     total_phases: int
@@ -62,7 +62,7 @@ class Orchestrator(msgspec.Struct, kw_only=True):
     end_time: str | None = None
 
 
-class ActiveAgent(msgspec.Struct, kw_only=True):
+class AgentEntry(msgspec.Struct, kw_only=True):
     """One entry of `active_agents`."""
 
     type: str
@@ -91,12 +91,12 @@ class SafetyBounds(msgspec.Struct, kw_only=True):
     warnings: list[str]
 
 
-class StateDocument(msgspec.Struct, kw_only=True):
+class AgentStateDocument(msgspec.Struct, kw_only=True):
     """`agent-state.json`: these fields, in this order."""
 
-    orchestrator: Orchestrator
+    orchestrator: OrchestratorEntry
     supervisor: Supervisor
-    active_agents: list[ActiveAgent]
+    active_agents: list[AgentEntry]
     completed_tasks: list[CompletedTask]
     pending_tasks: list[PendingTask]
     safety_bounds: SafetyBounds
@@ -145,12 +145,12 @@ def number_of(name: str) -> int:
     return int(name.removeprefix("checkpoint-").removesuffix(".json"))
 
 
-def state_document(state: PhasesState) -> StateDocument:
+def state_document(state: PhasesState) -> AgentStateDocument:
     """agent-state.json."""
     phase, task, iteration = position(state)
     bounds, budget = state.bounds, state.doing.budget.run
-    return StateDocument(
-        orchestrator=Orchestrator(
+    return AgentStateDocument(
+        orchestrator=OrchestratorEntry(
             status=state.status,
             task_doc=state.spec.document,
             current_phase=phase,
@@ -167,8 +167,8 @@ def state_document(state: PhasesState) -> StateDocument:
         pending_tasks=[PendingTask(phase=task.phase, task=task.id, name=task.name) for task in state.pending()],
         safety_bounds=SafetyBounds(
             max_iterations_per_task=bounds.max_iterations,
-            max_cost=shown_cost(bounds, budget.cost_usd),
-            max_time=shown_time(bounds, budget.wall_s),
+            max_cost=show_cost(bounds, budget.cost_usd),
+            max_time=show_time(bounds, budget.wall_s),
             cost_so_far=say_money(state.cost_usd, unmetered=state.unmetered),
             elapsed_time=say_elapsed(state.elapsed_at(state.updated_us)),
             warnings=warnings(state),
@@ -182,9 +182,9 @@ def state_document(state: PhasesState) -> StateDocument:
 def position(state: PhasesState) -> tuple[int, str, int]:
     """The phase at work, the task of how many, and its iteration; of several tasks the lowest id speaks."""
     last = len(state.spec.plan.phases) - 1
-    if state.stage is Status.PLANNING:
+    if state.stage is PhasesStatus.PLANNING:
         return 0, f"0/{len(state.tasks_of(0))}", 0
-    if state.stage is not Status.EXECUTING:
+    if state.stage is not PhasesStatus.EXECUTING:
         review, total = state.works.get(REVIEW), len(state.tasks_of(last))
         return last, f"{total}/{total}", review.iteration if review is not None else 0
     active = state.active_tasks
@@ -203,10 +203,10 @@ def is_looping(state: PhasesState) -> bool:
     return isinstance(review, ReviewWork) and review.looping and not state.lifecycle.ended
 
 
-def active_agent(state: PhasesState, work: Work) -> ActiveAgent | None:
+def active_agent(state: PhasesState, work: PhasesWork) -> AgentEntry | None:
     """The unit's agent, if it has one that is running, parked, backing off or waiting for a person."""
     if isinstance(work, TaskWork) and work.blocked:
-        return ActiveAgent(type=EXECUTOR, task=work.task, started=stamp(work.locked_us), iteration=0, status="blocked")
+        return AgentEntry(type=EXECUTOR, task=work.task, started=stamp(work.locked_us), iteration=0, status="blocked")
     kind, effect = AGENT_TYPES.get(work.purpose), state.doing.of(work.unit)
     if kind is None or work.agent_since_us is None:
         return None
@@ -216,7 +216,7 @@ def active_agent(state: PhasesState, work: Work) -> ActiveAgent | None:
         status = "waiting"
     else:
         return None
-    return ActiveAgent(
+    return AgentEntry(
         type=kind,
         task=task_of(work),
         started=stamp(work.agent_since_us),

@@ -15,17 +15,17 @@ from agent_orchestrator.systems.phases.prompts import (
 from agent_orchestrator.systems.phases.publication import tool_of
 from agent_orchestrator.systems.phases.reports import TURNS
 from agent_orchestrator.systems.phases.state import PhasesState
-from agent_orchestrator.systems.phases.works import CheckWork, MilestoneWork, ReviewWork, TaskWork, Work, task_of
+from agent_orchestrator.systems.phases.works import MilestoneWork, OnDemandWork, PhasesWork, ReviewWork, TaskWork, task_of
 
 
-def _commands(state: PhasesState, work: Work) -> tuple[str, ...]:
+def _commands(state: PhasesState, work: PhasesWork) -> tuple[str, ...]:
     """What shows that the task, and the whole, is done."""
     task = state.plan.get(task_of(work))
     criteria = (*(task.criteria if task is not None else ()), *state.spec.plan.criteria)
     return tuple(dict.fromkeys(one.command for one in criteria if one.command is not None))
 
 
-def run_agent(state: PhasesState, work: Work, effect: str) -> RunAgent:
+def run_agent(state: PhasesState, work: PhasesWork, effect: str) -> RunAgent:
     """The agent that the unit is to run for its purpose."""
     turn = TURNS[work.purpose]
     spec, run = state.spec, state.context.run
@@ -56,11 +56,11 @@ def run_agent(state: PhasesState, work: Work, effect: str) -> RunAgent:
     )
 
 
-def _prompt(state: PhasesState, work: Work) -> str:
+def _prompt(state: PhasesState, work: PhasesWork) -> str:
     match work:
         case TaskWork() if work.purpose == "execute":
             return compose_task(state, work)
-        case TaskWork() | CheckWork():
+        case TaskWork() | OnDemandWork():
             return compose_check(state, work.task, work.purpose, work.diff)
         case ReviewWork() if work.purpose == "scan":
             return compose_scan(state, work.iteration, work.failing)
@@ -70,7 +70,7 @@ def _prompt(state: PhasesState, work: Work) -> str:
             return compose_planning(state)
 
 
-def run_check(state: PhasesState, work: Work, effect: str, criterion: str) -> RunCheck:
+def run_check(state: PhasesState, work: PhasesWork, effect: str, criterion: str) -> RunCheck:
     """A criterion's command, or a tool that speaks to where issues and pull requests live."""
     if isinstance(work, MilestoneWork):
         tool = tool_of(state, work)
@@ -88,12 +88,12 @@ def run_check(state: PhasesState, work: Work, effect: str, criterion: str) -> Ru
     return RunCheck(id=effect, unit=work.unit, command=command or "", tree=_tree(work))
 
 
-def ask_human(state: PhasesState, work: Work, effect: str, question: str) -> AskHuman:
+def ask_human(state: PhasesState, work: PhasesWork, effect: str, question: str) -> AskHuman:
     """A question to a person."""
     return AskHuman(id=effect, unit=work.unit, question=question, after=work.agent_launch or effect)
 
 
-def save_tree(state: PhasesState, work: Work, effect: str, at_us: int) -> Checkpoint:
+def save_tree(state: PhasesState, work: PhasesWork, effect: str, at_us: int) -> Checkpoint:
     """The tree kept, or committed on the branch, as the purpose says."""
     run, spec, purpose = state.context.run, state.spec, work.purpose
     title = _title(state, work)
@@ -125,13 +125,13 @@ def merge(state: PhasesState, work: TaskWork, effect: str, at_us: int) -> Merge:
     return Merge(id=effect, unit=work.unit, branch=work.branch, into=state.spec.branch, message=message, at_us=at_us)
 
 
-def _tree(work: Work) -> Tree | None:
+def _tree(work: PhasesWork) -> Tree | None:
     if isinstance(work, TaskWork) and work.branch:
         return Tree(branch=work.branch, start=work.start or "")
     return None
 
 
-def _title(state: PhasesState, work: Work) -> str:
+def _title(state: PhasesState, work: PhasesWork) -> str:
     if isinstance(work, ReviewWork):
         return f"Review: {_line(work.findings[0].issue) if work.findings else 'mended by the scanner'}"
     if work.purpose == "base":

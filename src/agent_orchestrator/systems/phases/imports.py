@@ -16,7 +16,7 @@ from agent_orchestrator.core.foreign import read_entries, read_part, read_time_u
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import InvalidDocument, InvalidValue
-from agent_orchestrator.systems.phases.bounds import budget_of, read_money_usd, read_time_s, with_bounds
+from agent_orchestrator.systems.phases.bounds import budget_of, change_bounds, read_money_usd, read_time_s
 from agent_orchestrator.systems.phases.decide.edits import OLD_FORMAT, is_old_format, plan_changes
 from agent_orchestrator.systems.phases.documents import PendingTask
 from agent_orchestrator.systems.phases.events import BoundsChanged, Imported, ListsEdited, PhasesEvent
@@ -28,7 +28,7 @@ from agent_orchestrator.systems.phases.state import (
     Intervention,
     Milestone,
     PhasesState,
-    Status,
+    PhasesStatus,
     Supervisor,
 )
 
@@ -54,7 +54,7 @@ _BLANKS: dict[type, dict[str, Any]] = {
 Entry = TypeVar("Entry")
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedPhases(msgspec.Struct, frozen=True, kw_only=True):
     """A run made of a foreign state file: what it is asked to do, its facts after those of `begin`, what was changed."""
 
     spec: PhasesSpec
@@ -65,7 +65,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """What was spent elsewhere."""
 
 
-def import_state(document: object, path: str, spec: PhasesSpec, context: Context, start: str) -> Taken:
+def import_state(document: object, path: str, spec: PhasesSpec, context: Context, start: str) -> ImportedPhases:
     """Reads an agent-state.json as far as it can be used; the run goes on from the commit `start`."""
     if not isinstance(document, dict):
         raise InvalidDocument(path=path, what="state file", detail="it is not a JSON object")
@@ -106,9 +106,9 @@ def import_state(document: object, path: str, spec: PhasesSpec, context: Context
     _drop_agents(document, {one.task for one in completed}, notes)
     changes = _bounds(bounds, spec, notes)
     bounded: list[PhasesEvent] = [BoundsChanged(changes=changes)] if changes else []
-    budget = budget_of(with_bounds(spec.plan.bounds, changes))
+    budget = budget_of(change_bounds(spec.plan.bounds, changes))
     facts = (fact, *lists, *bounded, stands)
-    return Taken(spec=spec, facts=facts, notes=tuple(notes), budget=budget, cost_usd=cost_usd)
+    return ImportedPhases(spec=spec, facts=facts, notes=tuple(notes), budget=budget, cost_usd=cost_usd)
 
 
 def _entries(document: dict[str, Any], name: str, kind: type[Entry], notes: list[str]) -> list[Entry]:
@@ -211,7 +211,7 @@ def _bounds(given: dict[str, Any], spec: PhasesSpec, notes: list[str]) -> dict[s
             notes.append(f"safety_bounds.{name}: was missing, is {getattr(bounds, ours)} as in the task document")
             continue
         try:
-            with_bounds(bounds, {ours: given[name]})
+            change_bounds(bounds, {ours: given[name]})
         except InvalidValue as error:
             told = str(error).rstrip(".")
             notes.append(f"safety_bounds.{name}: {told}; it is {getattr(bounds, ours)} as in the task document")
@@ -245,12 +245,12 @@ def _elapsed_s(given: object, notes: list[str]) -> float:
         return 0.0
 
 
-def _standing(status: object, begun: bool, notes: list[str]) -> tuple[Status, PhasesEvent]:
+def _standing(status: object, begun: bool, notes: list[str]) -> tuple[PhasesStatus, PhasesEvent]:
     """Where the run stands still: a review is begun again, and what failed may be tried again."""
-    if status == Status.COMPLETED:
-        return Status.REVIEWING, Ended(stop=StopReason.COMPLETED, detail="imported")
-    if status == Status.PLANNING and not begun:
-        return Status.PLANNING, Paused(reason="imported")
-    if status != Status.EXECUTING:
+    if status == PhasesStatus.COMPLETED:
+        return PhasesStatus.REVIEWING, Ended(stop=StopReason.COMPLETED, detail="imported")
+    if status == PhasesStatus.PLANNING and not begun:
+        return PhasesStatus.PLANNING, Paused(reason="imported")
+    if status != PhasesStatus.EXECUTING:
         notes.append(f"orchestrator.status: was {status}, is executing")
-    return Status.EXECUTING, Paused(reason="imported")
+    return PhasesStatus.EXECUTING, Paused(reason="imported")

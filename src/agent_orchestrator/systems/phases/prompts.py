@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from agent_orchestrator.core.markdown import fenced, section
-from agent_orchestrator.systems.phases.events import Finding
-from agent_orchestrator.systems.phases.spec import Lesson, Plan, Task
+from agent_orchestrator.systems.phases.spec import Lesson, PhasesPlan, PlanTask, ReviewFinding
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import TaskWork
 
@@ -71,7 +70,7 @@ def compose_planning(state: PhasesState) -> str:
     return "\n".join([section(f"Plan: {plan.name}", tasks), *_frame(plan), ask])
 
 
-def compose_scan(state: PhasesState, iteration: int, failing: list[Finding]) -> str:
+def compose_scan(state: PhasesState, iteration: int, failing: list[ReviewFinding]) -> str:
     """The prompt for the scanner of the outer loop."""
     plan = state.spec.plan
     known = "\n".join(f"- {one.priority} {one.issue}" for one in failing)
@@ -88,7 +87,7 @@ def compose_scan(state: PhasesState, iteration: int, failing: list[Finding]) -> 
     return "\n".join([*parts, ask])
 
 
-def compose_repair(state: PhasesState, finding: Finding) -> str:
+def compose_repair(state: PhasesState, finding: ReviewFinding) -> str:
     """The prompt for mending one finding."""
     where = f" in {finding.file}" if finding.file else ""
     ask = (
@@ -99,7 +98,7 @@ def compose_repair(state: PhasesState, finding: Finding) -> str:
     return "\n".join([about, *_frame(state.spec.plan), *_answers(state), ask])
 
 
-def relevant_lessons(state: PhasesState, task: Task) -> list[Lesson]:
+def relevant_lessons(state: PhasesState, task: PlanTask) -> list[Lesson]:
     """What this run learned, and of earlier runs what shares a word with the task; the newest last."""
     words = set(_WORD.findall(f"{task.name} {task.description}".lower()))
     told = [one for one in state.spec.earlier if words & set(_WORD.findall(f"{one.lesson} {one.pattern} {one.context}".lower()))]
@@ -117,11 +116,11 @@ def _notes(notes: list[str]) -> list[str]:
     return [section("First of all", "\n".join(f"- {text}" for text in notes))] if notes else []
 
 
-def _criteria(task: Task) -> str:
+def _criteria(task: PlanTask) -> str:
     return "\n".join(f"- {one.text} [{one.key}]" + ("" if one.command is None else " (run for you)") for one in task.criteria)
 
 
-def _frame(plan: Plan) -> list[str]:
+def _frame(plan: PhasesPlan) -> list[str]:
     parts = [section(f"Goal of the whole: {plan.name}", plan.goal)]
     if plan.context:
         parts.append(section("Context", plan.context))
@@ -140,7 +139,7 @@ def _answers(state: PhasesState) -> list[str]:
     return parts
 
 
-def _lessons(state: PhasesState, task: Task) -> list[str]:
+def _lessons(state: PhasesState, task: PlanTask) -> list[str]:
     told = relevant_lessons(state, task)
     lines = [f"- ({one.type}) {one.lesson}" + (f" → {one.pattern}" if one.pattern else "") for one in told]
     return [section("Learned so far", "\n".join(lines))] if lines else []

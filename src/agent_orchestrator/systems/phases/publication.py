@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.systems.phases.spec import PhasesSpec, Plan, Publication
+from agent_orchestrator.systems.phases.spec import PhasesPlan, PhasesSpec, Publication
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import MilestoneWork
 
@@ -54,7 +54,7 @@ def tool_of(state: PhasesState, work: MilestoneWork) -> Tool:
     return Tool(("gh", kind, "create", *where, *title, *place, "--body-file", "-"), f"{body}\n{mark}\n")
 
 
-def say_published(plan: Plan, branch: str, to: PhasesSpec | Publication) -> str:
+def say_published(plan: PhasesPlan, branch: str, to: PhasesSpec | Publication) -> str:
     """What a run publishes, and where."""
     where = to.repository or "the repository that gh finds by the remotes"
     issues = say_count(len(plan.phases), "issue")

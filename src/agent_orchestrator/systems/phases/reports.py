@@ -9,8 +9,7 @@ from msgspec import Meta
 
 from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.report import FAILED, common_words
-from agent_orchestrator.systems.phases.events import Finding
-from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, PLANNER, SCANNER, SUPERVISOR
+from agent_orchestrator.systems.phases.spec import EXECUTOR, FIXER, PLANNER, SCANNER, SUPERVISOR, ReviewFinding
 
 CONFLICTS = ("architecture", "dependency", "api", "security", "pattern")
 ACTIONS = ("add", "remove", "describe", "move")
@@ -78,12 +77,12 @@ class Scanned(msgspec.Struct, frozen=True):
     """The scanner's fields."""
 
     findings: Annotated[
-        list[Finding],
+        list[ReviewFinding],
         Meta(description="With FOUND: what is wrong.", examples=[[{"priority": "P0 to P3", "file": "…", "issue": "…"}]]),
     ] = []
 
 
-class Turn(msgspec.Struct, frozen=True):
+class AgentTurn(msgspec.Struct, frozen=True):
     """What an agent is run for: who plays it, its own words, and what a bare COMPLETED means, if anything."""
 
     role: str
@@ -96,15 +95,15 @@ class Turn(msgspec.Struct, frozen=True):
         return common_words(self.words, self.completed)
 
 
-_SUPERVISES = Turn(SUPERVISOR, ("PASS", "AUTO_FIX", "RE_PLAN"))
+_SUPERVISES = AgentTurn(SUPERVISOR, ("PASS", "AUTO_FIX", "RE_PLAN"))
 TURNS = {
-    "plan": Turn(PLANNER, ("READY", "QUESTIONS")),
-    "execute": Turn(EXECUTOR, ("SUCCESS", "PARTIAL", FAILED), completed="SUCCESS"),
+    "plan": AgentTurn(PLANNER, ("READY", "QUESTIONS")),
+    "execute": AgentTurn(EXECUTOR, ("SUCCESS", "PARTIAL", FAILED), completed="SUCCESS"),
     "pre_task": _SUPERVISES,
     "post_task": _SUPERVISES,
     "on_demand": _SUPERVISES,
-    "scan": Turn(SCANNER, ("CLEAN", "FIXED", "FOUND")),
-    "repair": Turn(FIXER, ("FIXED", "CLEAN", "FOUND"), completed="FIXED"),
+    "scan": AgentTurn(SCANNER, ("CLEAN", "FIXED", "FOUND")),
+    "repair": AgentTurn(FIXER, ("FIXED", "CLEAN", "FOUND"), completed="FIXED"),
 }
 FORMS: Forms = {
     "plan": Questions,

@@ -39,7 +39,7 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     command: str | None = None
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PlanTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One task of the plan."""
 
     id: str
@@ -59,7 +59,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return int(self.id.partition(".")[0]) - 1
 
 
-class Phase(msgspec.Struct, frozen=True, kw_only=True):
+class PlanPhase(msgspec.Struct, frozen=True, kw_only=True):
     """One phase, `number` as the document counts."""
 
     number: int
@@ -97,15 +97,46 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     context: str
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PlanConflict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that the supervisor found, judged by its type."""
+
+    type: str
+    severity: str
+    action: str
+    details: str = ""
+    recommendation: str = ""
+    differs: str = ""
+    """What the report said instead, where it said something else."""
+
+
+class PlanChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change of the plan: `add`, `remove`, `describe` or `move`."""
+
+    action: str
+    task: str
+    made: PlanTask | None = None
+    """The task as it is from now on, where it is added or described anew."""
+    before: str | None = None
+    """The task of the same phase that it is put before; None for the end."""
+
+
+class ReviewFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that the review found."""
+
+    priority: str
+    issue: str
+    file: str = ""
+
+
+class PhasesPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A task document as it was read."""
 
     name: str
     goal: str
     context: str = ""
     criteria: tuple[Criterion, ...] = ()
-    phases: tuple[Phase, ...] = ()
-    tasks: tuple[Task, ...] = ()
+    phases: tuple[PlanPhase, ...] = ()
+    tasks: tuple[PlanTask, ...] = ()
     bounds: Bounds = Bounds()
     supervision: Supervision = Supervision()
     outer_ralph: bool = True
@@ -126,7 +157,7 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     document: str
     """The task document's absolute path, for the state file only."""
-    plan: Plan
+    plan: PhasesPlan
     agents: dict[str, AgentChoice]
     """By role; "" is everybody else."""
     branch: str
@@ -176,7 +207,7 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.agents.get(role) or self.agents[""]
 
 
-def branch_of(plan: Plan) -> str:
+def branch_of(plan: PhasesPlan) -> str:
     """The branch that a run of this plan works on, unless it is taken."""
     return f"phases/{slug_of(plan.name) or 'task'}"
 

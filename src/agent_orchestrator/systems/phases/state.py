@@ -16,11 +16,11 @@ from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.unit import UnitNeeds, UnitRecord, UnitView
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.systems.phases.events import Intervened
-from agent_orchestrator.systems.phases.spec import Bounds, Lesson, PhasesSpec, Task
-from agent_orchestrator.systems.phases.works import PLAN, TaskWork, Work
+from agent_orchestrator.systems.phases.spec import Bounds, Lesson, PhasesSpec, PlanTask
+from agent_orchestrator.systems.phases.works import PLAN, PhasesWork, TaskWork
 
 
-class Status(StrEnum):
+class PhasesStatus(StrEnum):
     """The seed's words."""
 
     PLANNING = "planning"
@@ -98,13 +98,13 @@ class Supervisor(msgspec.Struct, kw_only=True):
         )
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class CheckpointSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """What a checkpoint keeps besides its document, so that the run can go back to it; time and money stay spent."""
 
     body: bytes
     git_sha: str
     phase: int
-    plan: tuple[Task, ...]
+    plan: tuple[PlanTask, ...]
     completed: tuple[CompletedTask, ...]
     skipped: tuple[tuple[str, str], ...]
     supervisor: Supervisor
@@ -113,7 +113,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: tuple[CheckpointEntry, ...]
 
 
-class Standing(StrEnum):
+class UnitStanding(StrEnum):
     """How a unit stands, in the words of the commands that show all systems."""
 
     PENDING = "PENDING"
@@ -130,25 +130,25 @@ class PhasesState:
         self.spec, self.context = spec, context
         self.lifecycle, self.doing = Lifecycle(), Doing()
         plan = spec.plan
-        self.plan: dict[str, Task] = {task.id: task for task in plan.tasks}
+        self.plan: dict[str, PlanTask] = {task.id: task for task in plan.tasks}
         """In the order in which tasks are done; a change of the plan replaces it."""
         self.bounds: Bounds = plan.bounds
         self.max_parallel = spec.max_parallel
-        self.stage = Status.PLANNING
+        self.stage = PhasesStatus.PLANNING
         self.phase = 0
         """The index of the phase at work."""
-        self.works: dict[str, Work] = {}
+        self.works: dict[str, PhasesWork] = {}
         """Units at work."""
         self.records: dict[str, UnitRecord] = {}
         """The newest work of every unit, also where it is over."""
-        self.open_work(Work(unit=PLAN, due="base"))
+        self.open_work(PhasesWork(unit=PLAN, due="base"))
         self.completed: dict[str, CompletedTask] = {}
         self.skipped: dict[str, str] = {}
         self.supervisor = Supervisor.fresh(enabled=plan.supervision.enabled)
         self.learnings: list[Lesson] = []
         self.milestones: list[Milestone] = []
         self.checkpoints: list[CheckpointEntry] = []
-        self.snapshots: dict[int, Snapshot] = {}
+        self.snapshots: dict[int, CheckpointSnapshot] = {}
         self.numbered = 0
         """The highest number that a checkpoint ever had: numbers are not used again."""
         self.files: dict[str, str] = {}
@@ -191,13 +191,13 @@ class PhasesState:
         self.warnings: list[str] = []
 
     @property
-    def status(self) -> Status:
+    def status(self) -> PhasesStatus:
         """Where the run stands in the seed's words."""
         if self.lifecycle.ended:
-            return Status.COMPLETED if self.lifecycle.stop is StopReason.COMPLETED else Status.FAILED
+            return PhasesStatus.COMPLETED if self.lifecycle.stop is StopReason.COMPLETED else PhasesStatus.FAILED
         return self.stage
 
-    def open_work(self, work: Work) -> None:
+    def open_work(self, work: PhasesWork) -> None:
         """Let a unit be at work; launches are counted on where it was before."""
         before = self.records.get(work.unit)
         if before is not None:
@@ -222,12 +222,12 @@ class PhasesState:
         """Units that have something to begin."""
         return [work.unit for work in self.works.values() if work.due is not None]
 
-    def pending(self) -> list[Task]:
+    def pending(self) -> list[PlanTask]:
         """Tasks that are not started yet, in the order of the plan."""
         gone = (self.completed, self.skipped, self.works)
         return [task for task in self.plan.values() if not any(task.id in place for place in gone)]
 
-    def tasks_of(self, phase: int) -> list[Task]:
+    def tasks_of(self, phase: int) -> list[PlanTask]:
         """A phase's tasks, in the order of the plan."""
         return [task for task in self.plan.values() if task.phase == phase]
 
@@ -247,16 +247,16 @@ class PhasesState:
         started = iso(history[0].started_us) if history else None
         done = self.completed.get(unit)
         if work is not None:
-            status = Standing.WAITING if work.asking and work.due is None else Standing.RUNNING
+            status = UnitStanding.WAITING if work.asking and work.due is None else UnitStanding.RUNNING
             return UnitView(status, work.attempt, work.iteration, started, None, work.trouble or None)
         ended = iso(history[-1].ended_us) if history and history[-1].ended_us is not None else None
         if done is not None:
-            return UnitView(Standing.COMPLETED, 1, done.iterations, started, ended, None)
+            return UnitView(UnitStanding.COMPLETED, 1, done.iterations, started, ended, None)
         if unit in self.skipped:
-            return UnitView(Standing.SKIPPED, 1, 0, started, ended, self.skipped[unit])
+            return UnitView(UnitStanding.SKIPPED, 1, 0, started, ended, self.skipped[unit])
         if unit in self.plan:
-            return UnitView(Standing.PENDING, 0, 0, started, ended, self.failures.get(unit))
-        return UnitView(Standing.COMPLETED, 1, 0, started, ended, None)
+            return UnitView(UnitStanding.PENDING, 0, 0, started, ended, self.failures.get(unit))
+        return UnitView(UnitStanding.COMPLETED, 1, 0, started, ended, None)
 
     @property
     def specs(self) -> dict[str, Any]:

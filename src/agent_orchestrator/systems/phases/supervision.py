@@ -9,9 +9,10 @@ import msgspec
 
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.report import Report
-from agent_orchestrator.systems.phases.changes import as_notes, read_changes
-from agent_orchestrator.systems.phases.events import Conflict, PlanChange, SupervisorChecked
+from agent_orchestrator.systems.phases.changes import note_advice, read_changes
+from agent_orchestrator.systems.phases.events import SupervisorChecked
 from agent_orchestrator.systems.phases.reports import ReportedConflict, Supervised
+from agent_orchestrator.systems.phases.spec import PlanChange, PlanConflict
 from agent_orchestrator.systems.phases.state import PhasesState
 
 PASS, AUTO_FIX, RE_PLAN, REFUSE = "pass", "auto_fix", "re_plan", "refuse"
@@ -74,14 +75,14 @@ def _all_conflicts(fields: Supervised, word: str) -> list[ReportedConflict]:
     return fields.conflicts
 
 
-def _judge(state: PhasesState, one: ReportedConflict, word: str) -> Conflict:
+def _judge(state: PhasesState, one: ReportedConflict, word: str) -> PlanConflict:
     severity, action = MATRIX[one.type]
     said = []
     if one.severity and one.severity.lower() != severity:
         said.append(f"severity {one.severity}")
     if word != "PASS" and word != action.upper():
         said.append(word)
-    return Conflict(
+    return PlanConflict(
         type=one.type,
         severity=severity,
         action=PASS if word == "PASS" else action,
@@ -91,7 +92,7 @@ def _judge(state: PhasesState, one: ReportedConflict, word: str) -> Conflict:
     )
 
 
-def _action(conflicts: tuple[Conflict, ...], word: str, *, auto_fix: bool) -> str:
+def _action(conflicts: tuple[PlanConflict, ...], word: str, *, auto_fix: bool) -> str:
     if word == "PASS" or not conflicts:
         return PASS
     if any(one.action == RE_PLAN for one in conflicts):
@@ -111,10 +112,10 @@ def _changes(
     open_tasks = [one for one in affected or [task] if one in state.plan and one not in state.completed]
     if not text or not open_tasks:
         return "the supervisor's report says RE_PLAN and neither what to change nor in which open task"
-    return as_notes(state, open_tasks, text)
+    return note_advice(state, open_tasks, text)
 
 
-def resolution_of(conflict: Conflict, what: str) -> str:
+def resolution_of(conflict: PlanConflict, what: str) -> str:
     """How a conflict was settled, with what the report would have had instead."""
     about = conflict.recommendation or conflict.details
     parts = [what, about] if about else [what]

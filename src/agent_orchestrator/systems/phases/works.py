@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.unit import UnitRecord
-from agent_orchestrator.systems.phases.events import Conflict, Finding, PlanChange
+from agent_orchestrator.systems.phases.spec import PlanChange, PlanConflict, ReviewFinding
 
 PLAN, REVIEW, CHECK, PULL_REQUEST = "plan", "review", "check", "pull-request"
 
@@ -20,19 +20,19 @@ def milestone_unit(phase: int) -> str:
     return f"milestone-{phase + 1}"
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class SupervisorVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a supervisor's check found and what is being done about it."""
 
     task: str
     check_type: str
     action: str
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[PlanConflict, ...]
     changes: tuple[PlanChange, ...]
     affected: tuple[str, ...]
     summary: str
 
 
-class Work(UnitRecord, kw_only=True):
+class PhasesWork(UnitRecord, kw_only=True):
     """One unit at work."""
 
     unit: str
@@ -49,7 +49,7 @@ class Work(UnitRecord, kw_only=True):
     asking: str = ""
     trouble: str = ""
     """Why it cannot go on by itself."""
-    verdict: Verdict | None = None
+    verdict: SupervisorVerdict | None = None
     diff: str = ""
     """What the supervisor is shown."""
     notes: list[str] = msgspec.field(default_factory=list)
@@ -61,7 +61,7 @@ class Work(UnitRecord, kw_only=True):
         self.purpose, self.due = purpose or self.purpose, None
 
 
-class TaskWork(Work, kw_only=True):
+class TaskWork(PhasesWork, kw_only=True):
     """A task at work."""
 
     task: str
@@ -97,32 +97,32 @@ class TaskWork(Work, kw_only=True):
     unmetered: bool = False
 
 
-class ReviewWork(Work, kw_only=True):
+class ReviewWork(PhasesWork, kw_only=True):
     """The outer loop at work."""
 
-    findings: list[Finding] = msgspec.field(default_factory=list)
+    findings: list[ReviewFinding] = msgspec.field(default_factory=list)
     looping: bool = True
     at: int = 0
     """The global criterion at work, as an index."""
-    failing: list[Finding] = msgspec.field(default_factory=list)
+    failing: list[ReviewFinding] = msgspec.field(default_factory=list)
     """Global criteria that fail, as findings."""
     left: list[str] = msgspec.field(default_factory=list)
 
 
-class CheckWork(Work, kw_only=True):
+class OnDemandWork(PhasesWork, kw_only=True):
     """A check that a person asked for."""
 
     task: str
 
 
-class MilestoneWork(Work, kw_only=True):
+class MilestoneWork(PhasesWork, kw_only=True):
     """A milestone or the pull request being recorded; `phase` is None for the latter."""
 
     phase: int | None = None
 
 
-def task_of(work: Work) -> str:
+def task_of(work: PhasesWork) -> str:
     """What the state file calls the task of a unit."""
-    if isinstance(work, TaskWork | CheckWork):
+    if isinstance(work, TaskWork | OnDemandWork):
         return work.task
     return REVIEW if isinstance(work, ReviewWork) else work.unit

@@ -10,19 +10,11 @@ from collections.abc import Callable, Sequence
 from agent_orchestrator.core.events import Ended, StopReason
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.text import clip_line
+from agent_orchestrator.core.unit_events import HumanAsked, MergeStarted
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.systems.team.events import (
-    AgentStarted,
-    CheckStarted,
-    Decided,
-    GroupSerialised,
-    HumanAsked,
-    MergeStarted,
-    SavingStarted,
-    TeamEvent,
-)
+from agent_orchestrator.systems.team.events import AgentStarted, CheckStarted, Decided, GroupSerialised, SavingStarted, TeamEvent
 from agent_orchestrator.systems.team.roles import Purpose
-from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState, Unit
+from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState, TeamUnit
 from agent_orchestrator.systems.team.status import overlap
 
 REASON_CHARS = 300
@@ -64,7 +56,7 @@ def advance(state: TeamState, now_us: int) -> Sequence[TeamEvent]:
     return _admit(state)
 
 
-def _start(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _start(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     if unit.question:
         return _ask(state, unit)
     if unit.turn is not None:
@@ -72,7 +64,7 @@ def _start(state: TeamState, unit: Unit) -> list[TeamEvent]:
     return _STARTS[unit.stage](state, unit)
 
 
-def _ask(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _ask(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     where = "pm" if unit.unit == PM else f"group_{unit.unit}"
     asked = HumanAsked(
         effect=state.name_effect(unit, "human"),
@@ -84,7 +76,7 @@ def _ask(state: TeamState, unit: Unit) -> list[TeamEvent]:
     return [Decided(decision=f"ask_person_{where}", reasoning=clip_line(unit.question, REASON_CHARS)), asked]
 
 
-def _again(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _again(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     """The same turn goes on, in a new launch."""
     turn = unit.turn
     assert turn is not None, "a turn is under way"
@@ -94,16 +86,16 @@ def _again(state: TeamState, unit: Unit) -> list[TeamEvent]:
     return [AgentStarted(effect=effect, step=unit.unit, purpose=turn.purpose, again=True)]
 
 
-def _spawn(state: TeamState, unit: Unit, purpose: Purpose, decision: str, reasoning: str) -> list[TeamEvent]:
+def _spawn(state: TeamState, unit: TeamUnit, purpose: Purpose, decision: str, reasoning: str) -> list[TeamEvent]:
     return [Decided(decision=decision, reasoning=clip_line(reasoning, REASON_CHARS)), _started(state, unit, purpose)]
 
 
-def _started(state: TeamState, unit: Unit, purpose: Purpose) -> AgentStarted:
+def _started(state: TeamState, unit: TeamUnit, purpose: Purpose) -> AgentStarted:
     effect = state.name_effect(unit, purpose.value, state.next_number(unit, purpose))
     return AgentStarted(effect=effect, step=unit.unit, purpose=purpose)
 
 
-def _plan(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _plan(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     why = "Initial planning phase"
     if state.plan.made:
         why = "More was asked for: " + "; ".join(one.text for one in state.requirements if not one.planned)
@@ -112,13 +104,13 @@ def _plan(state: TeamState, unit: Unit) -> list[TeamEvent]:
     return _spawn(state, unit, Purpose.PLAN, "spawn_pm_for_planning", why)
 
 
-def _final(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _final(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     back = unit.points.get("sent_back")
     why = f"Not accepted: {'; '.join(back)}" if back else f"All groups are complete: {', '.join(state.groups)}"
     return _spawn(state, unit, Purpose.FINAL, "spawn_pm_final_check", why)
 
 
-def _verify(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _verify(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     """A requirement's own check; then the tech lead, for those that have none; then the end."""
     for number, requirement in enumerate(state.requirements):
         if requirement.check is not None and not requirement.met_by:
@@ -137,7 +129,7 @@ def _verify(state: TeamState, unit: Unit) -> list[TeamEvent]:
     return [Decided(decision="complete_run", reasoning=told), Ended(stop=StopReason.COMPLETED, detail=told)]
 
 
-def _develop(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _develop(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     assert isinstance(unit, Group)
     if not _slots(state):
         return []
@@ -147,29 +139,29 @@ def _develop(state: TeamState, unit: Unit) -> list[TeamEvent]:
     return _spawn(state, unit, Purpose.DEVELOP, f"spawn_developer_group_{unit.unit}", reasoning)
 
 
-def _save(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _save(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     return [SavingStarted(effect=state.name_effect(unit, "save"), step=unit.unit)]
 
 
-def _qa(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _qa(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     return _spawn(state, unit, Purpose.QA, f"spawn_qa_expert_group_{unit.unit}", f"Developer {unit.unit} ready for QA")
 
 
-def _review(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _review(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     assert isinstance(unit, Group)
     tested = unit.qa and unit.then is Stage.QA
     why = f"QA passed in group {unit.unit}" if tested else f"Developer {unit.unit} ready for review"
     return _spawn(state, unit, Purpose.REVIEW, f"spawn_tech_lead_group_{unit.unit}", why)
 
 
-def _consult(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _consult(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     assert isinstance(unit, Group)
     said = [one.description for one in unit.blockers if not one.resolved]
     why = f"Developer {unit.unit} is blocked" + (f": {said[-1]}" if said else "")
     return _spawn(state, unit, Purpose.CONSULT, f"spawn_tech_lead_group_{unit.unit}", why)
 
 
-def _merge(state: TeamState, unit: Unit) -> list[TeamEvent]:
+def _merge(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     into = state.spec.into
     if state.queue.first(into) != unit.unit:
         return []
@@ -178,7 +170,7 @@ def _merge(state: TeamState, unit: Unit) -> list[TeamEvent]:
     return [Decided(decision=f"merge_group_{unit.unit}", reasoning=why), started]
 
 
-_STARTS: dict[Stage, Callable[[TeamState, Unit], list[TeamEvent]]] = {
+_STARTS: dict[Stage, Callable[[TeamState, TeamUnit], list[TeamEvent]]] = {
     Stage.PLAN: _plan,
     Stage.FINAL: _final,
     Stage.CHECKS: _verify,

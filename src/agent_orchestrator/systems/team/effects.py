@@ -7,7 +7,7 @@ from agent_orchestrator.core.limits import CHECK_TIMEOUT_S
 from agent_orchestrator.systems.team.prompts import compose
 from agent_orchestrator.systems.team.roles import ROLE_OF, Purpose, Role, rule_of
 from agent_orchestrator.systems.team.spec import ESCALATES_AFTER
-from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState, Turn, Unit
+from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState, TeamUnit, Turn
 
 RIVALS_MAX = 20
 """Branches that one is compared with when it is saved."""
@@ -20,7 +20,7 @@ def folder_of(run: str, unit: str) -> str:
     return f".agents/runs/{run}/{unit}"
 
 
-def tree_of(state: TeamState, unit: Unit) -> Tree:
+def tree_of(state: TeamState, unit: TeamUnit) -> Tree:
     """Where a unit works: a group on its branch; the project manager on a fresh look at what was merged so far."""
     if isinstance(unit, Group):
         return Tree(branch=unit.branch_name, start=state.spec.into)
@@ -32,7 +32,7 @@ def verified_tree(state: TeamState) -> Tree:
     return Tree(branch=f"orc/{state.context.run}/check-{state.finals}", start=state.spec.into)
 
 
-def choose(state: TeamState, unit: Unit, role: Role) -> AgentChoice:
+def choose(state: TeamState, unit: TeamUnit, role: Role) -> AgentChoice:
     """Who plays a role: after two failed rounds the stronger one, where there is one."""
     spec = state.spec
     failed = unit.failed_rounds if isinstance(unit, Group) else state.sent_back
@@ -41,7 +41,7 @@ def choose(state: TeamState, unit: Unit, role: Role) -> AgentChoice:
     return spec.agents.get(role.value) or spec.agents[""]
 
 
-def run_agent(state: TeamState, unit: Unit, turn: Turn, effect: str) -> RunAgent:
+def run_agent(state: TeamState, unit: TeamUnit, turn: Turn, effect: str) -> RunAgent:
     """The agent whose turn it is."""
     spec, run = state.spec, state.context.run
     role = ROLE_OF[turn.purpose]
@@ -115,7 +115,7 @@ def check_requirement(state: TeamState, effect: str, number: int) -> RunCheck:
     return RunCheck(id=effect, unit=PM, command=command, tree=verified_tree(state), timeout_s=timeout_s)
 
 
-def ask_human(state: TeamState, unit: Unit, effect: str, question: str, after: str) -> AskHuman:
+def ask_human(state: TeamState, unit: TeamUnit, effect: str, question: str, after: str) -> AskHuman:
     """A question to a person."""
     in_words = unit.asking == "clarification"
     return AskHuman(id=effect, unit=unit.unit, question=question, after=after or effect, in_words=in_words)

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import CommonEvent, Event, StopReason
+from agent_orchestrator.core.events import CommonEvent, Event
 from agent_orchestrator.core.inputs import Commit, MergeVerdict
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
+from agent_orchestrator.core.unit_events import BackoffEnded, Concluded, HumanAsked, HumanJudged, MergeStarted, QuestionsRaised
 from agent_orchestrator.systems.team.roles import Purpose
 from agent_orchestrator.systems.team.shapes import ImportedGroup
 
@@ -60,12 +61,6 @@ class RetryScheduled(Event, frozen=True, kw_only=True, tag="retry_scheduled"):
     error: str
 
 
-class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
-    """The unit may try again."""
-
-    step: str
-
-
 class PlannedGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A group as the project manager planned it, checked and with a branch that is its own."""
 
@@ -95,31 +90,6 @@ class PlanMade(Event, frozen=True, kw_only=True, tag="plan_made"):
     mode_reasoning: str = ""
     tasks: tuple[PlannedTask, ...] = ()
     groups: tuple[PlannedGroup, ...] = ()
-
-
-class QuestionsRaised(Event, frozen=True, kw_only=True, tag="questions_raised"):
-    """The project manager needs to know something before it can plan."""
-
-    questions: tuple[str, ...]
-
-
-class HumanAsked(Event, frozen=True, kw_only=True, tag="human_asked"):
-    """A person is asked."""
-
-    effect: str
-    step: str
-    about: str
-    question: str
-    after: str
-
-
-class HumanJudged(Event, frozen=True, kw_only=True, tag="human_judged"):
-    """A person answered; what it means follows."""
-
-    step: str
-    about: str
-    approved: bool
-    comments: str = ""
 
 
 class GroupSerialised(Event, frozen=True, kw_only=True, tag="group_serialised"):
@@ -207,13 +177,6 @@ class LimitReached(Event, frozen=True, kw_only=True, tag="limit_reached"):
     question: str
 
 
-class MergeStarted(Event, frozen=True, kw_only=True, tag="merge_started"):
-    """The group's branch is being merged: it is its turn."""
-
-    effect: str
-    step: str
-
-
 class MergeFinished(Event, frozen=True, kw_only=True, tag="merge_finished"):
     """What came of the merge; what it means follows."""
 
@@ -285,13 +248,6 @@ class ScopeReduced(Event, frozen=True, kw_only=True, tag="scope_reduced"):
 
     requirements: tuple[int, ...]
     comments: str = ""
-
-
-class Concluded(Event, frozen=True, kw_only=True, tag="concluded"):
-    """Nothing more will be tried; `Ended` follows."""
-
-    stop: StopReason
-    detail: str
 
 
 class OptionsChanged(Event, frozen=True, kw_only=True, tag="options_changed"):

@@ -32,7 +32,7 @@ _FEEDBACK = {"iteration": 1, "decision": "changes_requested", "feedback": ""}
 _DECISION = {"iteration": 0, "reasoning": ""}
 
 
-class Branch(StrEnum):
+class BranchState(StrEnum):
     """Where a group's branch stands in this repository."""
 
     MISSING = "missing"
@@ -40,7 +40,7 @@ class Branch(StrEnum):
     MERGED = "merged"
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedTeam(msgspec.Struct, frozen=True, kw_only=True):
     """A team made of foreign files: its session, its facts after those of `begin`, what was changed."""
 
     session: str | None
@@ -48,7 +48,9 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def import_files(files: Mapping[str, dict[str, Any]], path: str, spec: TeamSpec, look: Callable[[str], Branch]) -> Taken:
+def import_files(
+    files: Mapping[str, dict[str, Any]], path: str, spec: TeamSpec, look: Callable[[str], BranchState]
+) -> ImportedTeam:
     """Reads the files of `coordination/`, by their names in it, as far as they can be used; `look` knows branches."""
     notes: list[str] = []
     manager, statuses = files.get(PM_STATE, {}), files.get(GROUP_STATUS, {})
@@ -86,7 +88,7 @@ def import_files(files: Mapping[str, dict[str, Any]], path: str, spec: TeamSpec,
     for agent in team.active_agents or []:
         notes.append(f"active_agents: {agent.get('agent_type')} of {agent.get('group_id')} does not work here")
     session = manager.get("session_id") or team.session_id
-    return Taken(session=session if isinstance(session, str) else None, facts=(plan, fact, stands), notes=tuple(notes))
+    return ImportedTeam(session=session if isinstance(session, str) else None, facts=(plan, fact, stands), notes=tuple(notes))
 
 
 class _Story(msgspec.Struct):
@@ -142,15 +144,15 @@ def _given(entry: GroupEntry | TaskEntry) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(entry).items() if value is not None and name != "status"}
 
 
-def _status(name: str, wanted: str, branch: str, look: Callable[[str], Branch], into: str, notes: list[str]) -> str:
+def _status(name: str, wanted: str, branch: str, look: Callable[[str], BranchState], into: str, notes: list[str]) -> str:
     """Where the group goes on: work counts as complete only where it was merged, and as begun only where it is."""
     found, status = look(branch), _WAITING.get(wanted, wanted)
-    if wanted == "complete" and found is Branch.OPEN:
+    if wanted == "complete" and found is BranchState.OPEN:
         notes.append(f"group {name}: was complete, but {branch} is not merged into {into}; it is waiting_review")
         return "waiting_review"
-    if wanted == "complete" and found is Branch.MISSING:
+    if wanted == "complete" and found is BranchState.MISSING:
         notes.append(f"group {name}: is complete by its files alone, there is no branch {branch} here that could show it")
-    if wanted not in ("complete", "pending") and found is Branch.MISSING:
+    if wanted not in ("complete", "pending") and found is BranchState.MISSING:
         notes.append(f"group {name}: was {wanted}, but there is no branch {branch} here; it is pending")
         return "pending"
     if status != wanted:

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
-from agent_orchestrator.systems.team.roles import Counts, Issue, Judged, Results, Role
+from agent_orchestrator.systems.team.roles import Counts, Issue, QaResults, ReviewReport, Role
 from agent_orchestrator.systems.team.spec import moment
 from agent_orchestrator.systems.team.state import Group, TeamState
 
@@ -31,7 +31,7 @@ def ready_for_qa(state: TeamState, group: Group, files: tuple[str, ...], commits
     return {**head, "status": "READY_FOR_QA", "context": context, "read": False}
 
 
-def qa_results(state: TeamState, group: Group, results: Results, *, passed: bool, took_us: int, now_us: int) -> dict[str, Any]:
+def qa_results(state: TeamState, group: Group, results: QaResults, *, passed: bool, took_us: int, now_us: int) -> dict[str, Any]:
     """QA → tech lead: this is what the tests say."""
     counted = {kind: getattr(results, kind) for kind in _KINDS}
     said = "All Tests Passed" if passed else "Tests Failed"
@@ -51,7 +51,9 @@ def qa_results(state: TeamState, group: Group, results: Results, *, passed: bool
     }
 
 
-def review_decision(state: TeamState, group: Group, decision: str, judged: Judged, summary: str, now_us: int) -> dict[str, Any]:
+def review_decision(
+    state: TeamState, group: Group, decision: str, judged: ReviewReport, summary: str, now_us: int
+) -> dict[str, Any]:
     """Tech lead → developer: what was decided, and what is to be done."""
     said = {"approved": "Approved", "changes_requested": "Changes Requested", "unblocked": "Unblocked"}[decision]
     head = _head(state, TECHLEAD_TO_DEV, group, now_us, f"{group.name} Review - {said}")

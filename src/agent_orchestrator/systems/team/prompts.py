@@ -14,13 +14,13 @@ from agent_orchestrator.core.markdown import fenced, section
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.roles import Purpose
 from agent_orchestrator.systems.team.spec import QaMode
-from agent_orchestrator.systems.team.state import Group, Requirement, TeamState, Turn, Unit
+from agent_orchestrator.systems.team.state import Group, Requirement, TeamState, TeamUnit, Turn
 from agent_orchestrator.systems.team.status import progress_of, status_of
 
 DIFF_CHARS_MAX = 20_000
 
 
-def compose(state: TeamState, unit: Unit, turn: Turn) -> str:
+def compose(state: TeamState, unit: TeamUnit, turn: Turn) -> str:
     """The prompt of a turn."""
     parts = [
         *_asked_of(unit, turn),
@@ -33,7 +33,7 @@ def compose(state: TeamState, unit: Unit, turn: Turn) -> str:
     return "\n".join(parts)
 
 
-def _asked_of(unit: Unit, turn: Turn) -> list[str]:
+def _asked_of(unit: TeamUnit, turn: Turn) -> list[str]:
     asked = {
         Purpose.PLAN: "You are the project manager. Plan the work below; change no files.",
         Purpose.FINAL: "You are the project manager. All groups are merged. Check the requirements one by one; change no files.",
@@ -46,7 +46,7 @@ def _asked_of(unit: Unit, turn: Turn) -> list[str]:
     return [f"{asked[turn.purpose]}\n"]
 
 
-def _plan(state: TeamState, unit: Unit) -> list[str]:
+def _plan(state: TeamState, unit: TeamUnit) -> list[str]:
     answers = [f"- {ask}\n  Answer: {_indented(said)}" for ask, said in state.clarifications]
     parts = [section("Answered questions", "\n".join(answers))] if answers else []
     if state.plan.made:
@@ -67,7 +67,7 @@ Each group has a developer, a worktree and a branch of its own; at most {develop
 depends on are merged. Groups that affect the same files follow one another: divide the work by files where you can."""
 
 
-def _final(state: TeamState, unit: Unit) -> list[str]:
+def _final(state: TeamState, unit: TeamUnit) -> list[str]:
     return [
         section("Requirements, one by one", "\n".join(f"- {one.text}" for one in state.requirements if not _is_left_out(one))),
         *_left_out(state),
@@ -75,7 +75,7 @@ def _final(state: TeamState, unit: Unit) -> list[str]:
     ]
 
 
-def _confirm(state: TeamState, unit: Unit) -> list[str]:
+def _confirm(state: TeamState, unit: TeamUnit) -> list[str]:
     listed = [one for one in state.requirements if not one.met_by]
     lines = [f"- {one.text}" + (f" (the project manager points at: {one.evidence})" if one.evidence else "") for one in listed]
     return [
@@ -94,7 +94,7 @@ def _left_out(state: TeamState) -> list[str]:
     return [section("Left out with a person's approval", "\n".join(lines))] if lines else []
 
 
-def _develop(state: TeamState, unit: Unit) -> list[str]:
+def _develop(state: TeamState, unit: TeamUnit) -> list[str]:
     assert isinstance(unit, Group)
     into = state.spec.into
     words = [
@@ -114,12 +114,12 @@ def _develop(state: TeamState, unit: Unit) -> list[str]:
     return [section("Your group", fenced(_json(_slice(state, unit)), "json")), section("How to work", "\n".join(words))]
 
 
-def _test(state: TeamState, unit: Unit) -> list[str]:
+def _test(state: TeamState, unit: TeamUnit) -> list[str]:
     assert isinstance(unit, Group)
     return [section("The group", fenced(_json(_slice(state, unit)), "json")), *_diff(unit)]
 
 
-def _consult(state: TeamState, unit: Unit) -> list[str]:
+def _consult(state: TeamState, unit: TeamUnit) -> list[str]:
     assert isinstance(unit, Group)
     open_blockers = "\n".join(f"- {one.description}" for one in unit.blockers if not one.resolved)
     return [
@@ -129,7 +129,7 @@ def _consult(state: TeamState, unit: Unit) -> list[str]:
     ]
 
 
-_BODIES: dict[Purpose, Callable[[TeamState, Unit], list[str]]] = {
+_BODIES: dict[Purpose, Callable[[TeamState, TeamUnit], list[str]]] = {
     Purpose.PLAN: _plan,
     Purpose.FINAL: _final,
     Purpose.CONFIRM: _confirm,
@@ -179,7 +179,7 @@ def _messages(state: TeamState, turn: Turn) -> list[str]:
     return [section("Messages for you", fenced(_json(told), "json"))] if told else []
 
 
-def _open_points(unit: Unit) -> list[str]:
+def _open_points(unit: TeamUnit) -> list[str]:
     lines = [f"- {_FINDERS[who]}: {_indented(point)}" for who, points in unit.points.items() for point in points]
     return [section("Open points of earlier rounds", "\n".join(lines))] if lines else []
 

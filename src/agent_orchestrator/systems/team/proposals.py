@@ -23,14 +23,14 @@ _BAD_BRANCH = re.compile(r"\.\.|//|/\.|\.lock(?:/|\Z)|[./]\Z|\Arefs/|(?:\A|_)HEA
 """What git refuses or takes for something else, and what is ours."""
 
 
-class Drawn(msgspec.Struct, frozen=True):
+class DrawnPlan(msgspec.Struct, frozen=True):
     """A plan that can be carried out."""
 
     tasks: tuple[PlannedTask, ...]
     groups: tuple[PlannedGroup, ...]
 
 
-def draw(proposal: Proposal, known: Mapping[str, str], tasks: Collection[str], taken: Collection[str]) -> Drawn | Failure:
+def draw(proposal: Proposal, known: Mapping[str, str], tasks: Collection[str], taken: Collection[str]) -> DrawnPlan | Failure:
     """The groups of a proposal, checked: `known` are groups that exist with their branches, `taken` other branches."""
     if len(proposal.groups) > GROUPS_MAX or len(proposal.tasks) > TASKS_MAX:
         return invalid_report(f"the plan has more than {GROUPS_MAX} groups or {TASKS_MAX} tasks")
@@ -54,7 +54,7 @@ def draw(proposal: Proposal, known: Mapping[str, str], tasks: Collection[str], t
         branch = _branch(group, branches)
         branches.add(branch)
         groups.append(_planned(group, branch, drawn))
-    return Drawn(drawn, tuple(groups))
+    return DrawnPlan(drawn, tuple(groups))
 
 
 def _id_fault(name: str, earlier: list[str], known: Collection[str]) -> str | None:

@@ -128,7 +128,7 @@ class Claim(msgspec.Struct, frozen=True):
     evidence: Annotated[str, Meta(description="What shows it.")] = ""
 
 
-class Developed(msgspec.Struct, frozen=True):
+class DeveloperReport(msgspec.Struct, frozen=True):
     """A developer's fields."""
 
     unit_tests: Annotated[
@@ -138,7 +138,7 @@ class Developed(msgspec.Struct, frozen=True):
     blocker: Annotated[str, Meta(description="With BLOCKED: what you need the tech lead for.")] = ""
 
 
-class Results(msgspec.Struct, frozen=True):
+class QaResults(msgspec.Struct, frozen=True):
     """Results by kind of test."""
 
     integration_tests: Counts | None = None
@@ -146,14 +146,14 @@ class Results(msgspec.Struct, frozen=True):
     e2e_tests: Counts | None = None
 
 
-class Tested(msgspec.Struct, frozen=True):
+class QaReport(msgspec.Struct, frozen=True):
     """QA's fields."""
 
-    test_results: Annotated[Results, Meta(description="How many tests of each kind you ran.")] = Results()
+    test_results: Annotated[QaResults, Meta(description="How many tests of each kind you ran.")] = QaResults()
     failures: Annotated[list[str], Meta(description="With FAIL: each a sentence that says what is wrong and how to see it.")] = []
 
 
-class Judged(msgspec.Struct, frozen=True):
+class ReviewReport(msgspec.Struct, frozen=True):
     """The tech lead's fields."""
 
     feedback: Annotated[str, Meta(description="What the developer should know, or how to go on.")] = ""
@@ -162,7 +162,7 @@ class Judged(msgspec.Struct, frozen=True):
     quality: Annotated[Quality, Meta(description="What you make of the code: a score from 0 to 10.")] = Quality()
 
 
-class Confirmed(msgspec.Struct, frozen=True):
+class ConfirmReport(msgspec.Struct, frozen=True):
     """The tech lead's fields when requirements are to be confirmed."""
 
     requirements: Annotated[list[Claim], Meta(description="Each requirement that you were asked about.")] = []
@@ -204,26 +204,26 @@ class Proposal(msgspec.Struct, frozen=True):
     groups: Annotated[list[ReportedGroup], Meta(description="At least one, unless you ask or are done; new ids.")] = []
 
 
-class Planned(Proposal, frozen=True):
+class PlanReport(Proposal, frozen=True):
     """The project manager's fields in planning."""
 
     questions: Annotated[list[str], Meta(description="With NEEDS_CLARIFICATION: what a person has to answer first.")] = []
 
 
-class Checked(Proposal, frozen=True):
+class FinalReport(Proposal, frozen=True):
     """The project manager's fields in the final check; groups are for CONTINUE."""
 
     requirements: Annotated[list[Claim] | None, Meta(description="With DONE: every requirement, one by one.")] = None
 
 
 FORMS: Forms = {
-    Purpose.PLAN.value: Planned,
-    Purpose.FINAL.value: Checked,
-    Purpose.CONFIRM.value: Confirmed,
-    Purpose.DEVELOP.value: Developed,
-    Purpose.QA.value: Tested,
-    Purpose.REVIEW.value: Judged,
-    Purpose.CONSULT.value: Judged,
+    Purpose.PLAN.value: PlanReport,
+    Purpose.FINAL.value: FinalReport,
+    Purpose.CONFIRM.value: ConfirmReport,
+    Purpose.DEVELOP.value: DeveloperReport,
+    Purpose.QA.value: QaReport,
+    Purpose.REVIEW.value: ReviewReport,
+    Purpose.CONSULT.value: ReviewReport,
 }
 """By what an agent's turn is for."""
 
@@ -236,16 +236,16 @@ def read(report: Report, kind: type[T]) -> T | Failure:
         return invalid_report(f"the report has a wrong field: {error}")
 
 
-def read_tests(report: Report) -> Tested | Failure:
+def read_tests(report: Report) -> QaReport | Failure:
     """QA's fields; a failure may also be an object, which is kept as it was written."""
     failures = report.fields.get("failures")
     if isinstance(failures, list):
         told = [msgspec.json.encode(one).decode() if isinstance(one, dict) else one for one in failures]
         report = msgspec.structs.replace(report, fields={**report.fields, "failures": told})
-    return read(report, Tested)
+    return read(report, QaReport)
 
 
-def miscounted(counts: Mapping[str, Counts | None]) -> Failure | None:
+def check_counts(counts: Mapping[str, Counts | None]) -> Failure | None:
     """The failure that says which count of tests cannot be."""
     for place, one in counts.items():
         if one is not None and (why := one.fault()):

@@ -36,7 +36,7 @@ class QaMode(StrEnum):
     """The same, and developers are not asked for unit tests either."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RequirementSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One requirement, in the words of whoever gave it; with a command that shows that it is met, if there is one."""
 
     text: str
@@ -48,7 +48,7 @@ class TeamSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     requirements: str
     """Verbatim."""
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[RequirementSpec, ...]
     """The same, one by one."""
     agents: dict[str, AgentChoice]
     """By role; the empty name is everybody else."""
@@ -87,7 +87,7 @@ class TeamSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (*self.agents.values(), *self.escalate.values())
 
 
-def split_requirements(text: str) -> tuple[Wanted, ...]:
+def split_requirements(text: str) -> tuple[RequirementSpec, ...]:
     """The items of a list, each a requirement of its own; a text without a list is one. `(check: CMD)` may end each."""
     items: list[str] = []
     for line in text.splitlines():
@@ -99,12 +99,12 @@ def split_requirements(text: str) -> tuple[Wanted, ...]:
     return tuple(read_wanted(item) for item in items if item.strip()) or (read_wanted(text),)
 
 
-def read_wanted(text: str, check: str | None = None) -> Wanted:
+def read_wanted(text: str, check: str | None = None) -> RequirementSpec:
     """One requirement and its check."""
     found = _CHECK.search(text)
     if found is None:
-        return Wanted(text=text.strip(), check=check)
-    return Wanted(text=text[: found.start()].strip(), check=check or found[1])
+        return RequirementSpec(text=text.strip(), check=check)
+    return RequirementSpec(text=text[: found.start()].strip(), check=check or found[1])
 
 
 def session_id(at_us: int) -> str:

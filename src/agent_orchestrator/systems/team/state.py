@@ -20,7 +20,7 @@ from agent_orchestrator.core.queue import MergeQueue
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.unit import UnitRecord
 from agent_orchestrator.systems.team.roles import Purpose
-from agent_orchestrator.systems.team.spec import TeamSpec, Wanted
+from agent_orchestrator.systems.team.spec import RequirementSpec, TeamSpec
 
 PM = "pm"
 BOXES = ("dev_to_qa", "qa_to_techlead", "techlead_to_dev")
@@ -63,7 +63,7 @@ class Turn(msgspec.Struct, kw_only=True):
     """How many requirements there were when it began."""
 
 
-class Unit(UnitRecord, kw_only=True):
+class TeamUnit(UnitRecord, kw_only=True):
     """What the project manager and the groups have in common."""
 
     unit: str
@@ -108,7 +108,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: str | None = None
 
 
-class Group(Unit, kw_only=True):
+class Group(TeamUnit, kw_only=True):
     """A group of tasks on a branch of its own."""
 
     name: str
@@ -157,7 +157,7 @@ class Group(Unit, kw_only=True):
     merged: str | None = None
 
 
-class Task(msgspec.Struct, kw_only=True):
+class TeamTask(msgspec.Struct, kw_only=True):
     """One task of the plan."""
 
     id: str
@@ -176,7 +176,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: str | None = None
 
 
-class Plan(msgspec.Struct, kw_only=True):
+class TeamPlan(msgspec.Struct, kw_only=True):
     """What the project manager decided."""
 
     mode: str = ""
@@ -188,7 +188,7 @@ class Plan(msgspec.Struct, kw_only=True):
         return bool(self.mode)
 
 
-class Counted(msgspec.Struct, kw_only=True):
+class FileCount(msgspec.Struct, kw_only=True):
     """A document's own `iteration` and `last_update`."""
 
     iteration: int = 0
@@ -203,13 +203,13 @@ class TeamState:
     def __init__(self, spec: TeamSpec, context: Context) -> None:
         self.spec, self.context = spec, context
         self.lifecycle, self.doing = Lifecycle(), Doing()
-        self.pm = Unit(unit=PM, stage=Stage.PLAN)
-        self.plan = Plan()
+        self.pm = TeamUnit(unit=PM, stage=Stage.PLAN)
+        self.plan = TeamPlan()
         self.groups: dict[str, Group] = {}
-        self.tasks: dict[str, Task] = {}
+        self.tasks: dict[str, TeamTask] = {}
         self.dependents: dict[str, list[str]] = {}
         self.requirements = [Requirement(text=one.text, check=one.check) for one in spec.wanted]
-        self.added: list[Wanted] = []
+        self.added: list[RequirementSpec] = []
         self.clarifications: list[tuple[str, str]] = []
         self.questions: tuple[str, ...] = ()
         self.open: tuple[int, ...] = ()
@@ -239,17 +239,17 @@ class TeamState:
         self.decisions: list[Decision] = []
         self.spawns = 0
         self.events = 0
-        self.pm_file, self.team_file = Counted(), Counted(updated_us=context.created_us)
+        self.pm_file, self.team_file = FileCount(), FileCount(updated_us=context.created_us)
         self.conclusion: tuple[StopReason, str] | None = None
         self.started_us = self.updated_us = context.created_us
         self.ended_us: int | None = None
         self.pid: int | None = None
 
-    def unit(self, name: str) -> Unit:
+    def unit(self, name: str) -> TeamUnit:
         """The project manager or a group."""
         return self.pm if name == PM else self.groups[name]
 
-    def name_effect(self, unit: Unit, kind: str, number: int | None = None) -> str:
+    def name_effect(self, unit: TeamUnit, kind: str, number: int | None = None) -> str:
         """The id of the unit's next effect: of the turn that goes on, or of the one with this number."""
         turn = unit.turn
         attempt = turn.attempt if turn is not None and number is None else 1
@@ -257,7 +257,7 @@ class TeamState:
             number = turn.number if turn is not None else unit.developer if isinstance(unit, Group) else self.finals
         return effect_id(self.context.run, unit.unit, number, attempt, unit.launches + 1, kind)
 
-    def next_number(self, unit: Unit, purpose: Purpose) -> int:
+    def next_number(self, unit: TeamUnit, purpose: Purpose) -> int:
         """The number of the unit's next turn for a purpose."""
         if isinstance(unit, Group):
             counts = {Purpose.DEVELOP: unit.developer, Purpose.QA: unit.qa}

@@ -10,7 +10,7 @@ from typing import Any
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.unit import UnitNeeds, UnitView
 from agent_orchestrator.core.units import iso
-from agent_orchestrator.systems.team.state import PM, Group, Stage, Task, TeamState
+from agent_orchestrator.systems.team.state import PM, Group, Stage, TeamState, TeamTask
 
 NOBODY = "none"
 
@@ -58,7 +58,7 @@ def progress_of(state: TeamState, group: Group) -> str:
     return "assigned" if not group.missing and not group.serialised else "pending"
 
 
-def task_status(state: TeamState, task: Task) -> str:
+def task_status(state: TeamState, task: TeamTask) -> str:
     """What a person says of a task, else what follows from its group."""
     if task.by_hand is not None:
         return task.by_hand

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_orchestrator.core.unit_events import EditRefused
 from agent_orchestrator.core.units import US, say_cost, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
@@ -87,7 +88,7 @@ _PHRASES: Phrases = {
     loop.OptionsChanged: lambda event: Phrase("", f"options changed: {', '.join(event.changes) or 'agent'}"),
     loop.Recovered: lambda event: Phrase("", f"{event.by} goes on with its work"),
     loop.Imported: lambda event: Phrase("", f"imported at iteration {event.iteration}"),
-    loop.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
+    EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
 }
 
 

@@ -12,16 +12,16 @@ from agent_orchestrator.core.units import say_count, say_duration
 from agent_orchestrator.runs.phases.publication import choose_publication
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
 from agent_orchestrator.systems.phases.publication import say_published
-from agent_orchestrator.systems.phases.spec import Criterion, Plan, Task, branch_of, overlaps
+from agent_orchestrator.systems.phases.spec import Criterion, PhasesPlan, PlanTask, branch_of, overlaps
 
 
-def side_by_side(plan: Plan, phase: int, most: int) -> list[list[str]]:
+def side_by_side(plan: PhasesPlan, phase: int, most: int) -> list[list[str]]:
     """The tasks of a phase in the groups in which they would start, if each took as long as the others."""
     left = [task for task in plan.tasks if task.phase == phase]
     done = {task.id for task in plan.tasks if task.phase < phase}
     groups: list[list[str]] = []
     while left:
-        group: list[Task] = []
+        group: list[PlanTask] = []
         for task in left:
             free = all(need in done for need in task.needs)
             if free and len(group) < most and (not group or _fits(task, group)):
@@ -33,13 +33,13 @@ def side_by_side(plan: Plan, phase: int, most: int) -> list[list[str]]:
     return groups
 
 
-def _fits(task: Task, group: list[Task]) -> bool:
+def _fits(task: PlanTask, group: list[PlanTask]) -> bool:
     if not task.files:
         return False
     return all(other.files and not any(overlaps(a, b) for a in task.files for b in other.files) for other in group)
 
 
-def plan_facts(plan: Plan, parallel: int) -> dict[str, Any]:
+def plan_facts(plan: PhasesPlan, parallel: int) -> dict[str, Any]:
     """The plan as data."""
     bounds, supervision = plan.bounds, plan.supervision
     return {
@@ -70,7 +70,7 @@ def plan_facts(plan: Plan, parallel: int) -> dict[str, Any]:
     }
 
 
-def publish_facts(plan: Plan, settings: Settings, flag: bool | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+def publish_facts(plan: PhasesPlan, settings: Settings, flag: bool | None) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What a run of the plan would publish and where, as data, and what a person should know."""
     said, doubt = choose_publication(settings, flag)
     if said is not None and said.remote:
@@ -90,7 +90,7 @@ def _criterion(one: Criterion) -> dict[str, Any]:
     return {"key": one.key, "text": one.text, "command": one.command}
 
 
-def _task(task: Task) -> dict[str, Any]:
+def _task(task: PlanTask) -> dict[str, Any]:
     return {
         "task": task.id,
         "name": task.name,

@@ -5,6 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from agent_orchestrator.core.unit_events import (
+    BackoffEnded,
+    Concluded,
+    EditRefused,
+    HumanAsked,
+    HumanJudged,
+    MergeStarted,
+    QuestionsRaised,
+)
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
@@ -61,7 +70,7 @@ def _checked(event: e.SupervisorChecked) -> Phrase:
     return Phrase(event.step, f"supervisor says {event.verdict}{because(found or event.summary)}")
 
 
-def _judged(event: e.HumanJudged) -> Phrase:
+def _judged(event: HumanJudged) -> Phrase:
     return Phrase(event.step, f"{'approved' if event.approved else 'rejected'} by a person{because(event.comments)}")
 
 
@@ -87,14 +96,14 @@ _PHRASES: Phrases = {
     e.LearningsRecorded: lambda event: Phrase(event.task, f"learned: {'; '.join(one.lesson for one in event.learnings)}"),
     e.LaunchInterrupted: lambda event: Phrase(event.step, f"interrupted ({event.why})"),
     e.BackoffStarted: lambda event: Phrase(event.step, f"goes on at {clock_time(event.until_us)}: {event.reason}"),
-    e.BackoffEnded: lambda event: Phrase(event.step, "may go on", quiet=True),
-    e.HumanAsked: lambda event: Phrase(event.step, f"waits for a person: {event.question}"),
-    e.HumanJudged: _judged,
-    e.QuestionsRaised: lambda event: Phrase("plan", f"the planner asks {say_count(len(event.questions), 'question')}"),
+    BackoffEnded: lambda event: Phrase(event.step, "may go on", quiet=True),
+    HumanAsked: lambda event: Phrase(event.step, f"waits for a person: {event.question}"),
+    HumanJudged: _judged,
+    QuestionsRaised: lambda event: Phrase("plan", f"the planner asks {say_count(len(event.questions), 'question')}"),
     e.PlanApproved: lambda event: Phrase("plan", "the plan is approved"),
     e.TaskStarted: lambda event: Phrase(event.task, f"started on {event.branch}" if event.branch else "started"),
     e.TaskBlocked: lambda event: Phrase(event.task, f"waits for files that task {event.by} holds"),
-    e.MergeStarted: lambda event: Phrase(event.step, "is merged", quiet=True),
+    MergeStarted: lambda event: Phrase(event.step, "is merged", quiet=True),
     e.MergeFinished: lambda event: Phrase(event.step, f"merge: {event.verdict}{because(event.detail)}"),
     e.CheckStarted: lambda event: Phrase(event.step, f"{event.criterion or event.purpose} is checked", quiet=True),
     e.CheckFinished: _check_finished,
@@ -128,9 +137,9 @@ _PHRASES: Phrases = {
     e.AgentsDropped: lambda event: Phrase("", f"taken out by hand, spawned again: {', '.join(event.steps)}"),
     e.Rewound: lambda event: Phrase("", event.why),
     e.Archived: lambda event: Phrase("", "archived"),
-    e.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
+    EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
     e.Imported: lambda event: Phrase("", f"taken over with {say_count(len(event.completed), 'completed task')}"),
-    e.Concluded: lambda event: Phrase("", f"nothing more is tried: {event.detail}"),
+    Concluded: lambda event: Phrase("", f"nothing more is tried: {event.detail}"),
 }
 
 

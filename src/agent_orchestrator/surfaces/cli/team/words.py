@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_orchestrator.core.unit_events import BackoffEnded, Concluded, HumanAsked, HumanJudged, MergeStarted, QuestionsRaised
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.errors import InvalidSpec, Problem
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
@@ -25,7 +26,7 @@ def _agent_finished(event: team.AgentFinished) -> Phrase:
     return Phrase(event.step, f"agent ended after {took}{because(event.summary)}", quiet=True)
 
 
-def _human_judged(event: team.HumanJudged) -> Phrase:
+def _human_judged(event: HumanJudged) -> Phrase:
     word = "answered" if event.about == "clarification" else "approved" if event.approved else "rejected"
     return Phrase(event.step, f"{word} by a person{because(event.comments)}")
 
@@ -63,11 +64,11 @@ _PHRASES: Phrases = {
     team.AgentFinished: _agent_finished,
     team.LaunchInterrupted: lambda event: Phrase(event.step, "interrupted"),
     team.RetryScheduled: lambda event: Phrase(event.step, f"tries again at {clock_time(event.until_us)}: {event.error}"),
-    team.BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
+    BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
     team.PlanMade: _plan_made,
-    team.QuestionsRaised: lambda event: Phrase("pm", f"asks: {'; '.join(event.questions)}"),
-    team.HumanAsked: lambda event: Phrase(event.step, f"waits for a person: {event.question}"),
-    team.HumanJudged: _human_judged,
+    QuestionsRaised: lambda event: Phrase("pm", f"asks: {'; '.join(event.questions)}"),
+    HumanAsked: lambda event: Phrase(event.step, f"waits for a person: {event.question}"),
+    HumanJudged: _human_judged,
     team.GroupSerialised: lambda event: Phrase(event.group, f"waits for {event.behind}", quiet=True),
     team.WorkReported: lambda event: Phrase(event.group, f"{event.status}{because(event.summary or event.blocker)}"),
     team.SavingStarted: lambda event: Phrase(event.step, "is being saved", quiet=True),
@@ -79,7 +80,7 @@ _PHRASES: Phrases = {
     ),
     team.Reviewed: lambda event: Phrase(event.group, f"{event.decision.replace('_', ' ')}{because(event.feedback)}"),
     team.LimitReached: lambda event: Phrase(event.step, f"cannot go on: {event.description}"),
-    team.MergeStarted: lambda event: Phrase(event.step, "is being merged", quiet=True),
+    MergeStarted: lambda event: Phrase(event.step, "is being merged", quiet=True),
     team.MergeFinished: _merge_finished,
     team.GroupCompleted: lambda event: Phrase(event.group, "complete"),
     team.RequirementAdded: lambda event: Phrase("", f"one more requirement: {event.text}"),
@@ -89,7 +90,7 @@ _PHRASES: Phrases = {
     team.CheckFinished: _check_finished,
     team.RequirementMet: lambda event: Phrase("pm", f"requirement {event.requirement + 1} is met, by {event.by}"),
     team.ScopeReduced: lambda event: Phrase("", f"a person approved of less{because(event.comments)}"),
-    team.Concluded: lambda event: Phrase("", f"is over{because(event.detail)}"),
+    Concluded: lambda event: Phrase("", f"is over{because(event.detail)}"),
     team.OptionsChanged: lambda event: Phrase("", f"options changed: {', '.join(event.changes)}"),
     team.StatusesEdited: lambda event: Phrase("", f"edits adopted: {', '.join([*event.groups, *event.tasks])}"),
     team.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),

@@ -13,10 +13,11 @@ import msgspec
 
 from agent_orchestrator.core.events import Aborted, Ended, Paused, Resumed, StopReason
 from agent_orchestrator.core.inputs import Edited
+from agent_orchestrator.core.unit_events import EditRefused
 from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
-from agent_orchestrator.systems.loop.events import Concluded, EditRefused, Imported, LoopEvent, OptionsChanged
+from agent_orchestrator.systems.loop.events import Concluded, Imported, LoopEvent, OptionsChanged
 from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id, loop_id
 from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.loop.transitions import ENDED, LoopStatus, refusal

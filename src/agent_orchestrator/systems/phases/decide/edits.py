@@ -13,27 +13,20 @@ import msgspec
 
 from agent_orchestrator.core.events import LimitsSet, Paused
 from agent_orchestrator.core.inputs import Edited
+from agent_orchestrator.core.unit_events import EditRefused
 from agent_orchestrator.errors import InvalidValue
-from agent_orchestrator.systems.phases.bounds import read_money_usd, read_time_s, shown_cost, shown_time
-from agent_orchestrator.systems.phases.changes import changed_plan, read_criteria
+from agent_orchestrator.systems.phases.bounds import read_money_usd, read_time_s, show_cost, show_time
+from agent_orchestrator.systems.phases.changes import change_plan, read_criteria
 from agent_orchestrator.systems.phases.documents import (
     STATE_FILE,
+    AgentStateDocument,
     SafetyBounds,
-    StateDocument,
     active_agent,
     checkpoint_name,
     state_document,
 )
-from agent_orchestrator.systems.phases.events import (
-    AgentsDropped,
-    BoundsChanged,
-    EditRefused,
-    ListsEdited,
-    PhasesEvent,
-    PlanChange,
-    Rewound,
-)
-from agent_orchestrator.systems.phases.spec import TASK_ID, Task
+from agent_orchestrator.systems.phases.events import AgentsDropped, BoundsChanged, ListsEdited, PhasesEvent, Rewound
+from agent_orchestrator.systems.phases.spec import TASK_ID, PlanChange, PlanTask
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import TaskWork, task_of
 
@@ -43,7 +36,7 @@ OLD_FORMAT = (
 )
 
 
-def edited(state: PhasesState, edit: Edited) -> list[PhasesEvent]:
+def adopt_edit(state: PhasesState, edit: Edited) -> list[PhasesEvent]:
     """Adopts what a person changed, or refuses the edit with all its faults; other files are derived."""
     if not edit.path.endswith(f"/{STATE_FILE}"):
         return []
@@ -65,14 +58,14 @@ def edited(state: PhasesState, edit: Edited) -> list[PhasesEvent]:
     return [*_bounds(state, read), *changes, *_agents(state, read)]
 
 
-def _bounds(state: PhasesState, read: StateDocument) -> list[PhasesEvent]:
+def _bounds(state: PhasesState, read: AgentStateDocument) -> list[PhasesEvent]:
     given, budget = read.safety_bounds, state.doing.budget
     changes: dict[str, Any] = {}
     if given.max_iterations_per_task != state.bounds.max_iterations:
         changes["max_iterations"] = given.max_iterations_per_task
-    if given.max_cost != shown_cost(state.bounds, budget.run.cost_usd):
+    if given.max_cost != show_cost(state.bounds, budget.run.cost_usd):
         changes["max_cost"] = given.max_cost
-    if given.max_time != shown_time(state.bounds, budget.run.wall_s):
+    if given.max_time != show_time(state.bounds, budget.run.wall_s):
         changes["max_time"] = given.max_time
     events: list[PhasesEvent] = [BoundsChanged(changes=changes)] if changes else []
     if "max_cost" in changes or "max_time" in changes:
@@ -85,7 +78,7 @@ def _bounds(state: PhasesState, read: StateDocument) -> list[PhasesEvent]:
     return events
 
 
-def _lists(state: PhasesState, read: StateDocument) -> list[PhasesEvent] | str:
+def _lists(state: PhasesState, read: AgentStateDocument) -> list[PhasesEvent] | str:
     done = {entry.task: entry for entry in read.completed_tasks}
     wanted = {entry.task: entry for entry in read.pending_tasks}
     unknown = [task for task in done if task not in state.plan]
@@ -110,7 +103,7 @@ def plan_changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange
         if known is None:
             if not TASK_ID.match(task) or not 1 <= int(task.partition(".")[0]) <= len(state.spec.plan.phases):
                 return f"pending_tasks: {task!r} is no task of a phase that exists"
-            made = Task(id=task, name=name, description=name, criteria=read_criteria([name]))
+            made = PlanTask(id=task, name=name, description=name, criteria=read_criteria([name]))
             changes.append(PlanChange(action="add", task=task, made=made))
         elif known.name != name:
             changes.append(PlanChange(action="describe", task=task, made=msgspec.structs.replace(known, name=name)))
@@ -118,7 +111,7 @@ def plan_changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange
     if [task for task in wanted if task in open_tasks] != open_tasks:
         changes += [PlanChange(action="move", task=task) for task in wanted if task not in state.completed]
     seen: set[str] = set()
-    plan = changed_plan(state.plan, changes)
+    plan = change_plan(state.plan, changes)
     for one in plan.values():
         if any(need in plan and need not in seen for need in one.needs):
             return f"pending_tasks: {one.id} would come before what it needs"
@@ -126,7 +119,7 @@ def plan_changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange
     return tuple(changes)
 
 
-def _agents(state: PhasesState, read: StateDocument) -> list[PhasesEvent]:
+def _agents(state: PhasesState, read: AgentStateDocument) -> list[PhasesEvent]:
     """Agents that were taken out: stopped, and spawned again."""
     kept = {(agent.type, agent.task) for agent in read.active_agents}
     done = {entry.task for entry in read.completed_tasks}
@@ -144,7 +137,7 @@ def is_old_format(document: object) -> bool:
     return isinstance(document, dict) and "orchestrator" not in document and {"status", "current_step"} <= set(document)
 
 
-def read_state_document(document: object) -> StateDocument | list[str]:
+def read_state_document(document: object) -> AgentStateDocument | list[str]:
     """The state file, or all its faults."""
     if not isinstance(document, dict):
         return ["the document must be a JSON object"]
@@ -152,7 +145,7 @@ def read_state_document(document: object) -> StateDocument | list[str]:
         return [OLD_FORMAT]
     faults: list[str] = []
     parts: dict[str, Any] = {}
-    for field in msgspec.structs.fields(StateDocument):
+    for field in msgspec.structs.fields(AgentStateDocument):
         name = field.name
         if name not in document:
             faults.append(f"{name}: is missing")
@@ -169,7 +162,7 @@ def read_state_document(document: object) -> StateDocument | list[str]:
         faults += [f"pending_tasks: task {task} is also in completed_tasks" for task in wanted if task in done]
         faults += [f"completed_tasks: task {task} stands twice" for task in dict.fromkeys(done) if done.count(task) > 1]
         faults += [f"pending_tasks: task {task} stands twice" for task in dict.fromkeys(wanted) if wanted.count(task) > 1]
-    return faults or StateDocument(**parts)
+    return faults or AgentStateDocument(**parts)
 
 
 def _bounds_faults(bounds: SafetyBounds) -> list[str]:

@@ -12,7 +12,8 @@ from agent_orchestrator.core.judging import After, judge_agent, judge_session, r
 from agent_orchestrator.core.launch_events import agent_fields
 from agent_orchestrator.core.report import Learning, Report
 from agent_orchestrator.core.text import clip
-from agent_orchestrator.systems.phases.decide.settlements import interventions, settle_finding
+from agent_orchestrator.core.unit_events import QuestionsRaised
+from agent_orchestrator.systems.phases.decide.settlements import list_interventions, settle_finding
 from agent_orchestrator.systems.phases.events import (
     AgentFinished,
     AgentGaveUp,
@@ -22,14 +23,13 @@ from agent_orchestrator.systems.phases.events import (
     LaunchInterrupted,
     LearningsRecorded,
     PhasesEvent,
-    QuestionsRaised,
     SupervisorChecked,
     TaskFailed,
 )
 from agent_orchestrator.systems.phases.reports import Criteria, Questions, Scanned
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.supervision import PASS, REFUSE, read_verdict
-from agent_orchestrator.systems.phases.works import TaskWork, Work, task_of
+from agent_orchestrator.systems.phases.works import PhasesWork, TaskWork, task_of
 
 LEARNING_TYPES = ("pattern", "antipattern", "insight")
 QUESTIONS_MAX = 50
@@ -37,7 +37,7 @@ FINDINGS_MAX = 100
 CHECKS = ("pre_task", "post_task", "on_demand")
 
 
-def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[PhasesEvent]:
+def settle_agent(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[PhasesEvent]:
     """An agent is over: what it said, what it learned, what follows."""
     work = state.works[unit_of(outcome.effect)]
     report = outcome.report or Report(status="")
@@ -65,7 +65,7 @@ def agent_ended(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[Ph
     return [*events, *(_failed(state, work, failure, now_us) if failure is not None else follows)]
 
 
-def _failed(state: PhasesState, work: Work, failure: Failure, now_us: int) -> list[PhasesEvent]:
+def _failed(state: PhasesState, work: PhasesWork, failure: Failure, now_us: int) -> list[PhasesEvent]:
     after = judge_agent(failure, work.attempt, state.spec.max_attempts)
     if after is After.GOES_ON:
         return [LaunchInterrupted(step=work.unit, why=failure.message)]
@@ -78,7 +78,7 @@ def _failed(state: PhasesState, work: Work, failure: Failure, now_us: int) -> li
     return [AgentGaveUp(step=work.unit, why=failure.message)]
 
 
-def _read(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] | str:
+def _read(state: PhasesState, work: PhasesWork, report: Report) -> list[PhasesEvent] | str:
     """What a report means for its unit, or what is wrong with it."""
     try:
         if work.purpose in CHECKS:
@@ -93,11 +93,11 @@ def _read(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] |
         return f"the report has a wrong field: {error}"
 
 
-def _checked(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] | str:
+def _checked(state: PhasesState, work: PhasesWork, report: Report) -> list[PhasesEvent] | str:
     verdict: SupervisorChecked | str = read_verdict(state, report, work.unit, task_of(work), work.purpose)
     if isinstance(verdict, str):
         return verdict
-    settled = interventions(verdict, "noted") if verdict.action in (PASS, REFUSE) else []
+    settled = list_interventions(verdict, "noted") if verdict.action in (PASS, REFUSE) else []
     return [verdict, *settled]
 
 
@@ -108,7 +108,7 @@ def _planned(report: Report) -> list[PhasesEvent] | str:
     return [QuestionsRaised(questions=tuple(asked[:QUESTIONS_MAX]) if report.status == "QUESTIONS" else ())]
 
 
-def _reviewed(state: PhasesState, work: Work, report: Report) -> list[PhasesEvent] | str:
+def _reviewed(state: PhasesState, work: PhasesWork, report: Report) -> list[PhasesEvent] | str:
     found = read_fields(report, Scanned).findings
     if work.purpose == "repair":
         if report.status == "FIXED":

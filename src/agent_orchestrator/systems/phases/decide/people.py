@@ -11,17 +11,16 @@ from agent_orchestrator.core.events import DirectiveRefused, Paused, Resumed, St
 from agent_orchestrator.core.inputs import Answer, Instruct, Resume
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.limits import TAIL_CHARS
+from agent_orchestrator.core.unit_events import Concluded, HumanJudged
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import InvalidValue
-from agent_orchestrator.systems.phases.bounds import with_bounds
-from agent_orchestrator.systems.phases.decide.settlements import interventions, replanned, settle_finding
+from agent_orchestrator.systems.phases.bounds import change_bounds
+from agent_orchestrator.systems.phases.decide.settlements import list_interventions, replan, settle_finding
 from agent_orchestrator.systems.phases.events import (
     Archived,
     BoundsChanged,
     CheckAbandoned,
     CheckRequested,
-    Concluded,
-    HumanJudged,
     PhasesEvent,
     PlanApproved,
     Rewound,
@@ -29,13 +28,13 @@ from agent_orchestrator.systems.phases.events import (
     TasksSkipped,
 )
 from agent_orchestrator.systems.phases.spec import Publication
-from agent_orchestrator.systems.phases.state import PhasesState, Status, skipped_with
-from agent_orchestrator.systems.phases.works import TaskWork, Work
+from agent_orchestrator.systems.phases.state import PhasesState, PhasesStatus, skipped_with
+from agent_orchestrator.systems.phases.works import PhasesWork, TaskWork
 
 CHANGEABLE = ("max_iterations", "max_parallel", "publish")
 
 
-def resumed(state: PhasesState, directive: Resume) -> list[PhasesEvent]:
+def resume_run(state: PhasesState, directive: Resume) -> list[PhasesEvent]:
     """Goes on where it stood, with the bounds that were given."""
     life = state.lifecycle
     if life.ended:
@@ -58,7 +57,7 @@ def check_changes(state: PhasesState, changes: dict[str, Any]) -> str | None:
     if unknown:
         return f"{', '.join(unknown)} cannot be changed; these can: {', '.join(CHANGEABLE)}"
     try:
-        with_bounds(state.bounds, changes)
+        change_bounds(state.bounds, changes)
         if "max_parallel" in changes:
             read_count(changes["max_parallel"], "max_parallel")
         if "publish" in changes:
@@ -68,7 +67,7 @@ def check_changes(state: PhasesState, changes: dict[str, Any]) -> str | None:
     return None
 
 
-def answered(state: PhasesState, directive: Answer) -> list[PhasesEvent]:
+def answer_question(state: PhasesState, directive: Answer) -> list[PhasesEvent]:
     """Approves or rejects what a person was asked."""
     asking = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
     if not asking:
@@ -78,10 +77,10 @@ def answered(state: PhasesState, directive: Answer) -> list[PhasesEvent]:
     unit = directive.unit or asking[0]
     if unit not in asking:
         return _refused(directive, f"{unit!r} waits for nobody; these do: {', '.join(asking)}")
-    return human_answered(state, unit, approved=directive.approved, comments=directive.comments)
+    return settle_answer(state, unit, approved=directive.approved, comments=directive.comments)
 
 
-def instructed(state: PhasesState, directive: Instruct) -> list[PhasesEvent]:
+def instruct_run(state: PhasesState, directive: Instruct) -> list[PhasesEvent]:
     """What only phased runs understand: skip, retry, check, rewind, archive."""
     values = directive.values
     if directive.what == "archive":
@@ -135,7 +134,7 @@ def _check(state: PhasesState, directive: Instruct, task: str) -> list[PhasesEve
         return _refused(directive, f"there is no task {wanted!r}; there are: {', '.join(state.plan)}")
     if not state.supervisor.enabled:
         return _refused(directive, "the supervisor is switched off for this run")
-    if state.stage is not Status.EXECUTING:
+    if state.stage is not PhasesStatus.EXECUTING:
         return _refused(directive, f"the run is {state.status}; the supervisor looks while tasks are executed")
     return [CheckRequested(task=wanted)]
 
@@ -164,7 +163,7 @@ def _refused(directive: Resume | Answer | Instruct, why: str) -> list[PhasesEven
     return [DirectiveRefused(directive=directive.id, why=why)]
 
 
-def human_answered(state: PhasesState, unit: str, *, approved: bool, comments: str) -> list[PhasesEvent]:
+def settle_answer(state: PhasesState, unit: str, *, approved: bool, comments: str) -> list[PhasesEvent]:
     """The answer as a fact, and what follows."""
     work = state.works[unit]
     said = comments.strip()[:TAIL_CHARS]
@@ -172,7 +171,7 @@ def human_answered(state: PhasesState, unit: str, *, approved: bool, comments: s
     return [judged, *_follows(state, work, approved=approved, said=said)]
 
 
-def _follows(state: PhasesState, work: Work, *, approved: bool, said: str) -> list[PhasesEvent]:
+def _follows(state: PhasesState, work: PhasesWork, *, approved: bool, said: str) -> list[PhasesEvent]:
     because = f": {said}" if said else ""
     match work.asking:
         case "plan":
@@ -181,8 +180,8 @@ def _follows(state: PhasesState, work: Work, *, approved: bool, said: str) -> li
             return [] if approved else [_failed(f"the planner's questions were not answered{because}")]
         case "replan" if work.verdict is not None:
             if approved:
-                return replanned(work, "approved by a person")
-            return interventions(work.verdict, f"a person rejected the change of the plan{because}")
+                return replan(work, "approved by a person")
+            return list_interventions(work.verdict, f"a person rejected the change of the plan{because}")
         case "task" if isinstance(work, TaskWork):
             return [TaskRetried(task=work.task, comments=said)] if approved else [skip(state, work.task, said)]
         case "review" if not approved:

@@ -6,7 +6,7 @@ from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.inputs import CheckEnded, CheckpointEnded, MergeEnded, MergeVerdict
 from agent_orchestrator.core.judging import Worth, judge_check
 from agent_orchestrator.core.launch_events import check_fields
-from agent_orchestrator.systems.phases.decide.settlements import after_criterion, after_finding, fixed, settle_finding
+from agent_orchestrator.systems.phases.decide.settlements import after_criterion, after_finding, settle_finding, settle_fix
 from agent_orchestrator.systems.phases.events import (
     CheckFinished,
     IterationFinished,
@@ -34,7 +34,7 @@ DIFF_KEPT = 8_000
 ERROR_CHARS = 4_000
 
 
-def merge_ended(state: PhasesState, outcome: MergeEnded) -> list[PhasesEvent]:
+def settle_merge(state: PhasesState, outcome: MergeEnded) -> list[PhasesEvent]:
     """A task's work is on the run's branch, or why it is not."""
     work = state.works[unit_of(outcome.effect)]
     assert isinstance(work, TaskWork), "a task is merged"
@@ -64,7 +64,7 @@ def _trespassed(state: PhasesState, work: TaskWork, files: tuple[str, ...]) -> s
     return ""
 
 
-def check_ended(state: PhasesState, outcome: CheckEnded) -> list[PhasesEvent]:
+def settle_check(state: PhasesState, outcome: CheckEnded) -> list[PhasesEvent]:
     """A command is over: the evidence, whether it is run once more, and what follows for a milestone."""
     work = state.works[unit_of(outcome.effect)]
     worth = judge_check(outcome, work.reruns)
@@ -99,10 +99,10 @@ def _published(state: PhasesState, work: MilestoneWork, tool: CheckFinished) -> 
         (line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else f"exit code {tool.exit_code}"
     )
     said = tool.failure.message if tool.failure is not None else told
-    return [recorded_as_file(state, work, f"{tool.command} failed: {said[:300]}")]
+    return [record_as_file(state, work, f"{tool.command} failed: {said[:300]}")]
 
 
-def recorded_as_file(state: PhasesState, work: MilestoneWork, problem: str) -> PhasesEvent:
+def record_as_file(state: PhasesState, work: MilestoneWork, problem: str) -> PhasesEvent:
     """A milestone or the pull request as a file below `.claude/milestones/`."""
     if work.phase is None:
         url = file_url(state, PULL_REQUEST_FILE)
@@ -111,7 +111,7 @@ def recorded_as_file(state: PhasesState, work: MilestoneWork, problem: str) -> P
     return MilestoneRecorded(phase=work.phase, url=url, body=milestone_body(state, work.phase), problem=problem)
 
 
-def tree_saved(state: PhasesState, outcome: CheckpointEnded) -> list[PhasesEvent]:
+def settle_tree(state: PhasesState, outcome: CheckpointEnded) -> list[PhasesEvent]:
     """A tree is kept or committed, or git would not."""
     work = state.works[unit_of(outcome.effect)]
     files = tuple(change.path for change in outcome.changed)
@@ -138,7 +138,7 @@ def tree_saved(state: PhasesState, outcome: CheckpointEnded) -> list[PhasesEvent
             sha = outcome.branch_commit or outcome.commit or ""
             events.append(TaskCompleted(task=work.task, number=state.numbered + 1, git_sha=sha, files=files))
     elif work.purpose == "fix" and work.verdict is not None:
-        events += fixed(work.verdict, outcome.branch_commit)
+        events += settle_fix(work.verdict, outcome.branch_commit)
     elif work.purpose == "mend" and isinstance(work, ReviewWork) and work.findings:
         events.append(settle_finding(state, work))
     return events

@@ -8,10 +8,12 @@ from agent_orchestrator.systems.phases.events import FindingSettled, Intervened,
 from agent_orchestrator.systems.phases.evolve.marks import next_command
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.supervision import AUTO_FIX, PASS, resolution_of
-from agent_orchestrator.systems.phases.works import ReviewWork, Verdict, Work
+from agent_orchestrator.systems.phases.works import PhasesWork, ReviewWork, SupervisorVerdict
 
 
-def interventions(verdict: SupervisorChecked | Verdict, what: str, *, action: str | None = None) -> list[PhasesEvent]:
+def list_interventions(
+    verdict: SupervisorChecked | SupervisorVerdict, what: str, *, action: str | None = None
+) -> list[PhasesEvent]:
     """One for each conflict; `action` overrides what the matrix says where nothing came of it."""
     return [
         Intervened(
@@ -26,7 +28,7 @@ def interventions(verdict: SupervisorChecked | Verdict, what: str, *, action: st
     ]
 
 
-def fixed(verdict: Verdict, commit: str | None) -> list[PhasesEvent]:
+def settle_fix(verdict: SupervisorVerdict, commit: str | None) -> list[PhasesEvent]:
     """What was mended is committed, or it turned out that nothing was."""
     what = f"mended in {commit[:12]}" if commit is not None else "reported as mended, but nothing changed"
     return [
@@ -43,30 +45,30 @@ def fixed(verdict: Verdict, commit: str | None) -> list[PhasesEvent]:
     ]
 
 
-def replanned(work: Work, by: str) -> list[PhasesEvent]:
+def replan(work: PhasesWork, by: str) -> list[PhasesEvent]:
     """The plan is changed as the supervisor wants it."""
     verdict = work.verdict
     assert verdict is not None, "a verdict asks for another plan"
     said = "; ".join(say_change(change) for change in verdict.changes)
     found = "; ".join(one.recommendation or one.details or one.type for one in verdict.conflicts)
     changed = PlanChanged(changes=verdict.changes, why=f"{(verdict.summary or found or said).rstrip('. ')}; {by}")
-    return [*interventions(verdict, f"the plan was changed ({said})"), changed]
+    return [*list_interventions(verdict, f"the plan was changed ({said})"), changed]
 
 
-def after_finding(state: PhasesState, work: Work, left: int) -> str:
+def after_finding(state: PhasesState, work: PhasesWork, left: int) -> str:
     """Say what follows when a finding is settled or the scanner mended all, with `left` findings still open."""
     if left:
         return "repair"
     return "scan" if work.iteration < state.spec.plan.outer_max else "criteria"
 
 
-def settle_finding(state: PhasesState, work: Work, left: str = "") -> FindingSettled:
+def settle_finding(state: PhasesState, work: PhasesWork, left: str = "") -> FindingSettled:
     """Settle the finding at work: it was mended, or `left` says why not."""
     assert isinstance(work, ReviewWork), "a review settles findings"
     return FindingSettled(left=left, then=after_finding(state, work, len(work.findings) - 1))
 
 
-def after_criterion(state: PhasesState, work: Work, worth: Worth) -> str:
+def after_criterion(state: PhasesState, work: PhasesWork, worth: Worth) -> str:
     """Say what follows a criterion of the whole; '' where the next one does, or where it is run again."""
     if not isinstance(work, ReviewWork) or worth not in (Worth.PASSED, Worth.FAILED):
         return ""

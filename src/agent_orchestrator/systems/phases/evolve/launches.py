@@ -6,12 +6,13 @@ from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.unit_events import BackoffEnded, HumanAsked, MergeStarted
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
 from agent_orchestrator.systems.phases.evolve.marks import go_on_reviewing, next_command, warn
-from agent_orchestrator.systems.phases.spec import Lesson
+from agent_orchestrator.systems.phases.spec import Lesson, ReviewFinding
 from agent_orchestrator.systems.phases.state import PhasesState
-from agent_orchestrator.systems.phases.works import CHECK, CheckWork, MilestoneWork, ReviewWork, TaskWork, Work
+from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, OnDemandWork, PhasesWork, ReviewWork, TaskWork
 
 AFTER_SAVING = {"work": "post", "kept": "fix"}
 TOOLS = {"push": "look", "look": "create", "create": "look"}
@@ -20,7 +21,7 @@ TOOLS = {"push": "look", "look": "create", "create": "look"}
 
 def _agent_started(state: PhasesState, event: e.AgentStarted, at_us: int) -> None:
     if event.step == CHECK and CHECK not in state.works:
-        state.open_work(CheckWork(unit=CHECK, task=state.wanted_checks.pop(0)))
+        state.open_work(OnDemandWork(unit=CHECK, task=state.wanted_checks.pop(0)))
     work = state.works[event.step]
     fresh = (event.purpose, event.iteration) != (work.purpose, work.iteration) or work.agent_since_us is None
     work.purpose, work.due = event.purpose, None
@@ -88,12 +89,12 @@ def _backoff_started(state: PhasesState, event: e.BackoffStarted, at_us: int) ->
     state.doing.put(Wait(id=event.effect, unit=event.step, until_us=event.until_us, reason=event.reason))
 
 
-def _backoff_ended(state: PhasesState, event: e.BackoffEnded, at_us: int) -> None:
+def _backoff_ended(state: PhasesState, event: BackoffEnded, at_us: int) -> None:
     state.doing.drop(event.step)
     state.works[event.step].due = "again"
 
 
-def _human_asked(state: PhasesState, event: e.HumanAsked, at_us: int) -> None:
+def _human_asked(state: PhasesState, event: HumanAsked, at_us: int) -> None:
     work = state.works[event.step]
     work.begin()
     work.asking = event.about
@@ -131,9 +132,9 @@ def _tree_saved(state: PhasesState, event: e.TreeSaved, at_us: int) -> None:
         work.due = AFTER_SAVING.get(event.purpose)
 
 
-def _settle_fix(state: PhasesState, work: Work) -> None:
+def _settle_fix(state: PhasesState, work: PhasesWork) -> None:
     """What the supervisor mended is committed: the criteria are looked at once more, or the task may start."""
-    if isinstance(work, CheckWork):
+    if isinstance(work, OnDemandWork):
         state.works.pop(work.unit)
     elif isinstance(work, TaskWork) and work.verdict is not None and work.verdict.check_type == "post_task":
         work.fixed, work.errors, work.checks = True, [], {}
@@ -143,7 +144,7 @@ def _settle_fix(state: PhasesState, work: Work) -> None:
         work.verdict, work.due = None, "execute"
 
 
-def _merge_started(state: PhasesState, event: e.MergeStarted, at_us: int) -> None:
+def _merge_started(state: PhasesState, event: MergeStarted, at_us: int) -> None:
     work = state.works[event.step]
     work.begin("merge")
     assert isinstance(work, TaskWork), "a task is merged"
@@ -192,7 +193,7 @@ def _check_finished(state: PhasesState, event: e.CheckFinished, at_us: int) -> N
         work.at, work.due = at or 0, "criteria" if at is not None else "judge"
     elif isinstance(work, ReviewWork):
         if not event.passed:
-            work.failing.append(e.Finding(priority="P0", issue=_unmet(event)))
+            work.failing.append(ReviewFinding(priority="P0", issue=_unmet(event)))
         at = next_command(state.spec.plan.criteria, work.at + 1)
         work.at, work.due = at or 0, "criteria" if at is not None else event.then or _then_in_0_1_0(state, work)
         if work.due == "repair":
@@ -223,11 +224,11 @@ LAUNCH_FACTS: Facts = {
     e.LearningsRecorded: _learnings_recorded,
     e.LaunchInterrupted: _launch_interrupted,
     e.BackoffStarted: _backoff_started,
-    e.BackoffEnded: _backoff_ended,
-    e.HumanAsked: _human_asked,
+    BackoffEnded: _backoff_ended,
+    HumanAsked: _human_asked,
     e.SavingStarted: _saving_started,
     e.TreeSaved: _tree_saved,
-    e.MergeStarted: _merge_started,
+    MergeStarted: _merge_started,
     e.MergeFinished: _merge_finished,
     e.CheckStarted: _check_started,
     e.CheckFinished: _check_finished,

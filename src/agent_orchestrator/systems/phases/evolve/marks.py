@@ -6,7 +6,7 @@ from agent_orchestrator.core.limits import WARNINGS_KEPT
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.phases.spec import Criterion
 from agent_orchestrator.systems.phases.state import PhasesState
-from agent_orchestrator.systems.phases.works import ReviewWork, Work
+from agent_orchestrator.systems.phases.works import PhasesWork, ReviewWork
 
 
 def warn(state: PhasesState, *texts: str) -> None:
@@ -20,7 +20,7 @@ def next_command(criteria: tuple[Criterion, ...], first: int) -> int | None:
     return next((at for at in range(first, len(criteria)) if criteria[at].command is not None), None)
 
 
-def drop_work(state: PhasesState, unit: str) -> Work | None:
+def drop_work(state: PhasesState, unit: str) -> PhasesWork | None:
     """The unit is at work no longer."""
     state.doing.drop(unit)
     return state.works.pop(unit, None)

@@ -7,9 +7,10 @@ import msgspec
 from agent_orchestrator.core.events import Ended, Resumed
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.unit_events import Concluded, QuestionsRaised
 from agent_orchestrator.core.units import US, read_count
 from agent_orchestrator.systems.phases import events as e
-from agent_orchestrator.systems.phases.bounds import with_bounds
+from agent_orchestrator.systems.phases.bounds import change_bounds
 from agent_orchestrator.systems.phases.documents import folder_of, number_of
 from agent_orchestrator.systems.phases.evolve.marks import check_globals, drop_work, go_on_reviewing, warn
 from agent_orchestrator.systems.phases.evolve.tasks import apply_changes, first_open_phase
@@ -20,24 +21,24 @@ from agent_orchestrator.systems.phases.state import (
     CompletedTask,
     Milestone,
     PhasesState,
-    Status,
+    PhasesStatus,
     Supervisor,
 )
 from agent_orchestrator.systems.phases.works import PLAN, PULL_REQUEST, REVIEW, MilestoneWork, ReviewWork, milestone_unit
 
 
-def _questions_raised(state: PhasesState, event: e.QuestionsRaised, at_us: int) -> None:
+def _questions_raised(state: PhasesState, event: QuestionsRaised, at_us: int) -> None:
     state.questions = event.questions
     state.works[PLAN].due = "questions" if event.questions else "approve"
 
 
 def _plan_approved(state: PhasesState, event: e.PlanApproved, at_us: int) -> None:
     drop_work(state, PLAN)
-    state.stage = Status.EXECUTING
+    state.stage = PhasesStatus.EXECUTING
 
 
 def _bounds_changed(state: PhasesState, event: e.BoundsChanged, at_us: int) -> None:
-    state.bounds = with_bounds(state.bounds, event.changes)
+    state.bounds = change_bounds(state.bounds, event.changes)
     if "max_parallel" in event.changes:
         state.max_parallel = read_count(event.changes["max_parallel"], "max_parallel")
     if "publish" in event.changes:
@@ -65,7 +66,7 @@ def _lists_edited(state: PhasesState, event: e.ListsEdited, at_us: int) -> None:
     for task in event.skipped:
         drop_work(state, task)
         state.skipped[task] = "taken out of the state file by hand"
-    if state.stage is Status.EXECUTING:
+    if state.stage is PhasesStatus.EXECUTING:
         state.phase = first_open_phase(state)
 
 
@@ -89,7 +90,7 @@ def _rewound(state: PhasesState, event: e.Rewound, at_us: int) -> None:
     del state.learnings[kept.learnings :]
     del state.milestones[kept.milestones :]
     state.checkpoints = list(kept.checkpoints)
-    state.phase, state.start, state.stage = kept.phase, kept.git_sha, Status.EXECUTING
+    state.phase, state.start, state.stage = kept.phase, kept.git_sha, PhasesStatus.EXECUTING
     state.ended_us, state.conclusion, state.trouble, state.pull_request = None, None, "", ""
     state.wanted_checks, state.failures, state.replans, state.comments = [], {}, {}, {}
 
@@ -99,7 +100,7 @@ def _resumed(state: PhasesState, event: Resumed, at_us: int) -> None:
     state.trouble = ""
 
 
-def _concluded(state: PhasesState, event: e.Concluded, at_us: int) -> None:
+def _concluded(state: PhasesState, event: Concluded, at_us: int) -> None:
     for effect in list(state.doing):
         state.doing.drop(effect.unit)
     for work in state.works.values():
@@ -137,8 +138,8 @@ def _imported(state: PhasesState, event: e.Imported, at_us: int) -> None:
     state.elapsed_us = state.doing.worked_us = int(event.elapsed_s * US)  # What was worked elsewhere counts under the limit.
     state.started_us = event.started_us if event.started_us is not None else state.started_us
     state.ended_us = event.ended_us
-    state.stage = Status(event.stage)
-    if state.stage is not Status.PLANNING:
+    state.stage = PhasesStatus(event.stage)
+    if state.stage is not PhasesStatus.PLANNING:
         drop_work(state, PLAN)
         state.start = event.start or None
         state.phase = len(state.spec.plan.phases)
@@ -170,7 +171,7 @@ def _milestone_recorded(state: PhasesState, event: e.MilestoneRecorded, at_us: i
 
 
 def _review_started(state: PhasesState, event: e.ReviewStarted, at_us: int) -> None:
-    state.stage = Status.REVIEWING
+    state.stage = PhasesStatus.REVIEWING
     work = ReviewWork(unit=REVIEW, looping=state.spec.plan.outer_ralph)
     state.open_work(work)
     if work.looping:
@@ -228,13 +229,13 @@ RUN_FACTS: Facts = {
     e.FindingSettled: _finding_settled,
     e.ReviewPassed: _review_passed,
     e.PullRequestRecorded: _pull_request_recorded,
-    e.QuestionsRaised: _questions_raised,
+    QuestionsRaised: _questions_raised,
     e.PlanApproved: _plan_approved,
     e.BoundsChanged: _bounds_changed,
     e.ListsEdited: _lists_edited,
     e.AgentsDropped: _agents_dropped,
     e.Rewound: _rewound,
-    e.Concluded: _concluded,
+    Concluded: _concluded,
     e.Archived: _archived,
     e.Imported: _imported,
     Resumed: _resumed,

@@ -8,21 +8,23 @@ import msgspec
 
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.unit_events import HumanJudged
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import say_money, say_spent
-from agent_orchestrator.systems.phases.changes import changed_plan
+from agent_orchestrator.systems.phases.changes import change_plan
 from agent_orchestrator.systems.phases.documents import checkpoint_name, state_document
 from agent_orchestrator.systems.phases.evolve.marks import check_globals, drop_work, next_command, warn
+from agent_orchestrator.systems.phases.spec import PlanChange
 from agent_orchestrator.systems.phases.state import (
     CheckpointEntry,
+    CheckpointSnapshot,
     CompletedTask,
     PhasesState,
-    Snapshot,
     as_intervention,
     because_of,
 )
 from agent_orchestrator.systems.phases.supervision import AUTO_FIX, RE_PLAN, REFUSE
-from agent_orchestrator.systems.phases.works import CheckWork, ReviewWork, TaskWork, Verdict, Work
+from agent_orchestrator.systems.phases.works import OnDemandWork, PhasesWork, ReviewWork, SupervisorVerdict, TaskWork
 
 
 def _task_started(state: PhasesState, event: e.TaskStarted, at_us: int) -> None:
@@ -111,7 +113,7 @@ def _tasks_skipped(state: PhasesState, event: e.TasksSkipped, at_us: int) -> Non
         work = drop_work(state, task)
         if isinstance(work, TaskWork) and work.iteration and not work.branch:
             # What it left in the tree is committed by itself, so that no other task's changes are mixed with it.
-            state.open_work(Work(unit=task, due="left", iteration=work.iteration))
+            state.open_work(PhasesWork(unit=task, due="left", iteration=work.iteration))
 
 
 def _task_completed(state: PhasesState, event: e.TaskCompleted, at_us: int) -> None:
@@ -141,11 +143,11 @@ def _task_completed(state: PhasesState, event: e.TaskCompleted, at_us: int) -> N
     state.snapshots[event.number] = _snapshot(state, event.git_sha)
 
 
-def _snapshot(state: PhasesState, git_sha: str) -> Snapshot:
+def _snapshot(state: PhasesState, git_sha: str) -> CheckpointSnapshot:
     """The state file as it is now, with its own checkpoint in it, and what it takes to go back."""
     body = msgspec.json.format(msgspec.json.encode(state_document(state)), indent=2) + b"\n"
     supervisor = msgspec.structs.replace(state.supervisor, interventions=list(state.supervisor.interventions))
-    return Snapshot(
+    return CheckpointSnapshot(
         body=body,
         git_sha=git_sha,
         phase=state.phase,
@@ -178,7 +180,7 @@ def _supervisor_checked(state: PhasesState, event: e.SupervisorChecked, at_us: i
     supervisor.re_plans_triggered += event.action == RE_PLAN
     supervisor.last_check = stamp(at_us)
     work = state.works[event.step]
-    work.verdict = Verdict(
+    work.verdict = SupervisorVerdict(
         task=event.task,
         check_type=event.check_type,
         action=event.action,
@@ -199,9 +201,9 @@ def _supervisor_checked(state: PhasesState, event: e.SupervisorChecked, at_us: i
         _go_on(state, work)
 
 
-def _go_on(state: PhasesState, work: Work) -> None:
+def _go_on(state: PhasesState, work: PhasesWork) -> None:
     """The check is settled: what was to follow it follows."""
-    if isinstance(work, CheckWork):
+    if isinstance(work, OnDemandWork):
         drop_work(state, work.unit)
     elif work.purpose == "pre_task":
         work.verdict, work.due = None, "execute"
@@ -234,16 +236,16 @@ def _plan_changed(state: PhasesState, event: e.PlanChanged, at_us: int) -> None:
             work.due = "judge"
 
 
-def apply_changes(state: PhasesState, changes: tuple[e.PlanChange, ...]) -> None:
+def apply_changes(state: PhasesState, changes: tuple[PlanChange, ...]) -> None:
     """The plan is another one; what was removed is at work no longer."""
-    state.plan = changed_plan(state.plan, changes)
+    state.plan = change_plan(state.plan, changes)
     for change in changes:
         if change.action == "remove":
             drop_work(state, change.task)
             state.skipped.pop(change.task, None)
 
 
-def _human_judged(state: PhasesState, event: e.HumanJudged, at_us: int) -> None:
+def _human_judged(state: PhasesState, event: HumanJudged, at_us: int) -> None:
     work = state.works[event.step]
     state.doing.drop(event.step)
     work.asking = ""
@@ -277,7 +279,7 @@ def _check_abandoned(state: PhasesState, event: e.CheckAbandoned, at_us: int) ->
     state.doing.drop(event.step)
     work.due, work.agent_since_us = None, None
     warn(state, f"Without the {work.purpose} of {work.unit}: {event.why}")
-    if isinstance(work, CheckWork):
+    if isinstance(work, OnDemandWork):
         drop_work(state, event.step)
     elif isinstance(work, ReviewWork):
         check_globals(state, work)
@@ -287,8 +289,8 @@ def _check_abandoned(state: PhasesState, event: e.CheckAbandoned, at_us: int) ->
         work.due = "execute" if work.purpose == "pre_task" else "approve"
 
 
-def _nothing_found(task: str) -> Verdict:
-    return Verdict(task=task, check_type="post_task", action="pass", conflicts=(), changes=(), affected=(), summary="")
+def _nothing_found(task: str) -> SupervisorVerdict:
+    return SupervisorVerdict(task=task, check_type="post_task", action="pass", conflicts=(), changes=(), affected=(), summary="")
 
 
 def _check_requested(state: PhasesState, event: e.CheckRequested, at_us: int) -> None:
@@ -307,7 +309,7 @@ TASK_FACTS: Facts = {
     e.SupervisorChecked: _supervisor_checked,
     e.Intervened: _intervened,
     e.PlanChanged: _plan_changed,
-    e.HumanJudged: _human_judged,
+    HumanJudged: _human_judged,
     e.AgentGaveUp: _agent_gave_up,
     e.CheckAbandoned: _check_abandoned,
     e.CheckRequested: _check_requested,

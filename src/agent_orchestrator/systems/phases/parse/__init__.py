@@ -13,10 +13,10 @@ import msgspec
 
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import InvalidSpec, InvalidValue, Problem
-from agent_orchestrator.systems.phases.bounds import with_bounds
-from agent_orchestrator.systems.phases.parse.blocks import Complain, Section, joined, read_boxes, read_sections
+from agent_orchestrator.systems.phases.bounds import change_bounds
+from agent_orchestrator.systems.phases.parse.blocks import Complain, Section, join_sections, read_boxes, read_sections
 from agent_orchestrator.systems.phases.parse.tasks import read_phases
-from agent_orchestrator.systems.phases.spec import OUTER_ITERATIONS, Bounds, Plan, Supervision
+from agent_orchestrator.systems.phases.spec import OUTER_ITERATIONS, Bounds, PhasesPlan, Supervision
 
 __all__ = ["Parsed", "parse_document"]
 
@@ -53,14 +53,14 @@ FREQUENCIES = {
 }
 
 
-class Parsed(msgspec.Struct, frozen=True, kw_only=True):
+class ParsedPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A plan, and what a person should know about the file."""
 
-    plan: Plan
+    plan: PhasesPlan
     warnings: tuple[str, ...] = ()
 
 
-def parse_document(text: str, file: str) -> Parsed:
+def parse_document(text: str, file: str) -> ParsedPlan:
     """The plan in a task document; raises InvalidSpec with every problem."""
     problems: list[Problem] = []
 
@@ -73,8 +73,8 @@ def parse_document(text: str, file: str) -> Parsed:
     sections = read_sections(text)
     warnings: list[str] = []
     sorted_parts = _sort(sections, complain, warnings)
-    parts = {name: joined(found) for name, found in sorted_parts.items()}
-    plan = Plan(
+    parts = {name: join_sections(found) for name, found in sorted_parts.items()}
+    plan = PhasesPlan(
         name=_title(sections, complain),
         goal=_goal(parts, complain),
         context=parts["context"].text if "context" in parts else "",
@@ -88,7 +88,7 @@ def parse_document(text: str, file: str) -> Parsed:
     warnings += [f"line {one.line}: what stands below {one.title!r} is not read; the context and tasks are" for one in silent]
     if problems:
         raise InvalidSpec(file, sorted(problems, key=lambda one: one.line or 0))
-    return Parsed(plan=plan, warnings=tuple(warnings))
+    return ParsedPlan(plan=plan, warnings=tuple(warnings))
 
 
 def _sort(sections: list[Section], complain: Complain, warnings: list[str]) -> dict[str, list[Section]]:
@@ -134,7 +134,7 @@ def _goal(parts: dict[str, Section], complain: Complain) -> str:
 
 def _bounds(section: Section, complain: Complain) -> Bounds:
     bounds = Bounds()
-    only_fields(section, BOUNDS, "Maximum cost", complain)
+    check_fields(section, BOUNDS, "Maximum cost", complain)
     for field in section.fields:
         name = BOUNDS.get(field.key.lower())
         if name is None:
@@ -142,13 +142,13 @@ def _bounds(section: Section, complain: Complain) -> Bounds:
             complain(f"{field.key!r} is no safety bound; there are: {known}", field.line)
             continue
         try:
-            bounds = with_bounds(bounds, {name: field.value})
+            bounds = change_bounds(bounds, {name: field.value})
         except InvalidValue as error:
             complain(str(error), field.line)
     return bounds
 
 
-def only_fields(section: Section, known: Collection[str], example: str, complain: Complain) -> None:
+def check_fields(section: Section, known: Collection[str], example: str, complain: Complain) -> None:
     """A setting that is not written as one must not be overlooked: it may be the limit that somebody relies on."""
     taken = {field.line for field in section.fields}
     lost = {entry.line: entry.text for entry in section.entries if entry.item and entry.line not in taken}
@@ -164,7 +164,7 @@ def only_fields(section: Section, known: Collection[str], example: str, complain
 def read_supervision(section: Section, complain: Complain) -> dict[str, Any]:
     """`## Supervisor Checks`."""
     made = Supervision()
-    only_fields(section, SUPERVISION_KEYS, "Enable", complain)
+    check_fields(section, SUPERVISION_KEYS, "Enable", complain)
     for field in section.fields:
         key, value = field.key.lower(), " ".join(field.value.lower().split())
         if key in ENABLE:
@@ -185,7 +185,7 @@ def read_supervision(section: Section, complain: Complain) -> dict[str, Any]:
 def read_outer(section: Section, complain: Complain) -> dict[str, Any]:
     """`## Outer Ralph Loop`."""
     made: dict[str, Any] = {}
-    only_fields(section, OUTER_KEYS, "Maximum iterations", complain)
+    check_fields(section, OUTER_KEYS, "Maximum iterations", complain)
     for field in section.fields:
         key, value = field.key.lower(), " ".join(field.value.lower().split())
         if key in ENABLE:

@@ -84,7 +84,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
         return {number: (text, key) for number, text, key in named if key.lower() in known}
 
 
-def joined(sections: Sequence[Section]) -> Section:
+def join_sections(sections: Sequence[Section]) -> Section:
     """A section with those of deeper levels below it, as one."""
     first, *deeper = sections
     parts = [first.text, *(f"{'#' * one.level} {one.title}\n\n{one.text}" for one in deeper)]

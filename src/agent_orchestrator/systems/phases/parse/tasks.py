@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_orchestrator.systems.phases.parse.blocks import Complain, Field, Section, read_boxes
-from agent_orchestrator.systems.phases.spec import Criterion, Phase, Task
+from agent_orchestrator.systems.phases.spec import Criterion, PlanPhase, PlanTask
 
 PHASE = re.compile(r"Phase\s+(?P<number>\d{1,4})\s*:\s*(?P<name>.*)\Z", re.S)
 TASK = re.compile(r"Task\s+(?P<id>(?P<phase>\d{1,4})\.(?P<number>\d{1,4}))\s*:\s*(?P<name>.*)\Z", re.S)
@@ -30,8 +30,8 @@ def read_phases(sections: list[Section] | None, complain: Complain) -> dict[str,
     if sections is None:
         complain("the section ## Phases & Tasks is missing: it says what is to be done", 1)
         return {}
-    phases: list[Phase] = []
-    tasks: dict[str, Task] = {}
+    phases: list[PlanPhase] = []
+    tasks: dict[str, PlanTask] = {}
     lines: dict[str, int] = {}
     needs: list[tuple[str, int, str]] = []
     empty: Section | None = None
@@ -62,7 +62,7 @@ def read_phases(sections: list[Section] | None, complain: Complain) -> dict[str,
     return {"phases": tuple(phases), "tasks": tuple(tasks.values())}
 
 
-def _read_phase(section: Section, phases: list[Phase], complain: Complain) -> None:
+def _read_phase(section: Section, phases: list[PlanPhase], complain: Complain) -> None:
     match = PHASE.match(section.title)
     if match is None or not match["name"].strip():
         complain(f"{section.title!r} is no phase; write ### Phase {len(phases) + 1}: NAME", section.line)
@@ -70,10 +70,10 @@ def _read_phase(section: Section, phases: list[Phase], complain: Complain) -> No
     number, expected = int(match["number"]), len(phases) + 1
     if number != expected:
         complain(f"phase {expected} is missing: phases are numbered from 1 on, and this is phase {number}", section.line)
-    phases.append(Phase(number=number, name=match["name"].strip()))
+    phases.append(PlanPhase(number=number, name=match["name"].strip()))
 
 
-def _read_task(section: Section, phases: list[Phase], complain: Complain) -> Task | None:
+def _read_task(section: Section, phases: list[PlanPhase], complain: Complain) -> PlanTask | None:
     match = TASK.match(section.title)
     if match is None or not match["name"].strip():
         complain(f"{section.title!r} is no task; write #### Task {len(phases) or 1}.1: NAME", section.line)
@@ -86,7 +86,7 @@ def _read_task(section: Section, phases: list[Phase], complain: Complain) -> Tas
     description = fields["description"].text if "description" in fields else _loose(section)
     _refuse_overlooked(section, fields, complain)
     task = f"{int(match['phase'])}.{int(match['number'])}"
-    return Task(
+    return PlanTask(
         id=task,
         name=match["name"].strip(),
         description=description,
@@ -164,7 +164,7 @@ def _files(field: Field | None, complain: Complain) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _check_needs(tasks: dict[str, Task], needs: list[tuple[str, int, str]], complain: Complain) -> None:
+def _check_needs(tasks: dict[str, PlanTask], needs: list[tuple[str, int, str]], complain: Complain) -> None:
     order = {task: at for at, task in enumerate(tasks)}
     for task, line, need in needs:
         if need not in tasks:
@@ -175,7 +175,7 @@ def _check_needs(tasks: dict[str, Task], needs: list[tuple[str, int, str]], comp
             complain(f"task {task} depends on task {need}, which comes later; put it first", line)
 
 
-def _circle(tasks: dict[str, Task], task: str, need: str) -> list[str] | None:
+def _circle(tasks: dict[str, PlanTask], task: str, need: str) -> list[str] | None:
     """The way from a task through one of its needs back to itself, if there is one."""
     came: dict[str, str] = {need: task}
     stack = [need]

@@ -12,7 +12,7 @@ from agent_orchestrator.core.launch_events import agent_fields
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.systems.team.decide.plans import confirmed, finally_checked, planned
+from agent_orchestrator.systems.team.decide.plans import route_confirmation, route_final, route_plan
 from agent_orchestrator.systems.team.events import (
     AgentFinished,
     Decided,
@@ -26,17 +26,17 @@ from agent_orchestrator.systems.team.events import (
     WorkReported,
 )
 from agent_orchestrator.systems.team.messages import QA_TO_TECHLEAD, TECHLEAD_TO_DEV, qa_results, review_decision
-from agent_orchestrator.systems.team.roles import ROLE_OF, Developed, Judged, Purpose, miscounted, read, read_tests
+from agent_orchestrator.systems.team.roles import ROLE_OF, DeveloperReport, Purpose, ReviewReport, check_counts, read, read_tests
 from agent_orchestrator.systems.team.spec import QaMode
-from agent_orchestrator.systems.team.state import Group, TeamState, Unit
+from agent_orchestrator.systems.team.state import Group, TeamState, TeamUnit
 
 PARTIALS_MAX = 10
 """How often in a row a developer may be not done before a person is asked."""
 
-Route = Callable[[TeamState, Unit, Report, AgentEnded, int], "list[TeamEvent] | Failure"]
+Route = Callable[[TeamState, TeamUnit, Report, AgentEnded, int], "list[TeamEvent] | Failure"]
 
 
-def agent_ended(state: TeamState, outcome: AgentEnded, now_us: int) -> list[TeamEvent]:
+def settle_agent(state: TeamState, outcome: AgentEnded, now_us: int) -> list[TeamEvent]:
     """One agent is over: what it said is routed, or its turn is tried again."""
     unit = state.unit(unit_of(outcome.effect))
     assert unit.turn is not None, "an agent works in a turn"
@@ -56,7 +56,7 @@ def agent_ended(state: TeamState, outcome: AgentEnded, now_us: int) -> list[Team
     return [finished, *follows]
 
 
-def _failed(state: TeamState, unit: Unit, failure: Failure, now_us: int) -> list[TeamEvent]:
+def _failed(state: TeamState, unit: TeamUnit, failure: Failure, now_us: int) -> list[TeamEvent]:
     turn = unit.turn
     assert turn is not None
     role = ROLE_OF[turn.purpose].value
@@ -78,13 +78,13 @@ def _failed(state: TeamState, unit: Unit, failure: Failure, now_us: int) -> list
     return [LimitReached(step=unit.unit, about="agent", description=what, question=question)]
 
 
-def _developed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
+def _developed(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
     """READY_FOR_QA → QA; READY_FOR_REVIEW → tech lead; BLOCKED → tech lead; PARTIAL → the same developer again."""
     assert isinstance(unit, Group)
-    found = read(report, Developed)
+    found = read(report, DeveloperReport)
     if isinstance(found, Failure):
         return found
-    if (wrong := miscounted({"unit_tests": found.unit_tests})) is not None:
+    if (wrong := check_counts({"unit_tests": found.unit_tests})) is not None:
         return wrong
     status = report.status
     then = {"READY_FOR_QA": "qa", "READY_FOR_REVIEW": "review", "BLOCKED": "consult", "PARTIAL": "develop"}[status]
@@ -109,20 +109,22 @@ def _worn_out(state: TeamState, group: Group, status: str) -> list[TeamEvent]:
     """A developer who is blocked or not done again and again needs a person."""
     most = state.spec.max_review_rounds
     if status == "BLOCKED" and group.blocks + 1 >= most:
-        return [limit(group, "blocked", f"developer {group.unit} was blocked {say_count(group.blocks + 1, 'time')}")]
+        return [reach_limit(group, "blocked", f"developer {group.unit} was blocked {say_count(group.blocks + 1, 'time')}")]
     if status == "PARTIAL" and group.partials + 1 >= PARTIALS_MAX:
-        return [limit(group, "partial", f"developer {group.unit} was not done {say_count(group.partials + 1, 'time')} in a row")]
+        return [
+            reach_limit(group, "partial", f"developer {group.unit} was not done {say_count(group.partials + 1, 'time')} in a row")
+        ]
     return []
 
 
-def limit(group: Group, about: str, what: str) -> LimitReached:
+def reach_limit(group: Group, about: str, what: str) -> LimitReached:
     """The group cannot go on by itself."""
     way = "Approve, with comments for the developer, to go on; reject to give up."
     question = f"Group {group.unit} ({group.name}): {what.rstrip('.')}. {way}"
     return LimitReached(step=group.unit, about=about, description=what, question=question)
 
 
-def _tested(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
+def _tested(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
     """PASS → tech lead; FAIL → developer with the failures; both are told to the tech lead."""
     assert isinstance(unit, Group)
     assert unit.turn is not None
@@ -132,7 +134,9 @@ def _tested(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, n
     passed = report.status == "PASS"
     took_us = unit.spent_us + outcome.ended_us - outcome.started_us
     results = found.test_results
-    if (wrong := miscounted({f"test_results.{name}": getattr(results, name) for name in results.__struct_fields__})) is not None:
+    if (
+        wrong := check_counts({f"test_results.{name}": getattr(results, name) for name in results.__struct_fields__})
+    ) is not None:
         return wrong
     kinds = [name for name in results.__struct_fields__ if getattr(results, name) is not None]
     failures = tuple(clip(one) for one in found.failures)
@@ -149,14 +153,14 @@ def _tested(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, n
     if not passed and rounds >= state.spec.max_qa_rounds:
         failed = f"QA failed {say_count(rounds, 'time')}, the limit is {state.spec.max_qa_rounds}"
         why = f"{failed}; the last time: {reported.failures[0]}"
-        events.append(limit(unit, "qa_rounds", why))
+        events.append(reach_limit(unit, "qa_rounds", why))
     return events
 
 
-def _reviewed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
+def _reviewed(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
     """APPROVED → merge; CHANGES_REQUESTED → developer, then QA again; UNBLOCKED → developer with the guidance."""
     assert isinstance(unit, Group)
-    found = read(report, Judged)
+    found = read(report, ReviewReport)
     if isinstance(found, Failure):
         return found
     decision = report.status.lower()
@@ -176,14 +180,14 @@ def _reviewed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded,
     if decision == "changes_requested" and rounds >= state.spec.max_review_rounds:
         requested = f"changes were requested {say_count(rounds, 'time')}, the limit is {state.spec.max_review_rounds}"
         why = f"{requested}; the last time: {feedback}"
-        events.append(limit(unit, "review_rounds", why))
+        events.append(reach_limit(unit, "review_rounds", why))
     return events
 
 
 _ROUTES: dict[Purpose, Route] = {
-    Purpose.PLAN: planned,
-    Purpose.FINAL: finally_checked,
-    Purpose.CONFIRM: confirmed,
+    Purpose.PLAN: route_plan,
+    Purpose.FINAL: route_final,
+    Purpose.CONFIRM: route_confirmation,
     Purpose.DEVELOP: _developed,
     Purpose.QA: _tested,
     Purpose.REVIEW: _reviewed,

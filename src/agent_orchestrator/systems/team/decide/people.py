@@ -11,11 +11,10 @@ from agent_orchestrator.core.events import DirectiveRefused, Resumed, StopReason
 from agent_orchestrator.core.inputs import Answer, Edited, Instruct, Resume
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.text import clip
+from agent_orchestrator.core.unit_events import Concluded, HumanJudged
 from agent_orchestrator.systems.team.documents import GROUP_STATUS, MESSAGES, ORCHESTRATOR_STATE, PM_STATE
 from agent_orchestrator.systems.team.events import (
-    Concluded,
     EditRefused,
-    HumanJudged,
     OptionsChanged,
     RequirementAdded,
     ScopeReduced,
@@ -34,7 +33,7 @@ CHANGEABLE = ("max_parallel", "max_attempts", "max_qa_rounds", "max_review_round
 REQUIREMENTS_MAX = 200
 
 
-def resumed(state: TeamState, directive: Resume) -> list[TeamEvent]:
+def resume_run(state: TeamState, directive: Resume) -> list[TeamEvent]:
     """Goes on; what ended without being completed is tried again."""
     life = state.lifecycle
     if life.phase is Phase.ABORTING:
@@ -44,7 +43,7 @@ def resumed(state: TeamState, directive: Resume) -> list[TeamEvent]:
     if life.ended and life.stop is StopReason.COMPLETED:
         return _refused(directive, "it is completed; there is nothing to go on with")
     try:
-        changed_spec(state.spec, directive.changes)
+        change_spec(state.spec, directive.changes)
     except (msgspec.ValidationError, ValueError) as error:
         return _refused(directive, str(error))
     changes: list[TeamEvent] = [OptionsChanged(changes=dict(directive.changes))] if directive.changes else []
@@ -53,7 +52,7 @@ def resumed(state: TeamState, directive: Resume) -> list[TeamEvent]:
     return changes or _refused(directive, "the run is running already")
 
 
-def changed_spec(spec: TeamSpec, changes: dict[str, Any]) -> TeamSpec:
+def change_spec(spec: TeamSpec, changes: dict[str, Any]) -> TeamSpec:
     """The specification with these limits; raises ValueError or ValidationError for what cannot be changed."""
     unknown = [name for name in changes if name not in CHANGEABLE]
     if unknown:
@@ -65,15 +64,15 @@ def changed_spec(spec: TeamSpec, changes: dict[str, Any]) -> TeamSpec:
     return made
 
 
-def answered(state: TeamState, directive: Answer) -> list[TeamEvent]:
+def answer_question(state: TeamState, directive: Answer) -> list[TeamEvent]:
     """Approves or rejects what a person was asked."""
     found = _asked(state, directive.unit)
     if found not in _waiting(state):
         return _refused(directive, found)
-    return judged(state, found, directive.approved, directive.comments)
+    return settle_answer(state, found, directive.approved, directive.comments)
 
 
-def instructed(state: TeamState, directive: Instruct) -> list[TeamEvent]:
+def instruct_run(state: TeamState, directive: Instruct) -> list[TeamEvent]:
     """What only teams understand: one more requirement, an answer to a question."""
     values = directive.values
     text = clip(str(values.get("text", "")))
@@ -89,7 +88,7 @@ def _told(state: TeamState, directive: Instruct, text: str) -> list[TeamEvent]:
     waiting = _waiting(state)
     asks = next((name for name in waiting if state.unit(name).asking == "clarification"), None)
     if asks is not None:
-        return judged(state, asks, True, text) if text else _refused(directive, "there is no answer in it")
+        return settle_answer(state, asks, True, text) if text else _refused(directive, "there is no answer in it")
     if not waiting:
         return _refused(directive, "nobody is asked anything now")
     run, verb = state.context.run, "waits" if len(waiting) == 1 else "wait"
@@ -132,7 +131,7 @@ def _refused(directive: Resume | Answer | Instruct, why: str) -> list[TeamEvent]
 LIMITS = ("qa_rounds", "review_rounds", "blocked", "partial", "saving")
 
 
-def judged(state: TeamState, unit: str, approved: bool, comments: str) -> list[TeamEvent]:
+def settle_answer(state: TeamState, unit: str, approved: bool, comments: str) -> list[TeamEvent]:
     """Yes goes on, with the comments in the next prompt; no gives up, but for questions and for the scope."""
     asked = state.unit(unit)
     about, comments = asked.asking, clip(comments)
@@ -179,7 +178,7 @@ def check_document(path: str, document: object) -> list[str]:
     return []
 
 
-def edited(state: TeamState, edit: Edited) -> list[TeamEvent]:
+def adopt_edit(state: TeamState, edit: Edited) -> list[TeamEvent]:
     """Adopts what a person changed, or refuses the edit with its fault."""
     faults = check_document(edit.path, edit.document)
     groups: dict[str, str] = {}

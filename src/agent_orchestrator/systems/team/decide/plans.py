@@ -12,27 +12,20 @@ from agent_orchestrator.core.failure import Failure, invalid_report
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip
+from agent_orchestrator.core.unit_events import QuestionsRaised
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.systems.team.events import (
-    CompletionClaimed,
-    LimitReached,
-    PlanMade,
-    QuestionsRaised,
-    RequirementMet,
-    SentBack,
-    TeamEvent,
-)
+from agent_orchestrator.systems.team.events import CompletionClaimed, LimitReached, PlanMade, RequirementMet, SentBack, TeamEvent
 from agent_orchestrator.systems.team.proposals import draw
-from agent_orchestrator.systems.team.roles import Checked, Claim, Confirmed, Planned, Proposal, read
+from agent_orchestrator.systems.team.roles import Claim, ConfirmReport, FinalReport, PlanReport, Proposal, read
 from agent_orchestrator.systems.team.spec import split_requirements
-from agent_orchestrator.systems.team.state import PM, TeamState, Unit
+from agent_orchestrator.systems.team.state import PM, TeamState, TeamUnit
 
 CONFIRMED = "tech_lead"
 
 
-def planned(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
+def route_plan(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
     """PLANNING_COMPLETE → the groups; NEEDS_CLARIFICATION → a person is asked."""
-    proposal = read(report, Planned)
+    proposal = read(report, PlanReport)
     if isinstance(proposal, Failure):
         return proposal
     if report.status == "NEEDS_CLARIFICATION":
@@ -43,9 +36,9 @@ def planned(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, n
     return _plan(state, proposal)
 
 
-def finally_checked(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
+def route_final(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
     """CONTINUE → further groups; DONE → verified, unless requirements are open by the report itself."""
-    proposal = read(report, Checked)
+    proposal = read(report, FinalReport)
     if isinstance(proposal, Failure):
         return proposal
     if report.status == "CONTINUE":
@@ -109,9 +102,11 @@ def _plain(text: str) -> str:
     return re.sub(r"[\s.;:!]+", " ", text).strip().casefold()
 
 
-def confirmed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
+def route_confirmation(
+    state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int
+) -> list[TeamEvent] | Failure:
     """The tech lead confirms what no check speaks for, requirement by requirement, or says what is missing."""
-    found = read(report, Confirmed)
+    found = read(report, ConfirmReport)
     if isinstance(found, Failure):
         return found
     assert unit.turn is not None
@@ -144,10 +139,10 @@ def confirmed(state: TeamState, unit: Unit, report: Report, outcome: AgentEnded,
 
 
 def _back(state: TeamState, reasons: list[str], still_open: list[int]) -> list[TeamEvent]:
-    return [SentBack(reasons=tuple(clip(one) for one in reasons), open=tuple(still_open)), *patience(state, still_open)]
+    return [SentBack(reasons=tuple(clip(one) for one in reasons), open=tuple(still_open)), *check_patience(state, still_open)]
 
 
-def patience(state: TeamState, still_open: list[int]) -> list[TeamEvent]:
+def check_patience(state: TeamState, still_open: list[int]) -> list[TeamEvent]:
     """After so many rounds a person decides about what is left."""
     rounds = state.sent_back + 1
     if rounds < state.spec.max_review_rounds:

@@ -8,8 +8,8 @@ from agent_orchestrator.core.judging import After, Worth, judge_attempt, judge_c
 from agent_orchestrator.core.launch_events import check_fields
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.systems.team.decide.agents import limit
-from agent_orchestrator.systems.team.decide.plans import patience
+from agent_orchestrator.systems.team.decide.agents import reach_limit
+from agent_orchestrator.systems.team.decide.plans import check_patience
 from agent_orchestrator.systems.team.events import (
     CheckFinished,
     CollisionForeseen,
@@ -33,7 +33,7 @@ AHEAD = (Stage.SAVE, Stage.QA, Stage.REVIEW, Stage.MERGE)
 PATHS_KEPT = 20
 
 
-def work_saved(state: TeamState, outcome: CheckpointEnded, now_us: int) -> list[TeamEvent]:
+def settle_tree(state: TeamState, outcome: CheckpointEnded, now_us: int) -> list[TeamEvent]:
     """The branch is as the agents left it; a collision with a group that is ahead holds this one."""
     group = state.groups[unit_of(outcome.effect)]
     files = tuple(change.path for change in outcome.changed)
@@ -51,7 +51,7 @@ def work_saved(state: TeamState, outcome: CheckpointEnded, now_us: int) -> list[
         tries = say_count(group.unsaved + 1, "time")
         return [
             saved,
-            limit(group, "saving", f"its work could not be saved, {tries} in a row: {outcome.unavailable}"),
+            reach_limit(group, "saving", f"its work could not be saved, {tries} in a row: {outcome.unavailable}"),
         ]
     held = _held(state, group, outcome)
     if held:
@@ -77,7 +77,7 @@ def _held(state: TeamState, group: Group, outcome: CheckpointEnded) -> list[Team
     return [decided, CollisionForeseen(group=group.unit, behind=names, paths=paths)]
 
 
-def merge_ended(state: TeamState, outcome: MergeEnded, now_us: int) -> list[TeamEvent]:
+def settle_merge(state: TeamState, outcome: MergeEnded, now_us: int) -> list[TeamEvent]:
     """Landed → complete; conflict or red → developer; in the way → a person; not possible now → later, then a person."""
     group = state.groups[unit_of(outcome.effect)]
     finished = MergeFinished(
@@ -101,14 +101,16 @@ def _after_merge(state: TeamState, group: Group, outcome: MergeEnded, now_us: in
             rounds = group.review_failures + 1
             if rounds < state.spec.max_review_rounds:
                 return []
-            return [limit(group, "review_rounds", f"it could not be merged, in round {rounds} of reviews: {outcome.detail}")]
+            return [
+                reach_limit(group, "review_rounds", f"it could not be merged, in round {rounds} of reviews: {outcome.detail}")
+            ]
         case MergeVerdict.HELD:
             question = f"Group {group.unit} cannot be merged: {outcome.detail}. Approve when that is done; reject to give up."
             return [LimitReached(step=group.unit, about="held", description=outcome.detail, question=question)]
         case MergeVerdict.UNAVAILABLE:
             tries = group.merges_failed + 1
             if judge_attempt(tries, state.spec.max_attempts) is After.FAILURE:
-                return [limit(group, "merge", f"it cannot be merged: {outcome.detail}")]
+                return [reach_limit(group, "merge", f"it cannot be merged: {outcome.detail}")]
             effect = state.name_effect(group, "wait")
             until_us = retry_us(tries, effect, now_us)
             return [
@@ -118,7 +120,7 @@ def _after_merge(state: TeamState, group: Group, outcome: MergeEnded, now_us: in
             return []
 
 
-def check_ended(state: TeamState, outcome: CheckEnded) -> list[TeamEvent]:
+def settle_check(state: TeamState, outcome: CheckEnded) -> list[TeamEvent]:
     """A requirement's check is over: evidence that it is met, or a reason to send the project manager back."""
     number, failure = _checked(state), outcome.failure
     worth, moved = judge_check(outcome, state.pm.reruns), tree_moved(outcome)
@@ -142,7 +144,7 @@ def check_ended(state: TeamState, outcome: CheckEnded) -> list[TeamEvent]:
     elif failure is not None:
         said = failure.message
     why = clip(f"the check of a requirement failed ({said}): {requirement.text}\n{outcome.tail[-500:]}")
-    return [finished, SentBack(reasons=(why,), open=(number,)), *patience(state, [number])]
+    return [finished, SentBack(reasons=(why,), open=(number,)), *check_patience(state, [number])]
 
 
 def _checked(state: TeamState) -> int:

@@ -23,7 +23,7 @@ from agent_orchestrator.systems.team.evolve.marks import (
 )
 from agent_orchestrator.systems.team.messages import ENDS
 from agent_orchestrator.systems.team.shapes import ImportedGroup
-from agent_orchestrator.systems.team.state import Blocker, Decision, Feedback, Group, Stage, Task, TeamState
+from agent_orchestrator.systems.team.state import Blocker, Decision, Feedback, Group, Stage, TeamState, TeamTask
 from agent_orchestrator.systems.team.status import task_status
 
 STAGES = {
@@ -45,7 +45,7 @@ def _plan_made(state: TeamState, event: e.PlanMade, at_us: int) -> None:
     state.plan.mode = event.mode
     state.plan.mode_reasoning = event.mode_reasoning or state.plan.mode_reasoning
     for task in event.tasks:
-        state.tasks[task.id] = Task(id=task.id, description=task.description, group_id=task.group_id)
+        state.tasks[task.id] = TeamTask(id=task.id, description=task.description, group_id=task.group_id)
     for planned in event.groups:
         group = Group(
             unit=planned.id,

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.effects import Effect
-from agent_orchestrator.systems.team.state import PM, Counted, Group, Stage, TeamState, Unit
+from agent_orchestrator.systems.team.state import PM, FileCount, Group, Stage, TeamState, TeamUnit
 
 RESTING = (Stage.PENDING, Stage.HELD, Stage.COMPLETE, Stage.WATCH, Stage.DONE)
 """Stages in which a unit begins nothing by itself."""
 
 
-def begin(state: TeamState, unit: Unit, effect: Effect) -> None:
+def begin(state: TeamState, unit: TeamUnit, effect: Effect) -> None:
     """Begin something that is no program: its number is taken, and nothing is due."""
     unit.launches += 1
     state.due.pop(unit.unit, None)
     state.doing.put(effect)
 
 
-def launch(state: TeamState, unit: Unit, effect: Effect, at_us: int) -> None:
+def launch(state: TeamState, unit: TeamUnit, effect: Effect, at_us: int) -> None:
     """Begin a program or a merge, which is kept among the unit's launches."""
     unit.open_launch(effect.id, at_us)
     state.due.pop(unit.unit, None)
     state.doing.put(effect)
 
 
-def rest(state: TeamState, unit: Unit) -> None:
+def rest(state: TeamState, unit: TeamUnit) -> None:
     """The unit does nothing, and may begin what its stage asks for."""
     state.doing.drop(unit.unit)
     if unit.stage in RESTING:
@@ -61,7 +61,7 @@ def settle_manager(state: TeamState) -> None:
     rest(state, pm)
 
 
-def touch(state: TeamState, document: Counted, at_us: int) -> None:
+def touch(state: TeamState, document: FileCount, at_us: int) -> None:
     """A document changed: once for each event."""
     document.updated_us = at_us
     if document.seen != state.events:
@@ -100,5 +100,5 @@ def recount(state: TeamState) -> None:
     state.due = {name: None for name in (PM, *groups) if _is_due(state, state.unit(name))}
 
 
-def _is_due(state: TeamState, unit: Unit) -> bool:
+def _is_due(state: TeamState, unit: TeamUnit) -> bool:
     return unit.stage not in RESTING and state.doing.of(unit.unit) is None

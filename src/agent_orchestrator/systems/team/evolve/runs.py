@@ -7,9 +7,10 @@ import msgspec
 from agent_orchestrator.core.events import Ended, HoldEnded, Resumed, StopReason, TakenUp, UnitHeld
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
+from agent_orchestrator.core.unit_events import Concluded, QuestionsRaised
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.evolve.marks import recount, rest, touch, touch_plan
-from agent_orchestrator.systems.team.spec import TeamSpec, Wanted
+from agent_orchestrator.systems.team.spec import RequirementSpec, TeamSpec
 from agent_orchestrator.systems.team.state import DECISIONS_KEPT, Decision, Requirement, Stage, TeamState
 
 
@@ -21,7 +22,7 @@ def _decided(state: TeamState, event: e.Decided, at_us: int) -> None:
     del state.decisions[:-DECISIONS_KEPT]
 
 
-def _questions_raised(state: TeamState, event: e.QuestionsRaised, at_us: int) -> None:
+def _questions_raised(state: TeamState, event: QuestionsRaised, at_us: int) -> None:
     state.questions = event.questions
     state.pm.asking, state.pm.question = "clarification", "\n".join(event.questions)
     rest(state, state.pm)
@@ -29,7 +30,7 @@ def _questions_raised(state: TeamState, event: e.QuestionsRaised, at_us: int) ->
 
 def _requirement_added(state: TeamState, event: e.RequirementAdded, at_us: int) -> None:
     state.requirements.append(Requirement(text=event.text, check=event.check))
-    state.added.append(Wanted(text=event.text, check=event.check))
+    state.added.append(RequirementSpec(text=event.text, check=event.check))
     pm = state.pm
     if pm.stage is not Stage.PLAN:
         # Whatever the project manager was checking is no longer all there is.
@@ -72,7 +73,7 @@ def _scope_reduced(state: TeamState, event: e.ScopeReduced, at_us: int) -> None:
     rest(state, state.pm)
 
 
-def _concluded(state: TeamState, event: e.Concluded, at_us: int) -> None:
+def _concluded(state: TeamState, event: Concluded, at_us: int) -> None:
     for effect in list(state.doing):
         state.doing.drop(effect.unit)
     state.conclusion = event.stop, event.detail
@@ -114,13 +115,13 @@ def _ended(state: TeamState, event: Ended, at_us: int) -> None:
 
 RUN_FACTS: Facts = {
     e.Decided: _decided,
-    e.QuestionsRaised: _questions_raised,
+    QuestionsRaised: _questions_raised,
     e.RequirementAdded: _requirement_added,
     e.CompletionClaimed: _completion_claimed,
     e.SentBack: _sent_back,
     e.RequirementMet: _requirement_met,
     e.ScopeReduced: _scope_reduced,
-    e.Concluded: _concluded,
+    Concluded: _concluded,
     e.OptionsChanged: _options_changed,
     TakenUp: _taken_up,
     UnitHeld: _held,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.core.lifecycle import Facts
+from agent_orchestrator.core.unit_events import BackoffEnded, HumanAsked, HumanJudged, MergeStarted
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.effects import ask_human, check_requirement, merge_work, run_agent, save_work
 from agent_orchestrator.systems.team.evolve.marks import begin, launch, rest, touch, touch_group, touch_plan
 from agent_orchestrator.systems.team.roles import ROLE_OF, Purpose
-from agent_orchestrator.systems.team.state import Blocker, Group, Stage, TeamState, Turn, Unit
+from agent_orchestrator.systems.team.state import Blocker, Group, Stage, TeamState, TeamUnit, Turn
 
 
 def _agent_started(state: TeamState, event: e.AgentStarted, at_us: int) -> None:
@@ -25,7 +26,7 @@ def _agent_started(state: TeamState, event: e.AgentStarted, at_us: int) -> None:
     touch(state, state.team_file, at_us)
 
 
-def _new_turn(state: TeamState, unit: Unit, purpose: Purpose, at_us: int) -> Turn:
+def _new_turn(state: TeamState, unit: TeamUnit, purpose: Purpose, at_us: int) -> Turn:
     number = state.next_number(unit, purpose)
     if isinstance(unit, Group):
         _count_turn(state, unit, purpose, at_us)
@@ -88,7 +89,7 @@ def _retry_scheduled(state: TeamState, event: e.RetryScheduled, at_us: int) -> N
     begin(state, unit, Wait(id=event.effect, unit=unit.unit, until_us=event.until_us, reason=event.error))
 
 
-def _backoff_ended(state: TeamState, event: e.BackoffEnded, at_us: int) -> None:
+def _backoff_ended(state: TeamState, event: BackoffEnded, at_us: int) -> None:
     rest(state, state.unit(event.step))
 
 
@@ -104,14 +105,14 @@ def _limit_reached(state: TeamState, event: e.LimitReached, at_us: int) -> None:
     rest(state, unit)
 
 
-def _human_asked(state: TeamState, event: e.HumanAsked, at_us: int) -> None:
+def _human_asked(state: TeamState, event: HumanAsked, at_us: int) -> None:
     unit = state.unit(event.step)
     begin(state, unit, ask_human(state, unit, event.effect, event.question, event.after))
     if isinstance(unit, Group):
         touch_group(state, unit, at_us)
 
 
-def _human_judged(state: TeamState, event: e.HumanJudged, at_us: int) -> None:
+def _human_judged(state: TeamState, event: HumanJudged, at_us: int) -> None:
     unit = state.unit(event.step)
     unit.asking = unit.question = unit.error = ""
     if unit.turn is not None:
@@ -141,7 +142,7 @@ def _saving_started(state: TeamState, event: e.SavingStarted, at_us: int) -> Non
     begin(state, group, save_work(state, group, event.effect, at_us))
 
 
-def _merge_started(state: TeamState, event: e.MergeStarted, at_us: int) -> None:
+def _merge_started(state: TeamState, event: MergeStarted, at_us: int) -> None:
     group = state.groups[event.step]
     launch(state, group, merge_work(state, group, event.effect, at_us), at_us)
     touch_group(state, group, at_us)
@@ -163,12 +164,12 @@ WORK_FACTS: Facts = {
     e.AgentFinished: _agent_finished,
     e.LaunchInterrupted: _launch_interrupted,
     e.RetryScheduled: _retry_scheduled,
-    e.BackoffEnded: _backoff_ended,
+    BackoffEnded: _backoff_ended,
     e.LimitReached: _limit_reached,
-    e.HumanAsked: _human_asked,
-    e.HumanJudged: _human_judged,
+    HumanAsked: _human_asked,
+    HumanJudged: _human_judged,
     e.SavingStarted: _saving_started,
-    e.MergeStarted: _merge_started,
+    MergeStarted: _merge_started,
     e.CheckStarted: _check_started,
     e.CheckFinished: _check_finished,
 }
