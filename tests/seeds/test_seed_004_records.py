@@ -12,7 +12,7 @@ import pytest
 from agent_orchestrator.analysis.records import Record, decode_record, merge_records
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.runs.swarm.repair import repair_record
-from agent_orchestrator.systems.swarm.checking import faults_of
+from agent_orchestrator.systems.swarm.faults import faults_of
 from agent_orchestrator.systems.swarm.schema import FILES, RESULT, RUN
 from tests.scenarios.swarm_world import SwarmWorld
 

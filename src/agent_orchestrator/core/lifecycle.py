@@ -23,7 +23,7 @@ from agent_orchestrator.core.events import (
     Resumed,
     StopReason,
 )
-from agent_orchestrator.core.inputs import Abort, Pause
+from agent_orchestrator.core.inputs import Abort, Directive, Pause
 
 Facts = dict[type, Callable[[Any, Any, int], None]]
 """The function of each event that changes a system's state: state, event, time."""
@@ -37,6 +37,11 @@ def apply_event(facts: Facts, state: Any, event: Any, at_us: int) -> None:
         apply(state, event, at_us)
     else:
         state.lifecycle.evolve(event)
+
+
+def refuse(directive: Directive, why: str) -> list[Any]:
+    """Take the directive from the inbox, change nothing, and say why."""
+    return [DirectiveRefused(directive=directive.id, why=why)]
 
 
 class Phase(StrEnum):
@@ -86,13 +91,13 @@ class Lifecycle:
                 pass
 
     def decide(self, directive: Pause | Abort) -> list[CommonEvent]:
-        """What a pause or an abort means now."""
+        """Say what a pause or an abort means now."""
         if self.ended:
-            return [DirectiveRefused(directive=directive.id, why=f"the run has ended ({self.stop})")]
+            return refuse(directive, f"the run has ended ({self.stop})")
         if self.phase is Phase.ABORTING:
-            return [DirectiveRefused(directive=directive.id, why="the run is being aborted")]
+            return refuse(directive, "the run is being aborted")
         if isinstance(directive, Abort):
             return [Aborted(reason=directive.reason)]
         if self.phase is Phase.PAUSED and self.halting >= directive.now:
-            return [DirectiveRefused(directive=directive.id, why="the run is paused already")]
+            return refuse(directive, "the run is paused already")
         return [Paused(reason=directive.reason, now=directive.now)]

@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from agent_orchestrator.runs.swarm.repair import list_placeholders, list_unknown_fields, repair_record
-from agent_orchestrator.systems.swarm.checking import faults_of
+from agent_orchestrator.systems.swarm.faults import faults_of
 
 RUN: dict[str, Any] = {
     "bead": "bd-xyz",

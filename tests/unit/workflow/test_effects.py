@@ -8,7 +8,7 @@ from agent_orchestrator.core.effects import AgentChoice, AskHuman, AwaitGates, R
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import FileRead, TimerFired
 from agent_orchestrator.core.report import Report, check_report
-from agent_orchestrator.systems.workflow.decide.outcomes import inside, stringified
+from agent_orchestrator.systems.workflow.decide.outcomes import inside, stringify
 from agent_orchestrator.systems.workflow.items import items_in_text
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import HOME, RUN, World, failing, rule_of
@@ -71,7 +71,7 @@ def test_a_shell_step_is_the_shells_whatever_the_default_is() -> None:
 
 def test_metrics_are_strings() -> None:
     metrics = {"a": "text", "b": 87.5, "c": 245, "d": True, "e": False, "f": None, "g": [1, "x"], "h": {"i": 1.0}, "j": 10**20}
-    assert stringified(metrics) == {
+    assert stringify(metrics) == {
         "a": "text",
         "b": "87.5",
         "c": "245",

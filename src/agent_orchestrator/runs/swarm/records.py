@@ -16,7 +16,7 @@ from agent_orchestrator.engine.files import TooLarge, move_aside, read_bounded, 
 from agent_orchestrator.errors import UsageError
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.swarm.repair import list_placeholders, list_unknown_fields, repair_record
-from agent_orchestrator.systems.swarm.checking import faults_of
+from agent_orchestrator.systems.swarm.faults import faults_of
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
 from agent_orchestrator.systems.swarm.spec import NO_MODEL
 from agent_orchestrator.systems.swarm.state import BeadStanding, SwarmState

@@ -10,7 +10,7 @@ import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, find_prompts, prepare, read_workflow
-from agent_orchestrator.systems.workflow.adopting import Difference
+from agent_orchestrator.systems.workflow.adoption import Difference
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_prompts
 

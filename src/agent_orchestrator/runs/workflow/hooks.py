@@ -18,7 +18,7 @@ from agent_orchestrator.runs.workflow.adoption import prepare_again, read_again,
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, add_step_budgets, prepare
 from agent_orchestrator.runs.workflow.start import import_workflow
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.workflow.adopting import compare
+from agent_orchestrator.systems.workflow.adoption import compare
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.state import WorkflowState
 

@@ -20,7 +20,7 @@ from agent_orchestrator.systems.loop.events import (
     SavingStarted,
     TreeSaved,
 )
-from agent_orchestrator.systems.loop.judging import STEERS_BEFORE_STOP, judged
+from agent_orchestrator.systems.loop.iterations import STEERS_BEFORE_STOP, judge_iteration
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
 from agent_orchestrator.systems.loop.steps import after_saving, first_verification
 
@@ -127,7 +127,7 @@ _STARTS: dict[str, Callable[[LoopState, int], list[LoopEvent]]] = {
     "agent": _agent,
     "check": _check("check"),
     "confirm": _confirm,
-    "judge": lambda state, now_us: judged(state),
+    "judge": lambda state, now_us: judge_iteration(state),
     "complete": _complete,
     "criterion": _check("criterion"),
     "tests": _check("tests"),

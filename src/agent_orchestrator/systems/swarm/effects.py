@@ -11,7 +11,7 @@ from msgspec import Meta
 from agent_orchestrator.core.effects import Checkpoint, Merge, RunAgent, RunCheck
 from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.report import FAILED, ReportRule, common_words
-from agent_orchestrator.systems.swarm.compose import compose
+from agent_orchestrator.systems.swarm.prompts import compose
 from agent_orchestrator.systems.swarm.spec import terminal_of
 from agent_orchestrator.systems.swarm.state import SwarmState
 

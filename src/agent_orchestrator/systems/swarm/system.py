@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.systems.swarm.advance import advance
-from agent_orchestrator.systems.swarm.checking import record_faults
 from agent_orchestrator.systems.swarm.decide import decide
 from agent_orchestrator.systems.swarm.documents import details, documents, files, summary
 from agent_orchestrator.systems.swarm.effects import FORMS
 from agent_orchestrator.systems.swarm.events import SwarmBegan, SwarmEvent
 from agent_orchestrator.systems.swarm.evolve import evolve
+from agent_orchestrator.systems.swarm.faults import record_faults
 from agent_orchestrator.systems.swarm.spec import SwarmSpec
 from agent_orchestrator.systems.swarm.state import SwarmState
 

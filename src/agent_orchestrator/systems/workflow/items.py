@@ -19,11 +19,11 @@ def list_items(state: WorkflowState, unit: str) -> list[WorkflowEvent]:
     if loop.items_from_artifact is not None:
         return [ItemsAsked(step=unit, effect=state.name_effect(unit, "items"))]
     if loop.items_from_step is not None:
-        return listed(state, unit, _items_of(state, loop.items_from_step))
-    return listed(state, unit, list(loop.items or ()))
+        return check_items(state, unit, _items_of(state, loop.items_from_step))
+    return check_items(state, unit, list(loop.items or ()))
 
 
-def listed(state: WorkflowState, unit: str, items: list[Any] | None) -> list[WorkflowEvent]:
+def check_items(state: WorkflowState, unit: str, items: list[Any] | None) -> list[WorkflowEvent]:
     """The items are known: none completes the step, too many or no list at all fails it."""
     loop = state.specs[unit].loop
     assert loop is not None, f"{unit} has no loop"

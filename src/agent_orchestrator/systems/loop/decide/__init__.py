@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent_orchestrator.core import inputs as i
-from agent_orchestrator.systems.loop.decide.directives import aborted, answered, instructed, paused, resumed
-from agent_orchestrator.systems.loop.decide.edits import edited
+from agent_orchestrator.systems.loop.decide.directives import abort_loop, answer_question, instruct_loop, pause_loop, resume_loop
+from agent_orchestrator.systems.loop.decide.edits import adopt_edit
 from agent_orchestrator.systems.loop.decide.outcomes import agent_ended, check_ended, human_answered, tree_saved
 from agent_orchestrator.systems.loop.events import BackoffEnded, LoopEvent
 from agent_orchestrator.systems.loop.state import LoopState
@@ -26,16 +26,16 @@ def decide(state: LoopState, what: i.Input, now_us: int) -> Sequence[LoopEvent]:
         case i.HumanAnswered():
             return human_answered(state, what.approved, what.comments)
         case i.Answer():
-            return answered(state, what)
+            return answer_question(state, what)
         case i.Pause():
-            return paused(state, what)
+            return pause_loop(state, what)
         case i.Resume():
-            return resumed(state, what)
+            return resume_loop(state, what)
         case i.Abort():
-            return aborted(state, what)
+            return abort_loop(state, what)
         case i.Instruct():
-            return instructed(state, what)
+            return instruct_loop(state, what)
         case i.Edited():
-            return edited(state, what)
+            return adopt_edit(state, what)
         case i.GatesOpened() | i.FileRead() | i.MergeEnded():
             raise AssertionError("a loop waits for no gates, reads no files and merges nothing")

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman
-from agent_orchestrator.core.events import DirectiveRefused, Resumed, StopReason
+from agent_orchestrator.core.events import Resumed, StopReason
 from agent_orchestrator.core.inputs import Abort, Answer, Instruct, Pause, Resume
-from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.lifecycle import Phase, refuse
 from agent_orchestrator.systems.loop.decide.outcomes import human_answered
 from agent_orchestrator.systems.loop.events import (
     Concluded,
@@ -31,46 +31,46 @@ CHANGEABLE = (
 """Options that may be given anew when a loop goes on."""
 
 
-def paused(state: LoopState, directive: Pause) -> list[LoopEvent]:
+def pause_loop(state: LoopState, directive: Pause) -> list[LoopEvent]:
     """Between iterations, or at once with `now`."""
     why = refusal(state.stage, LoopStatus.PAUSED)
     if why is not None:
-        return _refused(directive, why)
+        return refuse(directive, why)
     if directive.now or state.lifecycle.phase is Phase.ABORTING:
         return list(state.lifecycle.decide(directive))
     if state.pausing is not None:
-        return _refused(directive, "the loop pauses already when this iteration is over; --now stops it at once")
+        return refuse(directive, "the loop pauses already when this iteration is over; --now stops it at once")
     return [PauseAsked(reason=directive.reason)]
 
 
-def aborted(state: LoopState, directive: Abort) -> list[LoopEvent]:
+def abort_loop(state: LoopState, directive: Abort) -> list[LoopEvent]:
     """Stops the loop for good, where the table allows it."""
     why = refusal(state.stage, LoopStatus.ABORTED)
-    return _refused(directive, why) if why is not None else list(state.lifecycle.decide(directive))
+    return refuse(directive, why) if why is not None else list(state.lifecycle.decide(directive))
 
 
-def resumed(state: LoopState, directive: Resume) -> list[LoopEvent]:
+def resume_loop(state: LoopState, directive: Resume) -> list[LoopEvent]:
     """Goes on with the same count, with the options that were given."""
     if state.lifecycle.phase is Phase.ABORTING:
-        return _refused(directive, "the loop is being aborted")
+        return refuse(directive, "the loop is being aborted")
     if state.lifecycle.ended:
         why = refusal(state.status, LoopStatus.RUNNING) or "the loop has ended"
         way = f"; `orc loop resume {state.context.run}` starts a successor" if state.status is not LoopStatus.COMPLETED else ""
-        return _refused(directive, f"{why}{way}")
+        return refuse(directive, f"{why}{way}")
     changes = dict(directive.changes)
     try:
         agent = msgspec.convert(changes.pop("agent", None), AgentChoice | None)
         spec = changed_spec(state.spec, changes)
     except (msgspec.ValidationError, ValueError) as error:
-        return _refused(directive, str(error))
+        return refuse(directive, str(error))
     events: list[LoopEvent] = [OptionsChanged(changes=changes, agent=agent)] if changes or agent is not None else []
     if state.stage is LoopStatus.PAUSED:
         if state.lifecycle.stop is not None and spec.agent is None and agent is None:
-            return _refused(directive, "no agent is known for this loop; give --agent, --agent-command or --rehearse")
+            return refuse(directive, "no agent is known for this loop; give --agent, --agent-command or --rehearse")
         return [*events, Resumed()]
     if state.pausing is not None:
         return [*events, PauseCancelled()]
-    return events or _refused(directive, refusal(state.stage, LoopStatus.RUNNING) or "the loop is running already")
+    return events or refuse(directive, refusal(state.stage, LoopStatus.RUNNING) or "the loop is running already")
 
 
 def changed_spec(spec: LoopSpec, changes: dict[str, Any]) -> LoopSpec:
@@ -86,32 +86,28 @@ def changed_spec(spec: LoopSpec, changes: dict[str, Any]) -> LoopSpec:
     return made
 
 
-def answered(state: LoopState, directive: Answer) -> list[LoopEvent]:
+def answer_question(state: LoopState, directive: Answer) -> list[LoopEvent]:
     """Approves or rejects what a person was asked."""
     if not isinstance(state.doing.of(UNIT), AskHuman):
-        return _refused(directive, "the loop asks nobody now")
+        return refuse(directive, "the loop asks nobody now")
     if directive.unit not in (None, UNIT):
-        return _refused(directive, f"there is no unit {directive.unit!r} in a loop")
+        return refuse(directive, f"there is no unit {directive.unit!r} in a loop")
     return human_answered(state, directive.approved, directive.comments)
 
 
-def instructed(state: LoopState, directive: Instruct) -> list[LoopEvent]:
+def instruct_loop(state: LoopState, directive: Instruct) -> list[LoopEvent]:
     """What only loops understand: steering, a crash that somebody saw, a successor."""
     values = directive.values
     if directive.what == "steer":
         text = str(values.get("text", "")).strip()
         if state.lifecycle.ended or state.completing:
-            return _refused(directive, f"the loop is {state.status}: there is no next prompt")
-        return [Steered(text=text)] if text else _refused(directive, "there is nothing to tell the agent")
+            return refuse(directive, f"the loop is {state.status}: there is no next prompt")
+        return [Steered(text=text)] if text else refuse(directive, "there is nothing to tell the agent")
     if directive.what == "crashed":
         why = refusal(state.stage, LoopStatus.CRASHED)
         if why is not None:
-            return _refused(directive, why)
+            return refuse(directive, why)
         return [Concluded(stop=StopReason.FAILED, detail=str(values.get("detail", "")), crashed=True)]
     if directive.what == "recovered" and state.lifecycle.ended:
         return [Recovered(by=str(values.get("by", "")))]
-    return _refused(directive, f"a loop that is {state.status} knows no {directive.what!r}")
-
-
-def _refused(directive: Pause | Resume | Abort | Answer | Instruct, why: str) -> list[LoopEvent]:
-    return [DirectiveRefused(directive=directive.id, why=why)]
+    return refuse(directive, f"a loop that is {state.status} knows no {directive.what!r}")

@@ -57,7 +57,7 @@ def _configuration_faults(given: dict[str, Any]) -> list[str]:
     return faults
 
 
-def edited(state: LoopState, edit: Edited) -> list[LoopEvent]:
+def adopt_edit(state: LoopState, edit: Edited) -> list[LoopEvent]:
     """Adopts what a person changed, or refuses the edit with all its faults; other files than state.json are derived."""
     if not edit.path.endswith("/state.json"):
         return []
@@ -74,7 +74,7 @@ def edited(state: LoopState, edit: Edited) -> list[LoopEvent]:
     changes = _changes(state.spec, document.get("configuration", {}))
     if changes:
         events.append(OptionsChanged(changes=changes))
-    return events if wanted is state.status else [*events, *_moved(wanted)]
+    return events if wanted is state.status else [*events, *_change_status(wanted)]
 
 
 def _changes(spec: LoopSpec, given: dict[str, Any]) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _changes(spec: LoopSpec, given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given and given[name] != held.get(name, blank[name])}
 
 
-def _moved(wanted: LoopStatus) -> list[LoopEvent]:
+def _change_status(wanted: LoopStatus) -> list[LoopEvent]:
     match wanted:
         case LoopStatus.PAUSED:
             return [Paused(reason=BY_HAND)]

@@ -23,7 +23,7 @@ from agent_orchestrator.systems.loop.events import (
     LoopEvent,
     TreeSaved,
 )
-from agent_orchestrator.systems.loop.judging import count_tests
+from agent_orchestrator.systems.loop.iterations import count_tests
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
 from agent_orchestrator.systems.loop.steps import after_check, after_saving
 
@@ -47,10 +47,10 @@ def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
         tail=outcome.tail if failure is not None else "",
         **agent_fields(outcome, failure),
     )
-    return [finished, *_followed(state, finished, report)]
+    return [finished, *_follow_agent(state, finished, report)]
 
 
-def _followed(state: LoopState, finished: AgentFinished, report: Report) -> list[LoopEvent]:
+def _follow_agent(state: LoopState, finished: AgentFinished, report: Report) -> list[LoopEvent]:
     """What the end of an agent means."""
     failure = finished.failure
     after = judge_agent(failure, state.failing + 1, None)  # The next iteration is the next attempt.
@@ -58,9 +58,9 @@ def _followed(state: LoopState, finished: AgentFinished, report: Report) -> list
     if after is After.GOES_ON:
         return [LaunchInterrupted(what=what)]
     if failure is not None and failure.kind is FailureKind.LOST and state.orphaned:
-        return [_crashed(failure)]
+        return [_conclude_crash(failure)]
     if state.confirming:
-        return [_confirmed(report, failure)]
+        return [_confirm(report, failure)]
     if failure is not None and after is After.FAILURE:
         return [Concluded(stop=StopReason.FAILED, detail=failure.message)]
     return []
@@ -91,9 +91,9 @@ def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
     if worth is Worth.STOPPED:
         return [finished, LaunchInterrupted(what=purpose)]
     if failure is not None and orphan:
-        return [finished, _crashed(failure)]
+        return [finished, _conclude_crash(failure)]
     if state.completing and worth is Worth.FAILED:
-        return [finished, Concluded(stop=StopReason.FAILED, detail=_unverified(finished))]
+        return [finished, Concluded(stop=StopReason.FAILED, detail=_say_unverified(finished))]
     return [finished]
 
 
@@ -121,17 +121,17 @@ def human_answered(state: LoopState, yes: bool, comments: str) -> list[LoopEvent
     return [HumanJudged(about=state.asking, approved=yes, comments=clip(comments))]
 
 
-def _confirmed(report: Report, failure: Failure | None) -> HumanJudged:
+def _confirm(report: Report, failure: Failure | None) -> HumanJudged:
     if failure is not None:
         return HumanJudged(about="criterion", approved=False, comments=f"nobody confirmed it: {failure.message}")
     return HumanJudged(about="criterion", approved=report.status == "PASS", comments=clip(report.summary))
 
 
-def _crashed(failure: Failure) -> Concluded:
+def _conclude_crash(failure: Failure) -> Concluded:
     return Concluded(stop=StopReason.FAILED, detail=f"{LOST}: {failure.message}", crashed=True)
 
 
-def _unverified(check: CheckFinished) -> str:
+def _say_unverified(check: CheckFinished) -> str:
     said = check.failure.message if check.failure is not None else last_line(check.tail)
     moved = " because it changes the working tree" if check.moved else ""
     return f"`{check.command}` failed twice when the loop was completing{moved}" + (f": {said}" if said else "")

@@ -1,6 +1,6 @@
 """What followed in journals of 0.1.0, whose events do not say it. Never changed: these journals have happened.
 
-Today's rules are in `judging` and `steps`, and what they decide stands in the events.
+Today's rules are in `iterations` and `steps`, and what they decide stands in the events.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent_orchestrator.core import inputs as i
-from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.systems.swarm.decide.directives import instructed, resumed
-from agent_orchestrator.systems.swarm.decide.merges import merge_ended, saving_ended
-from agent_orchestrator.systems.swarm.decide.outcomes import agent_ended, check_ended, timer_fired
+from agent_orchestrator.core.lifecycle import refuse
+from agent_orchestrator.systems.swarm.decide.directives import instruct_run, resume_run
+from agent_orchestrator.systems.swarm.decide.outcomes import agent_ended, check_ended, merge_ended, saving_ended, timer_fired
 from agent_orchestrator.systems.swarm.events import EditRefused, SwarmEvent
 from agent_orchestrator.systems.swarm.state import SwarmState
 
@@ -27,13 +26,13 @@ def decide(state: SwarmState, what: i.Input, now_us: int) -> Sequence[SwarmEvent
         case i.MergeEnded():
             return merge_ended(what)
         case i.Resume():
-            return resumed(state, what)
+            return resume_run(state, what)
         case i.Instruct():
-            return instructed(state, what, now_us)
+            return instruct_run(state, what, now_us)
         case i.Pause() | i.Abort():
             return state.lifecycle.decide(what)
         case i.Answer():
-            return [DirectiveRefused(directive=what.id, why="no bead waits for a person")]
+            return refuse(what, "no bead waits for a person")
         case i.Edited():
             return [EditRefused(path=what.path)]
         case _:

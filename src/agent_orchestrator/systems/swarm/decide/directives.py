@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import ACTIVE
-from agent_orchestrator.core.events import DirectiveRefused, Resumed
+from agent_orchestrator.core.events import Resumed
 from agent_orchestrator.core.inputs import Instruct, Resume
-from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.lifecycle import Phase, refuse
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import Refused, UsageError
-from agent_orchestrator.systems.swarm.decide.outcomes import stopped
+from agent_orchestrator.systems.swarm.decide.outcomes import stop_verdict
 from agent_orchestrator.systems.swarm.events import (
     AttemptEnded,
     BeadDropped,
@@ -28,23 +28,23 @@ from agent_orchestrator.systems.swarm.state import SwarmState
 LIMITS = ("max_agents", "stop_after_failures")
 
 
-def resumed(state: SwarmState, directive: Resume) -> list[SwarmEvent]:
+def resume_run(state: SwarmState, directive: Resume) -> list[SwarmEvent]:
     """Goes on: after a pause, with other limits, or with beads that are to be tried again."""
     try:
-        return _resumed(state, directive.changes)
+        return _resume(state, directive.changes)
     except UsageError as error:
-        return [DirectiveRefused(directive=directive.id, why=str(error))]
+        return refuse(directive, str(error))
 
 
-def instructed(state: SwarmState, directive: Instruct, now_us: int) -> list[SwarmEvent]:
+def instruct_run(state: SwarmState, directive: Instruct, now_us: int) -> list[SwarmEvent]:
     """Stops, retries or releases beads."""
     try:
         if directive.what not in ("stop", "retry", "release", "merge"):
             raise Refused(why=f"a swarm run knows no {directive.what!r}")
-        beads = _named(state, directive.values.get("beads"))
+        beads = _read_beads(state, directive.values.get("beads"))
         if directive.what == "stop":
             reason = directive.values.get("reason")
-            return _stopped(state, beads, reason if isinstance(reason, str) and reason else "asked to stop", now_us)
+            return _stop(state, beads, reason if isinstance(reason, str) and reason else "asked to stop", now_us)
         if directive.what == "retry":
             if state.lifecycle.ended:
                 raise Refused(why="the run has ended; it is resumed with the beads to retry")
@@ -53,12 +53,12 @@ def instructed(state: SwarmState, directive: Instruct, now_us: int) -> list[Swar
             if state.lifecycle.ended:
                 raise Refused(why="the run has ended; it is resumed with the beads to merge")
             return [_merge(state, beads, directive.values)]
-        return [_released(state, beads)]
+        return [_release(state, beads)]
     except UsageError as error:
-        return [DirectiveRefused(directive=directive.id, why=str(error))]
+        return refuse(directive, str(error))
 
 
-def _resumed(state: SwarmState, changes: dict[str, Any]) -> list[SwarmEvent]:
+def _resume(state: SwarmState, changes: dict[str, Any]) -> list[SwarmEvent]:
     life = state.lifecycle
     unknown = [key for key in changes if key not in {"retry", "merge", "into", "check", *LIMITS}]
     if unknown:
@@ -66,8 +66,8 @@ def _resumed(state: SwarmState, changes: dict[str, Any]) -> list[SwarmEvent]:
     if life.phase is Phase.ABORTING:
         raise Refused(why="the run is being aborted")
     limits = {name: read_count(changes[name], name) for name in LIMITS if changes.get(name) is not None}
-    again = _named(state, changes["retry"]) if changes.get("retry") is not None else ()
-    merges = [_merge(state, _named(state, changes["merge"]), changes)] if changes.get("merge") is not None else []
+    again = _read_beads(state, changes["retry"]) if changes.get("retry") is not None else ()
+    merges = [_merge(state, _read_beads(state, changes["merge"]), changes)] if changes.get("merge") is not None else []
     if life.ended and not again and not merges:
         raise Refused(why=f"the run has ended ({life.stop}); try what failed again with `orc swarm retry {state.context.run}`")
     if life.running and not limits and not again and not merges:
@@ -80,7 +80,7 @@ def _resumed(state: SwarmState, changes: dict[str, Any]) -> list[SwarmEvent]:
     return events
 
 
-def _named(state: SwarmState, given: object) -> tuple[str, ...]:
+def _read_beads(state: SwarmState, given: object) -> tuple[str, ...]:
     if not isinstance(given, list | tuple) or not given:
         raise Refused(why="no bead is named")
     unknown = [bead for bead in given if bead not in state.beads]
@@ -89,7 +89,7 @@ def _named(state: SwarmState, given: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(given))
 
 
-def _stopped(state: SwarmState, beads: tuple[str, ...], reason: str, now_us: int) -> list[SwarmEvent]:
+def _stop(state: SwarmState, beads: tuple[str, ...], reason: str, now_us: int) -> list[SwarmEvent]:
     if state.lifecycle.ended:
         raise Refused(why="the run has ended")
     events: list[SwarmEvent] = []
@@ -103,7 +103,7 @@ def _stopped(state: SwarmState, beads: tuple[str, ...], reason: str, now_us: int
         if isinstance(state.doing.of(bead), ACTIVE):
             events.append(StopAsked(bead=bead, effect=state.name_effect(bead, "stop"), at_us=now_us, reason=reason))
         elif held.run is not None and held.result is None:
-            events.append(AttemptEnded(bead=bead, verdict=stopped(reason)))
+            events.append(AttemptEnded(bead=bead, verdict=stop_verdict(reason)))
         else:
             events.append(BeadDropped(bead=bead, reason=reason))
     return events
@@ -133,7 +133,7 @@ def _merge(state: SwarmState, beads: tuple[str, ...], values: dict[str, Any]) ->
     return MergeAsked(beads=beads, into=into, check=check)
 
 
-def _released(state: SwarmState, beads: tuple[str, ...]) -> BeadsReleased:
+def _release(state: SwarmState, beads: tuple[str, ...]) -> BeadsReleased:
     for bead in beads:
         if bead in state.working or bead in state.due or state.doing.of(bead) is not None:
             raise Refused(why=f"bead {bead} is not over, it is {state.standing(bead)}")

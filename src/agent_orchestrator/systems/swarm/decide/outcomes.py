@@ -1,4 +1,4 @@
-"""What the outcome of a bead's effect means: done, once more, or no."""
+"""Says what the outcome of a bead's effect means: done, once more, or no."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.ids import unit_of
-from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, TimerFired, Usage
+from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded, MergeEnded, TimerFired, Usage
 from agent_orchestrator.core.judging import (
     After,
     Worth,
@@ -30,6 +30,8 @@ from agent_orchestrator.systems.swarm.events import (
     AttemptEnded,
     ClosingFinished,
     LaunchInterrupted,
+    MergeFinished,
+    SavingFinished,
     SwarmEvent,
     VerificationFinished,
     VerificationQueued,
@@ -62,12 +64,13 @@ def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[Swa
     """The bead's agent is over."""
     bead = unit_of(outcome.effect)
     failure = judge_session(outcome.failure, state.doing.of(bead))
-    finished = _finished(bead, outcome, failure)
+    finished = _make_finished(bead, outcome, failure)
     if failure is None:
         if state.specs[bead].verify is not None:
             return [finished, VerificationQueued(bead=bead)]
         return [finished, _done(state, bead, finished.summary, outcome.exit_code)]
-    after = judge_agent(failure, _tried(state, bead), state.specs[bead].max_attempts)
+    tried = _count_attempts(state, bead)
+    after = judge_agent(failure, tried, state.specs[bead].max_attempts)
     if after is After.GOES_ON:
         return [finished, LaunchInterrupted(bead=bead, due="agent", why=failure.message)]
     effect = state.doing.of(bead)
@@ -80,14 +83,14 @@ def agent_ended(state: SwarmState, outcome: AgentEnded, now_us: int) -> list[Swa
         failure_reason=name_failure(failure.kind, outcome.exit_code, limit_s),
         exit_code=TIMED_OUT_EXIT if failure.kind in _TIMEOUTS else outcome.exit_code,
     )
-    return [finished, *_failed(state, bead, verdict, after, retry_us(_tried(state, bead), outcome.effect, now_us, failure))]
+    return [finished, *_follow_failure(state, bead, verdict, after, retry_us(tried, outcome.effect, now_us, failure))]
 
 
 def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[SwarmEvent]:
     """The bead's verification is over, or the tracker has answered."""
     bead = unit_of(outcome.effect)
     if outcome.effect.endswith(".close"):
-        return _closed(bead, outcome)
+        return _follow_closing(bead, outcome)
     failure, held = outcome.failure, state.beads[bead]
     # Where several work in one tree, it moves without anybody meddling with the evidence.
     shared = state.spec.shared
@@ -103,9 +106,9 @@ def check_ended(state: SwarmState, outcome: CheckEnded, now_us: int) -> list[Swa
     verdict = AttemptVerdict(
         status=AttemptStatus.FAILED, reason=reason, failure_reason="verification-failed", exit_code=held.exit_code
     )
-    tried = _tried(state, bead)
+    tried = _count_attempts(state, bead)
     after = judge_attempt(tried, state.specs[bead].max_attempts)
-    return [finished, *_failed(state, bead, verdict, after, retry_us(tried, outcome.effect, now_us))]
+    return [finished, *_follow_failure(state, bead, verdict, after, retry_us(tried, outcome.effect, now_us))]
 
 
 def timer_fired(state: SwarmState, outcome: TimerFired) -> list[SwarmEvent]:
@@ -114,10 +117,10 @@ def timer_fired(state: SwarmState, outcome: TimerFired) -> list[SwarmEvent]:
     stopping = state.beads[bead].stopping
     if stopping is None:
         return [WaitEnded(bead=bead)]
-    return [AttemptEnded(bead=bead, verdict=stopped(stopping))]
+    return [AttemptEnded(bead=bead, verdict=stop_verdict(stopping))]
 
 
-def stopped(why: str) -> AttemptVerdict:
+def stop_verdict(why: str) -> AttemptVerdict:
     """The verdict on an attempt that a person ended."""
     return AttemptVerdict(status=AttemptStatus.FAILED, reason=f"stopped: {why}", failure_reason=ABORTED)
 
@@ -133,7 +136,7 @@ def name_failure(kind: FailureKind, exit_code: int | None, limit_s: float) -> st
     return f"exit-{exit_code}" if exit_code else kind.value.replace("_", "-")
 
 
-def _finished(bead: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
+def _make_finished(bead: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
     report, usage = outcome.report, outcome.usage
     summary = (_reason(report) or report.summary) if report is not None else ""
     return AgentFinished(
@@ -166,20 +169,20 @@ def _done(state: SwarmState, bead: str, summary: str, exit_code: int | None) -> 
     return AttemptEnded(bead=bead, verdict=AttemptVerdict(status=AttemptStatus.DONE, reason=reason, exit_code=exit_code))
 
 
-def _tried(state: SwarmState, bead: str) -> int:
+def _count_attempts(state: SwarmState, bead: str) -> int:
     """Count the attempts of this dispatch; those of earlier ones neither lengthen the pause nor use up the limit."""
     held = state.beads[bead]
     return held.attempt - (held.limit - state.specs[bead].max_attempts)
 
 
-def _failed(state: SwarmState, bead: str, verdict: AttemptVerdict, after: After, until_us: int) -> list[SwarmEvent]:
+def _follow_failure(state: SwarmState, bead: str, verdict: AttemptVerdict, after: After, until_us: int) -> list[SwarmEvent]:
     if after is not After.RETRY:
         return [AttemptEnded(bead=bead, verdict=verdict)]
     wait = WaitStarted(bead=bead, effect=state.name_effect(bead, "wait"), until_us=until_us, reason=verdict.reason)
     return [AttemptEnded(bead=bead, verdict=verdict, will_retry=True), wait]
 
 
-def _closed(bead: str, outcome: CheckEnded) -> list[SwarmEvent]:
+def _follow_closing(bead: str, outcome: CheckEnded) -> list[SwarmEvent]:
     failure = outcome.failure
     if failure is not None and failure.kind is FailureKind.STOPPED:
         return [LaunchInterrupted(bead=bead, due="close", why=failure.message)]
@@ -187,3 +190,19 @@ def _closed(bead: str, outcome: CheckEnded) -> list[SwarmEvent]:
     if not problem and outcome.exit_code != 0:
         problem = f"`bd close` {say_exit(outcome)}"
     return [ClosingFinished(bead=bead, problem=problem, **launch_fields(outcome))]
+
+
+def saving_ended(outcome: CheckpointEnded) -> list[SwarmEvent]:
+    """What was left uncommitted is on the branch, or why it is not."""
+    bead = unit_of(outcome.effect)
+    commit = outcome.branch_commit or outcome.head
+    return [SavingFinished(bead=bead, effect=outcome.effect, commit=commit, problem=outcome.unavailable)]
+
+
+def merge_ended(outcome: MergeEnded) -> list[SwarmEvent]:
+    """The merge landed, did not, or is to be tried again."""
+    bead = unit_of(outcome.effect)
+    if outcome.again:
+        return [LaunchInterrupted(bead=bead, due="merge", why=outcome.detail or outcome.verdict.value)]
+    verdict, commit = outcome.verdict.value, outcome.commit
+    return [MergeFinished(bead=bead, effect=outcome.effect, verdict=verdict, detail=outcome.detail, commit=commit)]

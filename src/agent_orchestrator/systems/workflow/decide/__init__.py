@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent_orchestrator.core import inputs as i
-from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.ids import unit_of
-from agent_orchestrator.systems.workflow.decide.directives import answered, resumed
-from agent_orchestrator.systems.workflow.decide.edits import edited
+from agent_orchestrator.core.lifecycle import refuse
+from agent_orchestrator.systems.workflow.decide.directives import answer_step, resume_run
+from agent_orchestrator.systems.workflow.decide.edits import adopt_edit
 from agent_orchestrator.systems.workflow.decide.outcomes import agent_ended, check_ended, file_read, human_answered
 from agent_orchestrator.systems.workflow.events import BackoffEnded, GatesPassed, WorkflowEvent
 from agent_orchestrator.systems.workflow.state import WorkflowState
@@ -30,14 +30,14 @@ def decide(state: WorkflowState, what: i.Input, now_us: int) -> Sequence[Workflo
         case i.FileRead():
             return file_read(state, what)
         case i.Answer():
-            return answered(state, what)
+            return answer_step(state, what)
         case i.Resume():
-            return resumed(state, what)
+            return resume_run(state, what)
         case i.Pause() | i.Abort():
             return state.lifecycle.decide(what)
         case i.Edited():
-            return edited(state, what)
+            return adopt_edit(state, what)
         case i.Instruct():
-            return [DirectiveRefused(directive=what.id, why=f"a workflow knows no {what.what!r}")]
+            return refuse(what, f"a workflow knows no {what.what!r}")
         case i.CheckpointEnded() | i.MergeEnded():
             raise AssertionError("a workflow saves no trees and merges nothing")

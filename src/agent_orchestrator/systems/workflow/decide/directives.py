@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.dag import Dag
-from agent_orchestrator.core.events import DirectiveRefused, Resumed, StopReason
+from agent_orchestrator.core.events import Resumed, StopReason
 from agent_orchestrator.core.inputs import Answer, Resume
-from agent_orchestrator.core.lifecycle import Phase
+from agent_orchestrator.core.lifecycle import Phase, refuse
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import Refused, UsageError
-from agent_orchestrator.systems.workflow.adopting import adopt
+from agent_orchestrator.systems.workflow.adoption import adopt
 from agent_orchestrator.systems.workflow.decide.outcomes import human_answered
 from agent_orchestrator.systems.workflow.events import OptionsChanged, SpecReplaced, StepsReset, WorkflowEvent
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_options_kept
@@ -21,7 +21,7 @@ from agent_orchestrator.systems.workflow.state import FINISHED, StepStatus, Work
 LIMITS = ("max_attempts", "max_iterations", "max_parallel")
 
 
-def answered(state: WorkflowState, directive: Answer) -> list[WorkflowEvent]:
+def answer_step(state: WorkflowState, directive: Answer) -> list[WorkflowEvent]:
     """Approves or rejects the step that waits for a person."""
     waiting, unit = list(state.asking), directive.unit
     if unit is None and len(waiting) == 1:
@@ -29,21 +29,21 @@ def answered(state: WorkflowState, directive: Answer) -> list[WorkflowEvent]:
     if unit is not None and unit in state.asking:
         return human_answered(state, unit, directive.approved, directive.comments)
     if unit is not None and unit not in state.steps:
-        return [DirectiveRefused(directive=directive.id, why=f"there is no step {unit!r} in this run")]
+        return refuse(directive, f"there is no step {unit!r} in this run")
     if unit is not None:
         status = state.steps[unit].status
-        return [DirectiveRefused(directive=directive.id, why=f"step {unit!r} does not wait for a person, it is {status}")]
+        return refuse(directive, f"step {unit!r} does not wait for a person, it is {status}")
     why = f"several steps wait for a person, name one: {', '.join(waiting)}" if waiting else "no step waits for a person"
-    return [DirectiveRefused(directive=directive.id, why=why)]
+    return refuse(directive, why)
 
 
-def resumed(state: WorkflowState, directive: Resume) -> list[WorkflowEvent]:
+def resume_run(state: WorkflowState, directive: Resume) -> list[WorkflowEvent]:
     """Goes on: after a pause, after a failure with the failed steps again, or from the step that is asked for."""
     try:
         changes = _Changes.read(directive.changes)
-        return changes.applied(state)
+        return changes.apply(state)
     except UsageError as error:
-        return [DirectiveRefused(directive=directive.id, why=str(error))]
+        return refuse(directive, str(error))
 
 
 class _Changes(msgspec.Struct):
@@ -68,18 +68,18 @@ class _Changes(msgspec.Struct):
         limits = {name: read_count(changes[name], name) for name in LIMITS if changes.get(name) is not None}
         return cls(start_at, spec, limits)
 
-    def applied(self, state: WorkflowState) -> list[WorkflowEvent]:
+    def apply(self, state: WorkflowState) -> list[WorkflowEvent]:
         """The events of the resumption."""
         life = state.lifecycle
         if life.phase is Phase.ABORTING:
             raise Refused(why="the run is being aborted")
         events: list[WorkflowEvent] = []
         if self.start_at is not None:
-            events += self._restarted(state, self.start_at)
+            events += self._restart(state, self.start_at)
         elif self.spec is not None:
-            events += _adopted(state, self.spec)
+            events += _adopt_changes(state, self.spec)
         elif life.ended:
-            events += _retried(state)
+            events += _retry_failed(state)
         elif life.running and not self.limits:
             raise Refused(why="the run is running already")
         if self.limits:
@@ -88,7 +88,7 @@ class _Changes(msgspec.Struct):
             events.append(Resumed())
         return events
 
-    def _restarted(self, state: WorkflowState, start: str) -> list[WorkflowEvent]:
+    def _restart(self, state: WorkflowState, start: str) -> list[WorkflowEvent]:
         """From `start` on, with the workflow file as it is now; what lies above must be done."""
         spec = with_options_kept(self.spec, state.spec) if self.spec is not None else state.spec
         dag = Dag({step.id: step.needs for step in spec.steps}) if self.spec is not None else state.dag
@@ -107,10 +107,10 @@ class _Changes(msgspec.Struct):
             removed = tuple(unit for unit in state.steps if unit not in steps)
             events.append(SpecReplaced(spec=spec, added=added, removed=removed))
         reset = tuple(unit for unit in steps if unit in again)
-        return [*events, StepsReset(steps=reset, feedback=_said(state, reset))]
+        return [*events, StepsReset(steps=reset, feedback=_tell_rejections(state, reset))]
 
 
-def _adopted(state: WorkflowState, spec: WorkflowSpec) -> list[WorkflowEvent]:
+def _adopt_changes(state: WorkflowState, spec: WorkflowSpec) -> list[WorkflowEvent]:
     """Goes on with what can be taken of a changed file; an ended run also with its failed steps."""
     taken = adopt(state, spec)
     again, ended = set(taken.again), state.lifecycle.ended
@@ -122,7 +122,7 @@ def _adopted(state: WorkflowState, spec: WorkflowSpec) -> list[WorkflowEvent]:
     events: list[WorkflowEvent] = [SpecReplaced(spec=taken.spec, added=taken.added, removed=taken.removed, changed=taken.changed)]
     if again:
         reset = tuple(step.id for step in taken.spec.steps if step.id in again)
-        events.append(StepsReset(steps=reset, feedback=_said(state, reset)))
+        events.append(StepsReset(steps=reset, feedback=_tell_rejections(state, reset)))
     return events
 
 
@@ -132,18 +132,18 @@ def _changed_at_work(state: WorkflowState, spec: WorkflowSpec) -> set[str]:
     return {step.id for step in spec.steps if step.id in at_work and step != state.specs[step.id]}
 
 
-def _retried(state: WorkflowState) -> list[WorkflowEvent]:
+def _retry_failed(state: WorkflowState) -> list[WorkflowEvent]:
     """An ended run goes on with its failed steps, counted from 0 again."""
     _refuse_aborted(state)
     if state.failed:
         steps = tuple(unit for unit in state.steps if unit in state.failed)
-        return [StepsReset(steps=steps, feedback=_said(state, steps))]
+        return [StepsReset(steps=steps, feedback=_tell_rejections(state, steps))]
     if state.lifecycle.stop is StopReason.COMPLETED and state.dag.finished == len(state.steps):
         raise Refused(why="the run is completed; repeat a part of it with --start-at-step")
     return []
 
 
-def _said(state: WorkflowState, steps: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+def _tell_rejections(state: WorkflowState, steps: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """What people said who rejected one of the steps; it would be lost where no loop-back told it."""
     told = {}
     for unit in (one for one in steps if one in state.works):

@@ -16,7 +16,7 @@ from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.inputs import Edited
 from agent_orchestrator.core.units import from_iso
 from agent_orchestrator.errors import InvalidDocument, Refused
-from agent_orchestrator.systems.workflow.decide.outcomes import stringified
+from agent_orchestrator.systems.workflow.decide.outcomes import stringify
 from agent_orchestrator.systems.workflow.events import EditRefused, StateEdited, WorkflowEvent
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.state import FINISHED, StepDocument, StepStatus, WorkflowState
@@ -46,7 +46,7 @@ def check_state_document(document: object) -> list[str]:
     return faults
 
 
-def edited(state: WorkflowState, edit: Edited) -> list[WorkflowEvent]:
+def adopt_edit(state: WorkflowState, edit: Edited) -> list[WorkflowEvent]:
     """Adopts the fields that differ from what we hold, or refuses the edit with all its faults."""
     faults = check_state_document(edit.document)
     if not faults:
@@ -119,7 +119,7 @@ def _kept_fields(unit: str, fields: dict[str, Any], notes: list[str]) -> dict[st
     for name, wrong in _STEP.items():
         value = fields.get(name, blank[name])
         if name == "metrics" and isinstance(value, dict):
-            value = stringified(value)
+            value = stringify(value)
         fault = wrong(value)
         if fault is not None:
             notes.append(f"steps.{unit}.{name}: {fault}; {blank[name]!r} is used")

@@ -15,7 +15,7 @@ from agent_orchestrator.core.judging import After, Worth, judge_agent, judge_che
 from agent_orchestrator.core.launch_events import agent_fields, check_fields
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip
-from agent_orchestrator.systems.workflow.decide.judging import approved, gate_failure_of, judged, report_said, succeeded
+from agent_orchestrator.systems.workflow.decide.gates import accept_work, fail_gate, follow_success, gate_failure_of, tell_report
 from agent_orchestrator.systems.workflow.effects import Gate
 from agent_orchestrator.systems.workflow.events import (
     AgentFinished,
@@ -28,7 +28,7 @@ from agent_orchestrator.systems.workflow.events import (
     StepInterrupted,
     WorkflowEvent,
 )
-from agent_orchestrator.systems.workflow.items import items_in_text, listed
+from agent_orchestrator.systems.workflow.items import check_items, items_in_text
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
 USAGE_METRICS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd")
@@ -39,15 +39,15 @@ _TIMEOUTS = {FailureKind.TIMEOUT, FailureKind.IDLE}
 def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[WorkflowEvent]:
     """The step's agent is over."""
     unit = unit_of(outcome.effect)
-    failure = judge_session(outcome.failure, state.doing.of(unit)) or _misreported(outcome)
-    finished = _finished(state, unit, outcome, failure)
+    failure = judge_session(outcome.failure, state.doing.of(unit)) or _check_report(outcome)
+    finished = _make_finished(state, unit, outcome, failure)
     if failure is None or failure.kind is FailureKind.REPORTED:
         gate = gate_failure_of(outcome)
         if gate is not None:
-            return [finished, *judged(state, unit, gate, report_said(outcome.report))]
+            return [finished, *fail_gate(state, unit, gate, tell_report(outcome.report))]
     if failure is None:
-        return [finished, *succeeded(state, unit)]
-    return [finished, _failed(state, unit, outcome.effect, failure, now_us)]
+        return [finished, *follow_success(state, unit)]
+    return [finished, _follow_failure(state, unit, outcome.effect, failure, now_us)]
 
 
 def check_ended(state: WorkflowState, outcome: CheckEnded) -> list[WorkflowEvent]:
@@ -57,22 +57,22 @@ def check_ended(state: WorkflowState, outcome: CheckEnded) -> list[WorkflowEvent
     worth = judge_check(outcome, state.works[unit].reruns)
     finished = CheckFinished(step=unit, command=command, tree=outcome.tree_after, **check_fields(outcome))
     if worth is Worth.STOPPED:
-        return [finished, _interrupted(state, unit, check=True)]
+        return [finished, _interrupt(state, unit, check=True)]
     if worth is Worth.AGAIN:
         return [finished, CheckQueued(step=unit, again=True)]
     if worth is Worth.PASSED:
         return [finished, StepCompleted(step=unit)]
     why = f"check `{command}` {say_check_failure(outcome, moved=finished.moved)}"
     said = {"check": {"command": command, "exit_code": outcome.exit_code, "tail": outcome.tail}}
-    return [finished, *judged(state, unit, why, said)]
+    return [finished, *fail_gate(state, unit, why, said)]
 
 
 def human_answered(state: WorkflowState, unit: str, yes: bool, comments: str) -> list[WorkflowEvent]:
     """A person judged the step, by file or by directive."""
     fact = HumanJudged(step=unit, approved=yes, comments=clip(comments))
     if yes:
-        return [fact, *approved(state, unit)]
-    return [fact, *judged(state, unit, clip(comments) or "rejected by a person", {"comments": clip(comments)})]
+        return [fact, *accept_work(state, unit)]
+    return [fact, *fail_gate(state, unit, clip(comments) or "rejected by a person", {"comments": clip(comments)})]
 
 
 def file_read(state: WorkflowState, outcome: FileRead) -> list[WorkflowEvent]:
@@ -80,10 +80,10 @@ def file_read(state: WorkflowState, outcome: FileRead) -> list[WorkflowEvent]:
     unit = unit_of(outcome.effect)
     if outcome.failure is not None:
         return [StepFailed(step=unit, error=f"the loop's items could not be read: {outcome.failure.message}", cause="spec")]
-    return listed(state, unit, items_in_text(outcome.text))
+    return check_items(state, unit, items_in_text(outcome.text))
 
 
-def stringified(metrics: dict[str, Any]) -> dict[str, str]:
+def stringify(metrics: dict[str, Any]) -> dict[str, str]:
     """Metrics as the state file has them: numbers as JSON prints them, all else that is not text as compact JSON."""
     return {key: value if isinstance(value, str) else msgspec.json.encode(value).decode() for key, value in metrics.items()}
 
@@ -95,7 +95,7 @@ def inside(workdir: str, path: str) -> str | None:
     return whole[len(root) :] or None if whole.startswith(root) and path.strip() and "\0" not in path else None
 
 
-def _finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
+def _make_finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
     report = outcome.report or Report(status="")
     kept, refused = [], []
     for artifact in report.artifacts:
@@ -108,7 +108,7 @@ def _finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Fai
         step=unit,
         reported=outcome.report is not None,
         artifacts=tuple(kept),
-        metrics=_consumed(state, unit, outcome) | stringified(report.metrics),
+        metrics=_read_usage(state, unit, outcome) | stringify(report.metrics),
         logs=report.logs,
         summary=clip(report.summary),
         tail=outcome.tail if failure is not None else "",
@@ -117,15 +117,15 @@ def _finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Fai
     )
 
 
-def _consumed(state: WorkflowState, unit: str, outcome: AgentEnded) -> dict[str, str]:
+def _read_usage(state: WorkflowState, unit: str, outcome: AgentEnded) -> dict[str, str]:
     """What is known of the launch's consumption, beside the agent's own metrics; a step with items has one launch each."""
     if outcome.usage is None or state.specs[unit].loop is not None:
         return {}
     known = {name: getattr(outcome.usage, name) for name in USAGE_METRICS}
-    return stringified({name: value for name, value in known.items() if value is not None})
+    return stringify({name: value for name, value in known.items() if value is not None})
 
 
-def _misreported(outcome: AgentEnded) -> Failure | None:
+def _check_report(outcome: AgentEnded) -> Failure | None:
     """A gate_failure that is neither a yes nor a no nor a sentence is not guessed at."""
     if outcome.report is None:
         return None
@@ -139,12 +139,12 @@ def _misreported(outcome: AgentEnded) -> Failure | None:
     return invalid_report(message)
 
 
-def _failed(state: WorkflowState, unit: str, effect: str, failure: Failure, now_us: int) -> WorkflowEvent:
+def _follow_failure(state: WorkflowState, unit: str, effect: str, failure: Failure, now_us: int) -> WorkflowEvent:
     attempt = state.steps[unit].attempts
     after = judge_agent(failure, attempt, state.spec.attempts_of(state.specs[unit]))
     if after is After.GOES_ON:
         if failure.kind is FailureKind.STOPPED:
-            return _interrupted(state, unit)
+            return _interrupt(state, unit)
         return StepInterrupted(step=unit, error=failure.message)
     if after is After.RETRY:
         until_us = retry_us(attempt, effect, now_us, failure)
@@ -152,5 +152,5 @@ def _failed(state: WorkflowState, unit: str, effect: str, failure: Failure, now_
     return StepFailed(step=unit, error=failure.message, cause="timed_out" if failure.kind in _TIMEOUTS else "agent")
 
 
-def _interrupted(state: WorkflowState, unit: str, *, check: bool = False) -> StepInterrupted:
+def _interrupt(state: WorkflowState, unit: str, *, check: bool = False) -> StepInterrupted:
     return StepInterrupted(step=unit, error=f"interrupted: {state.lifecycle.detail or 'stopped'}", check=check)

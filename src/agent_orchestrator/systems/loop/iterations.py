@@ -69,12 +69,12 @@ def signature_of(output: str, exit_code: int | None) -> str:
     return f"{exit_code}:{zlib.crc32(text.encode()):08x}" if text else ""
 
 
-def judged(state: LoopState) -> list[LoopEvent]:
+def judge_iteration(state: LoopState) -> list[LoopEvent]:
     """The iteration at work is over: what came of it, and whether the loop is stuck."""
     current = state.current
     assert current is not None, "an iteration is judged"
     passed = bool(state.verdict)
-    blocked = () if not passed or state.spec.allow_fewer_tests or state.accepted else weakened(state)
+    blocked = () if not passed or state.spec.allow_fewer_tests or state.accepted else find_weakened(state)
     if blocked and state.spec.interactive and state.accepted is None:
         question = f"The criterion is met, but {'; '.join(blocked)}. Accept it?"
         effect = state.name_effect("human")
@@ -132,7 +132,7 @@ def error_of(state: LoopState, current: Iteration) -> str:
     return said or (f"exit code {state.check_exit}" if state.check_exit is not None else current.agent_error)
 
 
-def weakened(state: LoopState) -> tuple[str, ...]:
+def find_weakened(state: LoopState) -> tuple[str, ...]:
     """How the tests were made easier to pass, if they were."""
     found = []
     ran, most = state.current.tests if state.current is not None else None, state.tests_most

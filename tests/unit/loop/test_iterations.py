@@ -10,7 +10,7 @@ import pytest
 from agent_orchestrator.core.effects import RunAgent, RunCheck
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Answer, CheckpointEnded, Instruct, Pause, Resume
-from agent_orchestrator.systems.loop.judging import count_tests, is_protected, signature_of
+from agent_orchestrator.systems.loop.iterations import count_tests, is_protected, signature_of
 from agent_orchestrator.systems.loop.prompts import PROMPT_CHARS_MAX
 from tests.scenarios.loop_world import LOOP_RUN, UNIT, LoopWorld
 from tests.scenarios.world import failing

@@ -27,22 +27,22 @@ ARTIFACTS_TOLD_MAX = 100
 """What a report tells the next iteration: feedback stands in the journal and in a prompt."""
 
 
-def succeeded(state: WorkflowState, unit: str) -> list[WorkflowEvent]:
+def follow_success(state: WorkflowState, unit: str) -> list[WorkflowEvent]:
     """The agent did its work: the next item, the person, the check, or the end of the step."""
     step, work = state.specs[unit], state.works[unit]
     if work.items is not None and work.item + 1 < len(work.items):
         return [ItemCompleted(step=unit, item=work.item)]
     if step.human_in_the_loop:
         return [HumanAsked(step=unit, effect=state.name_effect(unit, "human"), after=work.agent_launch)]
-    return approved(state, unit)
+    return accept_work(state, unit)
 
 
-def approved(state: WorkflowState, unit: str) -> list[WorkflowEvent]:
+def accept_work(state: WorkflowState, unit: str) -> list[WorkflowEvent]:
     """The work is accepted as far as words go; a check has the last one."""
     return [CheckQueued(step=unit)] if state.specs[unit].check else [StepCompleted(step=unit)]
 
 
-def judged(state: WorkflowState, unit: str, why: str, said: dict[str, Any]) -> list[WorkflowEvent]:
+def fail_gate(state: WorkflowState, unit: str, why: str, said: dict[str, Any]) -> list[WorkflowEvent]:
     """The gate says no: loop back, or fail where there is no way back or it was gone too often."""
     step, iteration = state.specs[unit], state.steps[unit].iteration_count
     error = f"Gate failure: {why}"
@@ -66,7 +66,7 @@ def gate_failure_of(outcome: AgentEnded) -> str | None:
     return clip(report.summary) or clip(last_log) or "the report says so"
 
 
-def report_said(report: Report | None) -> dict[str, Any]:
+def tell_report(report: Report | None) -> dict[str, Any]:
     """What a report tells the next iteration."""
     if report is None:
         return {}

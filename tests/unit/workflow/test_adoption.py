@@ -11,7 +11,7 @@ from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Abort, Pause, Resume
-from agent_orchestrator.systems.workflow.adopting import compare
+from agent_orchestrator.systems.workflow.adoption import compare
 from agent_orchestrator.systems.workflow.events import SpecReplaced
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
