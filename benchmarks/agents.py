@@ -1,4 +1,4 @@
-"""What real processes cost: handing over from one agent to the next, and watching a thousand that say nothing."""
+"""The cost of real processes: handing over from one agent to the next, and watching a thousand that say nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchmarks.rig import Noting, Rig, chain
 ROUNDS = 11
 LIVE = 1_000
 SETTLE_S = 15.0
-"""How often a launch is looked at falls from 50 times a second to its resting rate in about this time."""
+"""The time in which the looks at a launch fall from 50 times a second to their resting rate."""
 QUIET_S = 10.0
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 

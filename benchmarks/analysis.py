@@ -1,4 +1,4 @@
-"""What a report over many records costs: against reading and decoding the files bare, and in memory from the store."""
+"""The cost of a report over many records: against reading and decoding the files bare, and in memory from the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How instant the command line feels, against an interpreter that does nothing."""
+"""The start-up time of the command line, against an interpreter that does nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long it takes to have a long run's state again."""
+"""The time to fold a long run's state again."""
 
 from __future__ import annotations
 

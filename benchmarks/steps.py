@@ -1,4 +1,4 @@
-"""What a durable step costs: alone, after many, among many runs. Publishing is on, as always."""
+"""The cost of a durable step: alone, after many, among many runs. Publishing is on, as always."""
 
 from __future__ import annotations
 

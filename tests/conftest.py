@@ -1,4 +1,4 @@
-"""What every test stands on: a git that reads nobody's configuration, and a fresh repository on request.
+"""The ground of every test: a git that reads nobody's configuration, and a fresh repository on request.
 
 Tests import their neighbours in full (`from tests.crash.rig import …`); the folders are namespace packages.
 """

@@ -9,6 +9,7 @@ from pathlib import PurePath
 import pytest
 
 from tests.tidy.source import ROOT, Function, Module, check_none, dotted, files, modules, package
+from tests.tidy.words import GERUNDS, find_gerunds, find_riddles, find_shared_names
 
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
@@ -50,10 +51,10 @@ CALLED_FROM_OUTSIDE = {
     f"{SRC}/state.py": "the library names that people import",
     f"{SRC}/surfaces/cli/groups.py": "click calls the methods of its groups",
 }
-"""Where something may be defined that nothing in the package uses."""
+"""Places that may define something that nothing in the package uses."""
 
 JUDGES = re.compile(r"\.systems\.\w+\.(?:decide|advance|steps|judging)\b|\.core\.retry\b|\.core\.judging\.(?:judge_|retry_us)")
-"""What `evolve` may not import: rules that may change, while the journals that they made stay."""
+"""The imports that `evolve` may not have: rules that may change, while the journals that they made stay."""
 
 FORBIDDEN_WORDS = {"utils", "util", "helpers", "helper", "common", "manager", "service", "handler", "base", "misc"}
 LEFT_UNDONE = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
@@ -108,6 +109,18 @@ def test_no_module_is_named_after_nothing() -> None:
         (path for path, words in named if words & FORBIDDEN_WORDS),
         f"name the module after its noun, not {sorted(FORBIDDEN_WORDS)}",
     )
+
+
+def test_no_module_is_named_after_a_doing() -> None:
+    check_none(find_gerunds(), f"name the module after its noun; {sorted(GERUNDS)} are nouns")
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    check_none(find_shared_names(), "a name means one thing in the whole package")
+
+
+def test_no_docstring_is_a_riddle() -> None:
+    check_none(find_riddles(), "say the noun; a function's docstring begins with a verb")
 
 
 def test_public_names_are_listed_in_order() -> None:

@@ -40,7 +40,7 @@ class LoopRig(Rig):
             (repo / name).unlink()
 
     def do(self, script: str, iteration: int | None = None) -> None:
-        """What the agent does, in one iteration or in all others."""
+        """Set what the agent does, in one iteration or in all others."""
         (self.side / ("do" if iteration is None else f"do.{iteration}")).write_text(script)
 
     def hold(self, iteration: int | None = None) -> None:
@@ -98,7 +98,7 @@ class LoopRig(Rig):
         return json.loads(gzip.decompress(path.read_bytes()))
 
     def prompt(self, run: str, iteration: int) -> str:
-        """What the agent was told."""
+        """Return the agent's prompt."""
         return (self.side / f"prompt.{run}.{iteration}").read_text()
 
     def git(self, *arguments: str) -> str:

@@ -169,7 +169,7 @@ class PhasesRig(Rig):
         (self.repo / "task.md").write_text(document)
 
     def do(self, who: str, script: str) -> None:
-        """What an agent does: `ROLE`, `ROLE.UNIT` or `ROLE.UNIT.ITERATION`."""
+        """Set what an agent does: `ROLE`, `ROLE.UNIT` or `ROLE.UNIT.ITERATION`."""
         (self.side / f"do.{who}").write_text(script)
 
     def report(self, who: str, report: dict[str, Any], also: str = "") -> None:
@@ -204,13 +204,13 @@ class PhasesRig(Rig):
         return json.loads((self.repo / ".claude" / f"checkpoint-{number:03d}.json").read_text())
 
     def started(self, who: str = "") -> list[str]:
-        """What agents logged about their starts: role.unit.iteration, attempt."""
+        """Return what agents logged about their starts: role.unit.iteration, attempt."""
         log = self.side / "launches.log"
         lines = log.read_text().splitlines() if log.exists() else []
         return [line.removeprefix("start ") for line in lines if line.startswith(f"start {who}")]
 
     def prompt(self, who: str, attempt: int = 1) -> str:
-        """What an agent was told: role.unit.iteration."""
+        """Return an agent's prompt: role.unit.iteration."""
         return (self.side / f"prompt.{who}.{attempt}").read_text()
 
     def git(self, *arguments: str) -> str:

@@ -20,21 +20,21 @@ _ASKS = re.compile(r"^ +approve: +(orc approve .+)$")
 
 
 class Play(NamedTuple):
-    """How an example is performed."""
+    """The performance of an example."""
 
     stage: str
     code: int = 0
     """The exit code that is documented for it."""
     before: str = ""
-    """What is typed first, where a stage is not enough."""
+    """The commands typed first, where a stage is not enough."""
     beside: str = ""
-    """What goes on meanwhile, with agents that are held until the example has ended."""
+    """The commands that run meanwhile, with agents that are held until the example has ended."""
     follows: bool = False
     """The example ends when what goes on beside it does: agents are let go at once."""
     after: str = ""
-    """What is typed then, so that what it left in the background comes to its end."""
+    """The commands typed then, so that what it left in the background comes to its end."""
     names: tuple[tuple[str, str], ...] = ()
-    """What stands in the example for something of the stage."""
+    """The words of the example that stand for something of the stage."""
 
 
 Plays = Sequence[tuple[str, Play]]

@@ -64,7 +64,7 @@ steps:
 
 
 class Result:
-    """What one command did."""
+    """The result of one command."""
 
     def __init__(self, arguments: tuple[str, ...], code: int, out: str, err: str) -> None:
         self.arguments, self.code, self.out, self.err = arguments, code, out, err
@@ -102,7 +102,7 @@ class Rig:
         (self.repo / name).write_text(text)
 
     def play(self, parts: Mapping[str, Any]) -> None:
-        """What the wrapper does, by step or step@iteration."""
+        """Set what the wrapper does, by step or step@iteration."""
         (self.side / "parts.json").write_text(json.dumps(parts))
 
     def open(self, name: str) -> None:
@@ -110,7 +110,7 @@ class Rig:
         (self.side / name).touch()
 
     def launches(self, step: str | None = None) -> list[str]:
-        """What agents logged about themselves: run, step, iteration, attempt."""
+        """Return what agents logged about themselves: run, step, iteration, attempt."""
         log = self.side / "launches.log"
         lines = log.read_text().splitlines() if log.exists() else []
         return [line for line in lines if step is None or line.split()[1] == step]
@@ -176,7 +176,7 @@ class Running:
             )
 
     def said(self) -> str:
-        """What it wrote so far."""
+        """Return its output so far."""
         return self._out.read_text()
 
     def wait_for(self, text: str) -> str:
@@ -204,7 +204,7 @@ def wait_until(condition: Callable[[], object], seconds: float = WAIT_S) -> None
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs."""
+    """Return True if a process runs."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""What the examples of the pages are run on: a home with a repository in which has happened what an example presumes.
+"""The stages of the pages' examples: a home with a repository in which has happened what an example presumes.
 
 A stage is built once, by running `orc`, and put back at the same place for every example.
 """
@@ -65,7 +65,7 @@ class Home:
         (self.bin / name).chmod(0o755)
 
     def part(self, name: str, text: str) -> None:
-        """What `my-agent` does in a turn or a role."""
+        """Set what `my-agent` does in a turn or a role."""
         (self.bin / "parts").mkdir(exist_ok=True)
         (self.bin / "parts" / name).write_text(text + "\n")
 

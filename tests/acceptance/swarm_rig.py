@@ -37,7 +37,7 @@ class SwarmRig(Rig):
             (repo / name).unlink()
 
     def do(self, script: str, bead: str | None = None, attempt: int | None = None) -> None:
-        """What the agent does: for one attempt of a bead, for a bead, or for all others."""
+        """Set what the agent does: for one attempt of a bead, for a bead, or for all others."""
         name = ".".join(["do", *([bead] if bead else []), *([str(attempt)] if attempt else [])])
         (self.side / name).write_text(script)
 
@@ -76,11 +76,11 @@ class SwarmRig(Rig):
         return json.loads((self.repo / "state" / folder / f"{name}.json").read_text())
 
     def has(self, folder: str, name: str) -> bool:
-        """Whether there is such a record."""
+        """Return True if there is such a record."""
         return (self.repo / "state" / folder / f"{name}.json").exists()
 
     def prompt(self, bead: str, attempt: int = 1) -> str:
-        """What the agent was told."""
+        """Return the agent's prompt."""
         return (self.side / f"prompt.{bead}.{attempt}").read_text()
 
     def tries(self) -> list[tuple[str, int]]:

@@ -63,7 +63,7 @@ class TeamRig(Rig):
             self.do(turn, script)
 
     def do(self, turn: str, script: str) -> None:
-        """What the agent does in `TURN`, `UNIT.TURN` or `UNIT.TURN.ITERATION`."""
+        """Set what the agent does in `TURN`, `UNIT.TURN` or `UNIT.TURN.ITERATION`."""
         (self.side / f"do.{turn}").write_text(script + "\n")
 
     def says(self, turn: str, **report: Any) -> None:
@@ -72,7 +72,7 @@ class TeamRig(Rig):
         self.do(turn, f'report <"$here/said.{turn}.json"')
 
     def plan(self, *groups: dict[str, Any], **more: Any) -> None:
-        """What the project manager plans."""
+        """Set what the project manager plans."""
         tasks = [
             {"id": task, "description": f"Do {task}", "group_id": group["id"]}
             for group in groups
@@ -106,13 +106,13 @@ class TeamRig(Rig):
         return document
 
     def turns(self) -> list[str]:
-        """What the agents logged: unit, turn and iteration of each launch."""
+        """Return what the agents logged: unit, turn and iteration of each launch."""
         log = self.side / "launches.log"
         lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
         return [f"{unit} {turn} {number}" for unit, _, turn, number, _ in lines]
 
     def prompt(self, unit: str, turn: str, iteration: int) -> str:
-        """What an agent was told."""
+        """Return an agent's prompt."""
         return (self.side / f"prompt.{unit}.{turn}.{iteration}").read_text()
 
     def decisions(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Everything a person or an agent can get wrong: one sentence that names the thing, the right exit code, nothing lost."""
+"""The mistakes of people and agents: one sentence that names the thing, the right exit code, nothing lost."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _folder(scratch: Path) -> Path:
 
 
 def _starts(folder: Path) -> dict[str, int]:
-    """What the agents wrote about their own starts: step and iteration, and the process."""
+    """Return what the agents wrote about their own starts: step and iteration, and the process."""
     lines = (folder / "launches.log").read_text().splitlines()
     return {start: int(pid) for start, pid in (line.split(" process ") for line in lines)}
 

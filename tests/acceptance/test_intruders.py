@@ -99,7 +99,7 @@ LISTED = (
     *("a forged sender in the inbox", "a forged answer in the store", "an edited state file", "tmux or at"),
     *("every mark taken off", "signals to the driver", "the gate file"),
 )
-"""What only a sandbox stops."""
+"""The intrusions that only a sandbox stops."""
 
 
 def tries_of(rig: Rig, run: str) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""What a loop that goes on is held to: its budget, its mode, and what its files say of the loop before it."""
+"""The terms of a loop that goes on: its budget, its mode, and what its files say of the loop before it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class World:
         return self.rig.orc(*arguments, env={"PATH": path})
 
     def arrived(self) -> list[str]:
-        """What came to the remote and to `gh`: the first words of each."""
+        """Return what came to the remote and to `gh`: the first words of each."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return [" ".join(line.split()[:3]) for line in lines]
 

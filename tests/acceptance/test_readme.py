@@ -75,7 +75,7 @@ def words_of(line: str) -> list[str]:
 
 
 def fault_of(line: str, *, whole: bool) -> str | None:
-    """What is wrong with a command line: an unknown command or option, or, of a whole one, anything click finds."""
+    """Say what is wrong with a command line: an unknown command or option, or, of a whole one, anything click finds."""
     words = words_of(line)
     root = click.Context(orc, info_name="orc", **orc.context_settings)
     if not words or words[0].startswith("-") or words[0].isupper():
@@ -196,5 +196,5 @@ def test_the_tour_of_the_readme_goes_as_it_is_told(rig: Rig) -> None:
 
 
 def _still(text: str) -> str:
-    """What does not change from one time to the next."""
+    """Return the parts that do not change from one time to the next."""
     return _WHO.sub("approved by anna (pts/3):", _DURATION.sub("0.0s", _TIME.sub("00:00:00", text)))

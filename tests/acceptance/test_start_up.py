@@ -1,4 +1,4 @@
-"""What a command imports: `orc --help` and `orc status` must stay instant, so they may not pay for what they do not use."""
+"""The imports of a command: `orc --help` and `orc status` must stay instant, so they may not pay for what they do not use."""
 
 from __future__ import annotations
 

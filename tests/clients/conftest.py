@@ -1,4 +1,4 @@
-"""Where the clients are not installed these tests are skipped, with the reason."""
+"""The real clients; without them these tests are skipped, with the reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.clients.rig import BINARIES, Rig, binary
 
 
 def missing() -> str | None:
-    """Why the clients cannot be run, or None."""
+    """Say why the clients cannot be run; None if they can."""
     if os.environ.get("CLIENTS") == "0":
         return "the real clients were left out (CLIENTS=0)"
     if all(binary(client) for client in BINARIES):

@@ -55,7 +55,7 @@ ALONE = {
     "CODEX_API_KEY": "dummy-key-of-a-test",
     "GEMINI_API_KEY": "dummy-key-of-a-test",
 }
-"""What keeps a client on this machine: dummy keys, and a proxy that nobody listens on."""
+"""The settings that keep a client on this machine: dummy keys, and a proxy that nobody listens on."""
 GEMINI_SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "general": {"enableAutoUpdate": False, "maxAttempts": 1},
@@ -123,7 +123,7 @@ class Rig:
         self.lanes: dict[str, Lane] = {}
 
     def workflow(self, text: str) -> None:
-        """What will be run."""
+        """Write the workflow that will be run."""
         (self.repo / "workflow.yaml").write_text(text)
 
     def lane(self, client: str, script: Sequence[Behaviour], *more: str) -> Lane:
@@ -193,7 +193,7 @@ class Rig:
         return Orchestrator(settings=load_settings(str(self.repo), self.environ))
 
     def steps(self, run: str) -> dict[str, Any]:
-        """What `orc show --json` says about the steps beyond the state file."""
+        """Return what `orc show --json` says about the steps beyond the state file."""
         with self.orchestrator() as orchestrator:
             folded = orchestrator.fold(orchestrator.find(run))
             details: dict[str, Any] = folded.system.details(folded.state)["steps"]
@@ -205,7 +205,7 @@ class Rig:
         return found
 
     def failures(self, run: str) -> list[Failure]:
-        """Why launches failed, as the journal has it."""
+        """Return the failures of launches, as the journal has them."""
         with self.orchestrator() as orchestrator:
             rows = orchestrator.store.rows(run)
             events = [event for _, _, body in rows for event in decode_events(WORKFLOW, body)]
@@ -240,12 +240,12 @@ class Rig:
 
 
 def counts(usages: Sequence[Usage]) -> dict[str, int]:
-    """What they add up to."""
+    """Return the sum of the usages."""
     return {name: sum(getattr(usage, name) or 0 for usage in usages) for name in COUNTED}
 
 
 def charged(lane: Lane) -> dict[str, int]:
-    """What the scripted model put on the bill."""
+    """Return what the scripted model put on the bill."""
     return counts([lane.charged])
 
 

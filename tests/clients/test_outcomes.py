@@ -15,7 +15,7 @@ CLIENTS = ("claude", "codex")
 
 
 class Case(NamedTuple):
-    """What the model does, the client's settings, and what must come of it."""
+    """A behaviour of the model, the client's settings, and the outcome that must follow."""
 
     script: list[Behaviour]
     kind: str

@@ -54,7 +54,7 @@ class Credulous(Judging):
 
 
 class Tireless(Judging):
-    """What was lost is begun again, however often."""
+    """A system that begins lost work again, however often."""
 
     def evolve(self, state: ToyState, event: Any, at_us: int) -> None:
         super().evolve(state, event, at_us)

@@ -25,7 +25,7 @@ RULE = ReportRule(words={"GOOD": "GOOD", "BAD": "BAD"}, ids={"run_id": "r"})
 ROLES: dict[str, Form | None] = {"none": None}
 ROLES |= {f"{name}.{form}": kind for name in SYSTEMS for form, kind in find_system(name).forms.items()}
 ARGUMENT_BYTES_MAX = 128 * 1024
-"""What Linux takes as one argument of a program; claude gets its schema so."""
+"""The most that Linux takes as one argument of a program; claude gets its schema so."""
 
 each_role = pytest.mark.parametrize("role", list(ROLES))
 
@@ -95,7 +95,7 @@ def word(chance: random.Random) -> str:
 
 
 def folded(value: Any, shape: dict[str, Any]) -> Any:
-    """What decodes, as a strict schema wants it written."""
+    """Return what decodes, as a strict schema wants it written."""
     for branch in shape.get("anyOf", (shape,)):
         values = mapped(branch)
         if isinstance(value, dict) and values is not None:

@@ -36,7 +36,7 @@ DONE = {
     "phases.repair": "FIXED",
     "team.develop": "READY_FOR_QA",
 }
-"""What having done its work means, by role; for the others it means nothing."""
+"""The word of a role that has done its work, for the roles that have one."""
 
 
 def read(word: str, role: str) -> str | None:

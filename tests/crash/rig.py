@@ -96,7 +96,7 @@ class Rig:
         return [line for line in lines if line[0] == word and step in (None, line[1])]
 
     def starts(self) -> dict[tuple[str, str], int]:
-        """How often each step and iteration was started, by the agents' own log."""
+        """Count the starts of each step and iteration, by the agents' own log."""
         return dict(Counter((line[1], line[2]) for line in self.log()))
 
     def state_file(self, run: str) -> Path:
@@ -148,12 +148,12 @@ class Orc:
 
     @property
     def said(self) -> str:
-        """What it wrote so far."""
+        """Return its output so far."""
         return self._said.read_text()
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """Return True if it is over."""
         return self._process.poll() is not None
 
     def wait_for(self, text: str) -> None:

@@ -32,7 +32,7 @@ steps:
   - {id: ship, agent: shipper, prompt: prompt.md, needs: [package], check: "true"}
 """
 AGAIN = ("build", "test", "review", "docs", "notes", "package", "ship")
-"""What lies below the step that the review loops back to. The last four start for the first time in iteration 1."""
+"""The steps below the one that the review loops back to. The last four start for the first time in iteration 1."""
 EXPECTED = {(step, "0"): 1 for step in ("plan", "left", "middle", "right", "join", "build", "test", "review")}
 EXPECTED |= {(step, "1"): 1 for step in AGAIN}
 
@@ -68,7 +68,7 @@ def drive_with_kills(rig: Rig, run: str, chance: random.Random, kills_left: int)
 
 
 def check_run(rig: Rig, run: str) -> None:
-    """What must be true of a run that was killed any number of times."""
+    """Check what must be true of a run that was killed any number of times."""
     state, events = rig.fold(run)
     assert state.lifecycle.stop is StopReason.COMPLETED
     assert [event for event in events if isinstance(event, Ended)] == [Ended(stop=StopReason.COMPLETED)]

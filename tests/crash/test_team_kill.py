@@ -43,7 +43,7 @@ class TeamKill(TeamRig):
         wait_until(lambda: next(left, None) is None)
 
     def check_end(self, orc: Orc) -> None:
-        """Everything happened, and everything happened once."""
+        """Check that each thing happened, and happened once."""
         assert orc.end() == 0 or "there is nothing to go on with" in orc.said, orc
         state = self.file("orchestrator_state.json")
         assert state["status"] == "completed", orc

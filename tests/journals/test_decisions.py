@@ -1,4 +1,4 @@
-"""What was decided stands in the journal: another rule of today folds yesterday's journal to the same run."""
+"""Decisions stand in the journal: another rule of today folds yesterday's journal to the same run."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class LoopWorld(Played):
 
     @property
     def prompt(self) -> str:
-        """What the agent at work was told."""
+        """Return the prompt of the agent at work."""
         effect = self.doing(UNIT)
         assert isinstance(effect, RunAgent), f"no agent is at work: {effect}"
         return effect.prompt_text or ""

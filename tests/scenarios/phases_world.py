@@ -83,7 +83,7 @@ class PhasesWorld(Played):
         return self.tell(Edited(path=path, document=json.loads(self.state.snapshots[number].body)))
 
     def prompt(self, unit: str) -> str:
-        """What the agent at work was told."""
+        """Return the prompt of the agent at work."""
         return getattr(self.doing(unit), "prompt_text", None) or ""
 
     def faults(self) -> list[str]:
@@ -92,7 +92,7 @@ class PhasesWorld(Played):
 
 
 def phases_lines(state: PhasesState) -> dict[str, str]:
-    """Where the run stands, and its units, a line each."""
+    """Return the state of the run and of its units, a line each."""
     phase, task, iteration = position(state)
     said = {"": f"= {state.status.value} phase={phase} task={task} iteration={iteration}"}
     for done in state.completed.values():

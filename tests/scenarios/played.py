@@ -97,7 +97,7 @@ class Played:
         )
 
     def doing(self, unit: str) -> Effect:
-        """What the unit does."""
+        """Return the effects of the unit."""
         effect: Effect | None = self.state.doing.of(unit)
         assert effect is not None, f"{unit} does nothing"
         return effect
@@ -118,11 +118,11 @@ class Played:
         return body
 
     def faults(self) -> list[str]:
-        """How the documents break their published schemas; each system says."""
+        """Return the faults of the documents against their published schemas; each system says."""
         return []
 
     def check(self) -> None:
-        """What must hold after every tick."""
+        """Check what must hold after every tick."""
         state = self.state
         assert not self.faults(), self.faults()
         for path, document in self.documents().items():
@@ -152,7 +152,7 @@ class Played:
         return state
 
     def picture(self, state: Any) -> dict[str, Any]:
-        """Everything that is known of a run, for comparison."""
+        """Return all that is known of a run, for comparison."""
         return {
             "documents": [(one.path, msgspec.to_builtins(one.body)) for one in self.system.documents(state, 0)],
             "details": self.system.details(state),
@@ -177,5 +177,5 @@ class Played:
 
 
 def _begins(event: Any) -> bool:
-    """Whether the event begins an effect, by its name: started, asked, awaited or scheduled."""
+    """Return True if the event begins an effect, by its name: started, asked, awaited or scheduled."""
     return type(event).__name__.endswith(("Started", "Asked", "Awaited", "Scheduled"))

@@ -32,7 +32,7 @@ def seed_schema(name: str) -> Any:
 
 
 def document_faults(path: str, document: Any) -> list[str]:
-    """How a document breaks the seed's own schema."""
+    """Return the faults of a document against the seed's own schema."""
     name = path.rpartition("/")[2].removesuffix(".json")
     return [f"{path}{error.instance_path}: {error.message}" for error in seed_schema(name).iter_errors(document)]
 
@@ -80,7 +80,7 @@ class TeamWorld(Played):
         return self.agent(PM, plan(*groups, **more))
 
     def saved(self, unit: str, *files: str, collides: dict[str, tuple[str, ...]] | None = None, **fields: Any) -> list[Any]:
-        """What the unit left is saved."""
+        """Save what the unit left."""
         effect = self.doing(unit)
         assert isinstance(effect, Checkpoint), f"{unit} is not being saved: {effect}"
         found = {f"feature/group-{name}": paths for name, paths in (collides or {}).items()}
@@ -127,13 +127,13 @@ class TeamWorld(Played):
         return self.says(PM, "APPROVED")
 
     def prompt(self, unit: str) -> str:
-        """What the unit's agent was told."""
+        """Return the prompt of the unit's agent."""
         effect = self.doing(unit)
         assert isinstance(effect, RunAgent), f"no agent is at work for {unit}: {effect}"
         return effect.prompt_text or ""
 
     def role(self, unit: str) -> str:
-        """Who works for the unit."""
+        """Return the role that works for the unit."""
         effect: Effect | None = self.state.doing.of(unit)
         return effect.role if isinstance(effect, RunAgent) else type(effect).__name__ if effect is not None else "nobody"
 

@@ -65,7 +65,7 @@ class World(Played):
         return [f"{error.instance_path}: {error.message}" for error in run_state_schema().iter_errors(self.document())]
 
     def picture(self, state: Any) -> dict[str, Any]:
-        """Everything that is known of a run, for comparison."""
+        """Return all that is known of a run, for comparison."""
         return {**super().picture(state), "due": list(state.due.items()), "ready": state.dag.peek()}
 
 

@@ -89,7 +89,7 @@ def restless(state: Any, chance: random.Random) -> Directive | None:
 
 
 def check_history(simulation: Simulation, state: Any) -> None:
-    """What the state file says is what the machine and the repository know."""
+    """Check that the state file says what the machine and the repository know."""
     repository = simulation.git
     assert repository is not None
     made = set(repository.commits.values())

@@ -153,7 +153,7 @@ def play_small(folder: Path, *crash_at: int) -> Simulation:
 
 
 def boundaries() -> int:
-    """How many boundaries a run without faults has: counted once, so that the sweep below cannot miss any."""
+    """Count the boundaries of a run without faults: once, so that the sweep below cannot miss any."""
     return 75
 
 

@@ -104,7 +104,7 @@ def spec_of(seed: int) -> TeamSpec:
 
 
 def check_state(state: TeamState) -> None:
-    """What must hold at every durable moment: valid files, one count for one fact, messages once, merges in line."""
+    """Check what must hold at every durable moment: valid files, one count for one fact, messages once, merges in line."""
     for document in TEAM.documents(state, 0):
         assert document_faults(document.path, msgspec.to_builtins(document.body)) == []
     assert state.completed == [name for name in state.completed if state.groups[name].stage is Stage.COMPLETE]

@@ -23,7 +23,7 @@ class Module(NamedTuple):
     tree: ast.Module
 
     def at(self, node: ast.AST) -> str:
-        """Where a node stands, as editors open it."""
+        """Return the place of a node, as editors open it."""
         return f"{self.path}:{getattr(node, 'lineno', 1)}"
 
     def nodes(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:

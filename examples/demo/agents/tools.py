@@ -1,4 +1,4 @@
-"""What all four share: running a program, running the tests, and the report that every agent owes."""
+"""The tools of all four agents: running a program, running the tests, and the report that every agent owes."""
 
 from __future__ import annotations
 

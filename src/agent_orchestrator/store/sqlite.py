@@ -24,9 +24,9 @@ from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists, StoreNewer, StoreVanished, Unavailable
 from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.filesystem import make_folder, refuse_network_filesystem
+from agent_orchestrator.store.ledger import Ledger
 from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Row, StoredRun, StoredUsage, fits
 from agent_orchestrator.store.queries import migrations, queries
-from agent_orchestrator.store.spending import Spending
 
 BUSY_TIMEOUT_MS = 10_000
 TURNSTILE_WAIT_S = 0.05
@@ -61,7 +61,7 @@ class SqliteStore:
             flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
             self._db = apsw.Connection(str(self.path), flags=flags)
             try:
-                self._spending = Spending(self._db, self._sql)
+                self._ledger = Ledger(self._db, self._sql)
                 self._configure()
                 self._migrate()
                 self._inode = os.stat(self.path).st_ino
@@ -316,7 +316,7 @@ class SqliteStore:
         """Return the ledger of one run, or of all."""
         with translated(self.path):
             key = self._key(run) if run is not None else None
-            return [] if run is not None and key is None else self._spending.lines(key)
+            return [] if run is not None and key is None else self._ledger.lines(key)
 
     def windows(self) -> list[RateWindow]:
         """Return the rate limits that were hit."""
@@ -331,7 +331,7 @@ class SqliteStore:
             return self._day(since_us, self._key(but_for) or 0, "")
 
     def _day(self, since_us: int, run: int, effect: str) -> Day:
-        spent = self._spending.since(since_us)
+        spent = self._ledger.since(since_us)
         marked: Any = self._db.execute(self._sql["select_reserved"], (since_us, run, effect)).fetchall()[0]
         return Day(cost_usd=spent[0], tokens=spent[1], wall_s=spent[2], reserved_usd=marked[0], reserved_tokens=marked[1])
 

@@ -1,4 +1,4 @@
-"""How each adapter starts its program and what it refuses before a run exists."""
+"""The adapters: the program that each starts, and what it refuses before a run exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What real CLIs wrote, each with the verdict it must get: recorded runs against a scripted model, trimmed.
+"""The output of real CLIs, each with the verdict it must get: recorded runs against a scripted model, trimmed.
 
 The report file lies there in every case: what is judged here is everything else, so a false success would show.
 """

@@ -1,4 +1,4 @@
-"""What codex says on its error output only: each call's tokens, the sleep after a refusal, a write that was refused."""
+"""The log of codex on its error output: each call's tokens, the sleep after a refusal, a write that was refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent logs in with: its own vendor's variables, the ones that are meant, and what to do where there is none."""
+"""The credentials of an agent: its own vendor's variables, the ones that are meant, and what to do where there is none."""
 
 from __future__ import annotations
 

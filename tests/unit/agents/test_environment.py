@@ -1,4 +1,4 @@
-"""What an agent gets: its environment and its prompt."""
+"""The environment and the prompt of an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What gemini makes of refusals: the status may stand in the exit code alone, and most quotas come back by waiting."""
+"""The refusals of gemini: the status may stand in the exit code alone, and most quotas come back by waiting."""
 
 from __future__ import annotations
 

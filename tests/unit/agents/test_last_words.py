@@ -1,4 +1,4 @@
-"""Where a CLI's output is a stream of events, people and later attempts are shown its last words, never the stream."""
+"""The last words of a CLI: people and later attempts are shown them, never its stream of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a launch consumed: differences of session totals, prices for tokens, and never a zero for what is unknown."""
+"""The consumption of a launch: differences of session totals, prices for tokens, and never a zero for what is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents may do: the options of a command line, the run's own checks, and what each client can be told of both."""
+"""The permissions of agents: the options of a command line, the run's own checks, and what each client can be told of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a CLI's report is found, and that the launch keeps it in its own place, whatever lies there."""
+"""The report of a CLI: its place, and that the launch keeps it in its own, whatever lies there."""
 
 from __future__ import annotations
 

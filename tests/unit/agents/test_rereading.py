@@ -1,4 +1,4 @@
-"""What of an agent's settings follows the configuration when they are read again."""
+"""The settings of an agent that follow the configuration when it is read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an end means: exit code, cause and report must agree."""
+"""The verdict on an end: exit code, cause and report must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left, what is set aside, and when another call does not fit any more."""
+"""Budgets: the rest, the reservations, and the call that does not fit any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ought to be going on, and the life of a run."""
+"""The effects that ought to be going on, and the life of a run."""
 
 from __future__ import annotations
 

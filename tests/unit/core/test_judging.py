@@ -1,4 +1,4 @@
-"""What follows the end of an agent: one rule for every system."""
+"""The judgement of an ended agent: one rule for every system."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class Rig:
             await asyncio.sleep(TICK_S)
 
     def world(self) -> World:
-        """What an engine of this rig touches the world with."""
+        """Return the world of an engine of this rig."""
         return World(
             store=self.store,
             launches=self.launches(),

@@ -45,7 +45,7 @@ def asked(world: World) -> str:
 
 
 def refused(world: World, directive: Answer) -> list[str]:
-    """Why the run as it stands refuses the directive; nothing when it takes it."""
+    """Say why the run as it stands refuses the directive; nothing when it takes it."""
     events = Folded(world.system, world.state, 0, world.now_us).decide(directive, world.now_us)
     return [event.why for event in events if isinstance(event, DirectiveRefused)]
 
@@ -107,7 +107,7 @@ class Inside:
         return [event for event in events if isinstance(event, DirectiveRefused)]
 
     def inbox(self) -> list[str]:
-        """What lies there for whoever drives the run."""
+        """Return the directives that wait for the driver."""
         return [directive for directive, _ in self.orchestrator.store.inbox(self.run.id)]
 
 

@@ -1,4 +1,4 @@
-"""What an agent consumes is judged when it consumes something."""
+"""The consumption of an agent is judged whenever it consumes something."""
 
 from __future__ import annotations
 

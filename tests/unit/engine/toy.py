@@ -21,7 +21,7 @@ PATH = "toy.json"
 
 
 class ToySpec(msgspec.Struct, frozen=True):
-    """What is wanted from the beginning."""
+    """A specification: the effects that are wanted from the beginning."""
 
     effects: tuple[Effect, ...]
 
@@ -46,7 +46,7 @@ ToyEvent = CommonEvent | Began | Wanted | Did
 
 
 class ToyState:
-    """What is wanted and what came of it."""
+    """A state: the effects that are wanted, and their outcomes."""
 
     def __init__(self, spec: ToySpec, context: Context) -> None:
         self.spec, self.context = spec, context

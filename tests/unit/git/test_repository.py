@@ -1,4 +1,4 @@
-"""Where a repository keeps things, found without starting git; and what we keep out of its commits."""
+"""The directories of a repository, found without starting git; and the files that we keep out of its commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an iteration is judged: tests counted, errors compared, scores, the best one, checkpoints kept."""
+"""The judgement of an iteration: tests counted, errors compared, scores, the best one, checkpoints kept."""
 
 from __future__ import annotations
 

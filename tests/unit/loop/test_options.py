@@ -1,4 +1,4 @@
-"""What people write on the command line of a loop, and what of it is refused before a loop exists."""
+"""The command line of a loop, and what of it is refused before a loop exists."""
 
 from __future__ import annotations
 

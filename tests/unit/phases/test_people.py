@@ -1,4 +1,4 @@
-"""What people do to a run of phases, played by hand: skipped and wanted again, and what the state file says meanwhile."""
+"""People and a run of phases, played by hand: skipped and wanted again, and what the state file says meanwhile."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ SMALL = Path(__file__).parents[2] / "scenarios" / "documents" / "small.md"
 
 
 def left_s(world: PhasesWorld) -> float | None:
-    """How long the agent at work may run."""
+    """Return the time that the agent at work may run."""
     effect = world.doing("1.1")
     assert isinstance(effect, RunAgent)
     return effect.timeout_s

@@ -1,4 +1,4 @@
-"""What the tests of real processes share: launches in a scratch folder, and waits with a bound."""
+"""The ground of the tests of real processes: launches in a scratch folder, and waits with a bound."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def run_to_end(tmp_path: Path, start: Order, limits: Watch | None = None, *, pid
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process runs; a zombie is dead."""
+    """Return True if the process runs; a zombie is dead."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

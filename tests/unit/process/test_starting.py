@@ -1,4 +1,4 @@
-"""How a program is started: what it gets, what it does not get, and what is said when it cannot start."""
+"""The start of a program: what it gets, what it does not get, and what is said when it cannot start."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SESSION = "agent-bd-1"
 
 @pytest.fixture
 def sockets() -> Iterator[Path]:
-    """Where the test's own tmux server has its socket: a name of a socket is short."""
+    """Return the folder of the test's own tmux server's socket: a name of a socket is short."""
     folder = Path(tempfile.mkdtemp(prefix="orc-tmux-"))
     try:
         yield folder

@@ -1,4 +1,4 @@
-"""What SQLite must do beyond the port: survive cleaning, refuse the future, let directives in, name its failures."""
+"""The duties of SQLite beyond the port: survive cleaning, refuse the future, let directives in, name its failures."""
 
 from __future__ import annotations
 

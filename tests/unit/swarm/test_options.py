@@ -1,4 +1,4 @@
-"""What can never work is refused before a run exists, in one sentence."""
+"""The options that can never work are refused before a run exists, in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a team cannot go on by itself: limits, people, failures, pauses."""
+"""The moments in which a team cannot go on by itself: limits, people, failures, pauses."""
 
 from __future__ import annotations
 

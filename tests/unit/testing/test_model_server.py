@@ -23,7 +23,7 @@ class Closed(Lane):
 
 
 def ask(url: str, path: str) -> bytes:
-    """Everything that comes back to a streaming request, also where it breaks off."""
+    """Return all that comes back to a streaming request, also where it breaks off."""
     parts = urlsplit(url)
     connection = HTTPConnection(parts.hostname or "", parts.port)
     tools = [{"type": "function", "name": "Write", "parameters": {}}]

@@ -1,4 +1,4 @@
-"""What a step's effects carry, what becomes of its results, and where the items of a loop come from."""
+"""The effects of a step, its results, and the items of a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What outcomes mean for a step, rule by rule; the transcripts in tests/scenarios show them together."""
+"""The outcomes of a step, rule by rule; the transcripts in tests/scenarios show them together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many pages a list of items fills."""
+"""The number of pages that a list of items fills."""
 
 from __future__ import annotations
 

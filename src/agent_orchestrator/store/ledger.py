@@ -17,8 +17,8 @@ from agent_orchestrator.store.port import StoredUsage
 _usage = msgspec.json.Decoder(Usage).decode
 
 
-class Spending:
-    """The ledger, read by one connection."""
+class Ledger:
+    """The ledger as one connection reads it."""
 
     def __init__(self, db: apsw.Connection, sql: dict[str, str]) -> None:
         self._db, self._sql = db, sql

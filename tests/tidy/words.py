@@ -1,0 +1,65 @@
+"""The rules about names and sentences, for the packages that keep to them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from tests.tidy.source import Module, modules, package
+
+NOT_YET = frozenset({"core", "engine", "runs", "surfaces", "systems"})
+"""Packages whose names and sentences are still to be gone over. It only gets shorter."""
+
+RIDDLES = frozenset({"What", "Whether", "Where", "Everything", "Who", "How", "Why"})
+GERUNDS = frozenset({"testing"})
+"""Modules and packages whose name ends in -ing and is a noun all the same."""
+
+_EVENTS = re.compile(r"/systems/\w+/events(?:/|\.py)")
+_HAS_DOCSTRING = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _is_done(module: Module) -> bool:
+    parts = PurePath(module.path).parts
+    return parts[0] != "src" or parts[2] not in NOT_YET
+
+
+def find_shared_names() -> Iterator[str]:
+    """Find public classes of the same name; events of different systems may share theirs, as their tags do."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for module in filter(_is_done, package()):
+        for node in module.nodes(ast.ClassDef):
+            assert isinstance(node, ast.ClassDef)
+            if not node.name.startswith("_"):
+                places[node.name].append(module.at(node))
+    for name, found in sorted(places.items()):
+        if len(found) > 1 and not all(_EVENTS.search(place) for place in found):
+            yield f"{name}: {', '.join(found)}"
+
+
+def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Find the docstrings of modules, classes and functions, and the texts that stand below fields and constants."""
+    for node in ast.walk(tree):
+        if isinstance(node, _HAS_DOCSTRING):
+            body = node.body[:1] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else node.body
+            for line in body:
+                if isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str):
+                    yield line.value
+
+
+def find_riddles() -> Iterator[str]:
+    """Find docstrings that open with a question word instead of a noun or a verb."""
+    for module in filter(_is_done, modules()):
+        for text in _docstrings(module.tree):
+            if re.split(r"\W", str(text.value).strip(), maxsplit=1)[0] in RIDDLES:
+                yield f"{module.at(text)}: {str(text.value).splitlines()[0]}"
+
+
+def find_gerunds() -> Iterator[str]:
+    """Find modules and folders that are named after a doing."""
+    for module in filter(_is_done, package()):
+        named = PurePath(module.path).with_suffix("").parts[2:]
+        if any(part.endswith("ing") and part not in GERUNDS for part in named):
+            yield module.path
