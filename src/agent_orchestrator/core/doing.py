@@ -110,6 +110,10 @@ class Doing:
         self._changed.clear()
         return changed
 
+    def details(self) -> list[dict[str, str]]:
+        """Give what commands show of it."""
+        return [{"step": effect.unit, "effect": effect.id} for effect in self]
+
     def __iter__(self) -> Iterator[Effect]:
         return iter(self._effects.values())
 

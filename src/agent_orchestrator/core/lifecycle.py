@@ -74,6 +74,15 @@ class Lifecycle:
         """Whether the run is over."""
         return self.phase is Phase.ENDED
 
+    @property
+    def status(self) -> str:
+        """The phase, or the reason why a run that is over ended."""
+        return (self.stop or StopReason.FAILED).value if self.ended else self.phase.value
+
+    def details(self) -> dict[str, Any]:
+        """Give what commands show of it."""
+        return {"phase": self.phase.value, "stop": self.stop.value if self.stop is not None else None, "detail": self.detail}
+
     def evolve(self, event: CommonEvent) -> None:
         """Applies a fact; events that concern no lifecycle are ignored."""
         match event:

@@ -159,9 +159,9 @@ def _error_context(state: LoopState) -> dict[str, Any] | None:
 def summary(state: LoopState) -> Summary:
     """The loop in one line, with what the registry says of it."""
     life = state.lifecycle
-    status, stop, detail = life.phase.value, life.stop, life.detail
-    if life.ended:
-        status = "crashed" if state.crashed else (life.stop or StopReason.FAILED).value
+    status, stop, detail = life.status, life.stop, life.detail
+    if life.ended and state.crashed:
+        status = "crashed"
     elif life.running and state.status is LoopStatus.PAUSED:
         status, stop, detail = "waiting", StopReason.WAITING_ON_HUMAN, "a person"
     elif life.running and state.pausing is not None:
@@ -202,12 +202,10 @@ def _facts(state: LoopState) -> dict[str, Any]:
 
 def details(state: LoopState) -> dict[str, Any]:
     """Everything the state file does not carry."""
-    life, spec, run = state.lifecycle, state.spec, state.context.run
+    spec, run = state.spec, state.context.run
     best = state.best
     return {
-        "phase": life.phase.value,
-        "stop": life.stop.value if life.stop is not None else None,
-        "detail": life.detail,
+        **state.lifecycle.details(),
         "status": state.status.value,
         "command": spec.command,
         "test_command": spec.test_command if spec.auto_test else None,
@@ -222,13 +220,7 @@ def details(state: LoopState) -> dict[str, Any]:
         "start": {"ref": ref_of(run, 0), **msgspec.to_builtins(state.start)} if state.start is not None else None,
         "changed": [[change.status, change.path] for change in state.changed],
         "best_iteration": {"iteration": best.number, "ref": ref_of(run, best.number)} if best is not None else None,
-        "doing": [{"step": effect.unit, "effect": effect.id} for effect in state.doing],
+        "doing": state.doing.details(),
         "learnings": list(state.learnings),
-        "steps": {
-            UNIT: {
-                "launches": [msgspec.to_builtins(launch) for launch in state.record.history],
-                "evidence": [msgspec.to_builtins(check) for check in state.checks[-10:]],
-                "warnings": list(state.record.warnings),
-            }
-        },
+        "steps": {UNIT: state.record.details() | {"evidence": [msgspec.to_builtins(check) for check in state.checks[-10:]]}},
     }

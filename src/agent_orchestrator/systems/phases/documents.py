@@ -268,11 +268,9 @@ DOING_SHOWN = 5
 def summary(state: PhasesState) -> Summary:
     """The run in one line."""
     life = state.lifecycle
-    status, stop, detail = life.phase.value, life.stop, life.detail
+    status, stop, detail = life.status, life.stop, life.detail
     asking = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
-    if life.ended:
-        status = (life.stop or StopReason.FAILED).value
-    elif life.running and asking and len(asking) == len(state.doing):
+    if life.running and asking and len(asking) == len(state.doing):
         status, stop, detail = "waiting", StopReason.WAITING_ON_HUMAN, f"a person about {', '.join(asking)}"
     elif life.running:
         detail = state.stage.value
@@ -289,11 +287,8 @@ def summary(state: PhasesState) -> Summary:
 
 def details(state: PhasesState) -> dict[str, Any]:
     """Everything the state file does not carry."""
-    life = state.lifecycle
     return {
-        "phase": life.phase.value,
-        "stop": life.stop.value if life.stop is not None else None,
-        "detail": life.detail,
+        **state.lifecycle.details(),
         "status": state.status.value,
         "branch": state.spec.branch,
         "start": state.start,
@@ -304,7 +299,7 @@ def details(state: PhasesState) -> dict[str, Any]:
         "questions": list(state.questions),
         "checks_wanted": list(state.wanted_checks),
         "archived": state.archived,
-        "doing": [{"step": effect.unit, "effect": effect.id} for effect in state.doing],
+        "doing": state.doing.details(),
         "plan": [msgspec.to_builtins(task) for task in state.plan.values()],
         "steps": {unit: _step(state, unit) for unit in state.steps},
     }

@@ -65,12 +65,9 @@ def _lacks_budget(state: SwarmState, bead: str) -> bool:
 def summary(state: SwarmState) -> Summary:
     """The run in one line, at a cost that does not grow with it."""
     life, spec = state.lifecycle, state.spec
-    status = life.phase.value
-    if life.ended:
-        status = life.stop.value if life.stop is not None else StopReason.FAILED.value
     file = f"{RUNS}/{spec.beads[0].id}.json" if spec.dispatch else RUNS
     return Summary(
-        status=status,
+        status=life.status,
         stop=life.stop,
         detail=life.detail,
         done=state.dag.finished,
@@ -106,15 +103,13 @@ def _outcome(state: SwarmState) -> dict[str, Any]:
 
 def details(state: SwarmState) -> dict[str, Any]:
     """Everything the records do not carry."""
-    life, spec = state.lifecycle, state.spec
+    spec = state.spec
     return {
-        "phase": life.phase.value,
-        "stop": life.stop.value if life.stop is not None else None,
-        "detail": life.detail,
+        **state.lifecycle.details(),
         "max_agents": spec.max_agents,
         "stop_after_failures": spec.stop_after_failures,
         "failed": dict(state.failed),
-        "doing": [{"step": effect.unit, "effect": effect.id} for effect in state.doing],
+        "doing": state.doing.details(),
         "steps": {bead: _bead_details(state, bead, held) for bead, held in state.beads.items()},
     }
 
@@ -135,9 +130,6 @@ def _bead_details(state: SwarmState, bead: str, held: Bead) -> dict[str, Any]:
         "released": held.released,
         "cost_usd": held.cost_usd,
         "tokens": held.tokens,
-        "launches": [msgspec.to_builtins(launch) for launch in held.history],
-        "evidence": [msgspec.to_builtins(evidence) for evidence in held.evidence],
-        "feedback": list(held.feedback),
         "summary": held.summary,
-        "warnings": list(held.warnings),
+        **held.details(),
     }

@@ -222,11 +222,9 @@ def _number(value: float | None) -> float | None:
 def summary(state: TeamState) -> Summary:
     """The team in one line."""
     life = state.lifecycle
-    status, stop, detail = life.phase.value, life.stop, life.detail
+    status, stop, detail = life.status, life.stop, life.detail
     asked = [effect for effect in state.doing if isinstance(effect, AskHuman)]
-    if life.ended:
-        status = (life.stop or StopReason.FAILED).value
-    elif life.phase is Phase.RUNNING and asked and len(asked) == len(state.doing):
+    if life.phase is Phase.RUNNING and asked and len(asked) == len(state.doing):
         status, stop = "waiting", StopReason.WAITING_ON_HUMAN
         detail = "; ".join(" ".join(effect.question.split()).rstrip(".") for effect in asked)[:300]
     return Summary(
@@ -243,11 +241,9 @@ def summary(state: TeamState) -> Summary:
 
 def details(state: TeamState) -> dict[str, Any]:
     """Everything that the files do not carry."""
-    life, spec = state.lifecycle, state.spec
+    spec = state.spec
     return {
-        "phase": life.phase.value,
-        "stop": life.stop.value if life.stop is not None else None,
-        "detail": life.detail,
+        **state.lifecycle.details(),
         "into": spec.into,
         "check": spec.check,
         "testing": spec.testing.value,
@@ -269,7 +265,7 @@ def details(state: TeamState) -> dict[str, Any]:
         "clarifications": [{"question": asked, "answer": said} for asked, said in state.clarifications],
         "merge_queue": list(state.queue.line(spec.into)),
         "sent_back": state.sent_back,
-        "doing": [{"step": effect.unit, "effect": effect.id} for effect in state.doing],
+        "doing": state.doing.details(),
         "warnings": [text for unit in (state.pm, *state.groups.values()) for text in unit.warnings],
         "steps": {name: _unit_details(state, name) for name in (PM, *state.groups)},
     }

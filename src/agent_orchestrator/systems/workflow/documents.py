@@ -56,10 +56,8 @@ def files(spec: WorkflowSpec, run: str) -> tuple[str, ...]:
 def summary(state: WorkflowState) -> Summary:
     """The run in one line, at a cost that does not grow with it."""
     life = state.lifecycle
-    status, stop, detail = life.phase.value, life.stop, life.detail
-    if life.ended:
-        status = life.stop.value if life.stop is not None else StopReason.FAILED.value
-    elif life.running and state.doing and len(state.doing) == len(state.asking) + len(state.gated):
+    status, stop, detail = life.status, life.stop, life.detail
+    if life.running and state.doing and len(state.doing) == len(state.asking) + len(state.gated):
         status = "waiting"
         if state.asking:
             stop = StopReason.WAITING_ON_HUMAN
@@ -78,15 +76,12 @@ def summary(state: WorkflowState) -> Summary:
 
 def details(state: WorkflowState) -> dict[str, Any]:
     """Everything the state file does not carry."""
-    life = state.lifecycle
     return {
-        "phase": life.phase.value,
-        "stop": life.stop.value if life.stop is not None else None,
-        "detail": life.detail,
+        **state.lifecycle.details(),
         "max_parallel": state.spec.max_parallel,
         "max_attempts": state.spec.max_attempts,
         "max_iterations": state.spec.max_iterations,
-        "doing": [{"step": effect.unit, "effect": effect.id} for effect in state.doing],
+        "doing": state.doing.details(),
         "steps": {unit: _step_details(state, unit, work) for unit, work in state.works.items()},
     }
 
@@ -95,13 +90,10 @@ def _step_details(state: WorkflowState, unit: str, work: StepWork) -> dict[str, 
     return {
         "cause": state.failed.get(unit),
         "due": state.due.get(unit),
-        "launches": [msgspec.to_builtins(launch) for launch in work.history],
+        **work.details(),
         "spent_s": work.spent_us / US,
         "item": work.item if work.items is not None else None,
         "items": len(work.items) if work.items is not None else None,
-        "evidence": [msgspec.to_builtins(evidence) for evidence in work.evidence],
-        "feedback": list(work.feedback),
         "answer": work.answer,
         "summary": work.summary,
-        "warnings": list(work.warnings),
     }
