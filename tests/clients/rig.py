@@ -182,12 +182,11 @@ class Rig:
             settings = orchestrator.settings
             given = WorkflowOptions(workflow=str(self.repo / "workflow.yaml"), **{"max_attempts": 1, **options})
             prepared = prepare(given, self.repo, settings.environ, load_agents(settings))
-            run = start_workflow(orchestrator, prepared)
-            owner = orchestrator.own(run.id)
+            started = start_workflow(orchestrator, prepared.spec)
             try:
-                return orchestrator.drive(run, Silent(), lambda driver: not driver.is_parked()), run.id
+                return orchestrator.drive(started.run, Silent(), lambda driver: not driver.is_parked()), started.run.id
             finally:
-                owner.release()
+                started.owner.release()
 
     def orchestrator(self) -> Orchestrator:
         return Orchestrator(settings=load_settings(str(self.repo), self.environ))

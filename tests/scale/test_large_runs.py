@@ -14,6 +14,7 @@ from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.engine.engine import Engine, Silent
 from agent_orchestrator.engine.process import ProcessLaunches
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.start import Start
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
 from agent_orchestrator.runs.workflow.start import start_workflow
 from agent_orchestrator.store.port import StoredRun
@@ -37,7 +38,9 @@ def make_run(repo: Path, steps: list[str], **options: Any) -> tuple[Orchestrator
         options["rehearse"] = str(side / "script.yaml")
     given = WorkflowOptions(workflow=str(side / "workflow.yaml"), **options)
     orchestrator = Orchestrator(str(repo))
-    return orchestrator, start_workflow(orchestrator, prepare(given, repo, {}), run_id="large")
+    started = start_workflow(orchestrator, prepare(given, repo, {}).spec, Start(run_id="large"))
+    started.owner.release()
+    return orchestrator, started.run
 
 
 def step(number: int, needs: str = "") -> str:

@@ -20,13 +20,14 @@ from pathlib import Path
 from agent_orchestrator.runs.loop.start import start_loop
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.loop.options import LoopOptions, prepare
+from agent_orchestrator.runs.start import Start
 from agent_orchestrator.engine.engine import Engine, Silent
 from agent_orchestrator.systems.loop.system import LOOP
 
 repo, script, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 orchestrator = Orchestrator(repo)
 options = LoopOptions(task="one of many", until="test -f ../go", rehearse=script, max_iterations=1000)
-started = [start_loop(orchestrator, prepare(options, Path(repo)), force=True, shared=True) for _ in range(count)]
+started = [start_loop(orchestrator, prepare(options, Path(repo)).spec, Start(force=True, shared=True)) for _ in range(count)]
 
 async def drive():
     engine = Engine(orchestrator.world(started[0].run), Silent())

@@ -1,42 +1,41 @@
-"""Reads what people write on a command line to choose agents and set values: the same for every system."""
+"""The agents that a command line chooses, and what it sets for them: the same rules for every system.
+
+A program given by a relative path is one of the repository that the agent works on, wherever its working tree is.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.environment import OWN
+from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.units import read_duration_s
 from agent_orchestrator.errors import AgentMissing, InvalidValue, UsageError
 
-
-def read_agent(text: str, what: str = "--agent") -> AgentChoice:
-    """NAME or NAME:MODEL."""
-    name, _, model = text.partition(":")
-    if not name:
-        raise InvalidValue(what=what, value=text, expected="NAME or NAME:MODEL, as in claude:opus")
-    return AgentChoice(name=name, model=model or None)
+NOBODY: Mapping[str, AgentSettings] = {}
+"""A configuration without agents."""
 
 
 class Permissions(msgspec.Struct, frozen=True, kw_only=True):
-    """What agents may do beyond what they are allowed anyway, as given on a command line."""
+    """Tools and modes that agents get beyond what they are allowed anyway, as given on a command line."""
 
     allow_tools: tuple[str, ...] = ()
     mode: str | None = None
 
     @property
     def any(self) -> bool:
-        """Whether anything is given."""
+        """Tell whether anything is given."""
         return bool(self.allow_tools) or self.mode is not None
 
     def given_to(self, choice: AgentChoice) -> AgentChoice:
-        """The choice with what its adapter can follow of this; its configuration's list of tools stays."""
+        """Return the choice with what its adapter can follow of this; its configuration's list of tools stays."""
         options = dict(choice.options)
         if self.allow_tools and _follows(choice, "allowed_tools"):
             options["allowed_tools"] = list(dict.fromkeys((*(options.get("allowed_tools") or ()), *self.allow_tools)))
@@ -45,7 +44,7 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(choice, options=options) if options != choice.options else choice
 
     def check(self, choices: Iterable[AgentChoice]) -> None:
-        """Raises where nobody of them could follow: several agents may be at work, and a rule be meant for one."""
+        """Raise where nobody of them could follow: several agents may be at work, and a rule be meant for one."""
         agents = list({choice.name: choice for choice in choices}.values())
         names = ", ".join(choice.name for choice in agents)
         if self.allow_tools and not any(_follows(choice, "allowed_tools") for choice in agents):
@@ -57,6 +56,9 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(detail=f"--permission-mode {self.mode}: {known or f'{names} has no such modes; leave it out'}.")
 
 
+NOTHING_MORE = Permissions()
+
+
 def _follows(choice: AgentChoice, setting: str) -> bool:
     return setting in getattr(find_agent(choice.performer), "understood", ())
 
@@ -66,33 +68,142 @@ def _modes(choice: AgentChoice) -> tuple[str, ...]:
     return modes
 
 
+class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that say who works and how, as given: None means not given. Each system's options add their own."""
+
+    wrapper: str | None = None
+    wrapper_args: tuple[str, ...] = ()
+    agent: str | None = None
+    agent_command: str | None = None
+    rehearse: str | None = None
+    roles: tuple[str, ...] = ()
+    """ROLE=NAME[:MODEL], or ROLE=COMMAND"""
+    env: tuple[str, ...] = ()
+    """K=V"""
+    idle_timeout: str | None = None
+    allow_tools: tuple[str, ...] = ()
+    permission_mode: str | None = None
+
+    @property
+    def permissions(self) -> Permissions:
+        """Tools and modes that agents get besides."""
+        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
+
+    def refuse_both(self, *names: str) -> None:
+        """Raise when two of these options are given."""
+        ways = [f"--{name.replace('_', '-')}" for name in names if getattr(self, name) is not None]
+        if len(ways) > 1:
+            raise UsageError(detail=f"{ways[0]} and {ways[1]} exclude each other; give one.")
+
+
+def choose_agents(
+    options: AgentOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY, roles: Collection[str] | None = None
+) -> dict[str, AgentChoice]:
+    """Return who performs each role, "" for all others, with the settings of the configuration.
+
+    `roles` are those that there are; None where any may be named. Whether an agent could start is asked by `check_agent`.
+    """
+    options.refuse_both("wrapper", "agent", "agent_command", "rehearse")
+    if options.wrapper_args and options.wrapper is None:
+        raise UsageError(detail="--wrapper-arg needs --wrapper.")
+    given = choose_stand_in(options, home)
+    if options.agent is not None:
+        given = read_agent(options.agent)
+    chosen = {"": given} if given is not None else {}
+    named = choose_for_roles(options.roles, "--role", home, roles)
+    chosen |= named if options.rehearse is None else {}  # A rehearsal plays every role.
+    return {role: resolve_agent(choice, configured) for role, choice in chosen.items()}
+
+
+def choose_for_roles(
+    given: tuple[str, ...], flag: str, home: Path, roles: Collection[str] | None = None
+) -> dict[str, AgentChoice]:
+    """Read ROLE=AGENT, each; `roles` are those that there are."""
+    pairs = read_pairs(given, flag)
+    for role in pairs:
+        if roles is not None and role not in roles:
+            raise InvalidValue(what=flag, value=role, expected=f"ROLE=AGENT with one of the roles {', '.join(roles)}")
+    return {role: read_performer(agent, home, flag) for role, agent in pairs.items()}
+
+
+def choose_stand_in(options: AgentOptions, home: Path) -> AgentChoice | None:
+    """Return the program or the script that works in place of a coding agent; None when none is given."""
+    if options.wrapper is not None:
+        return AgentChoice(name="wrapper", options={"path": _from_here(options.wrapper), "args": list(options.wrapper_args)})
+    if options.agent_command is not None:
+        return _choose_program(options.agent_command, home, "--agent-command")
+    if options.rehearse is not None:
+        return AgentChoice(name="scripted", options={"script": _from_here(options.rehearse)})
+    return None
+
+
+def stand_in(choice: AgentChoice, other: AgentChoice) -> AgentChoice:
+    """Return an agent under its own name, performed by another."""
+    return msgspec.structs.replace(choice, adapter=other.name, options=other.options)
+
+
+def read_performer(text: str, home: Path, flag: str) -> AgentChoice:
+    """Read NAME, NAME:MODEL, or a command: one has a space in it, or a slash before any colon."""
+    if " " in text or "/" in text.partition(":")[0]:
+        return _choose_program(text, home, flag)
+    choice = read_agent(text, flag)
+    if choice.name == "scripted" and choice.model is not None:
+        return AgentChoice(name="scripted", options={"script": _from_here(choice.model)})
+    return choice
+
+
+def read_agent(text: str, what: str = "--agent") -> AgentChoice:
+    """Read NAME or NAME:MODEL."""
+    name, _, model = text.partition(":")
+    if not name:
+        raise InvalidValue(what=what, value=text, expected="NAME or NAME:MODEL, as in claude:opus")
+    return AgentChoice(name=name, model=model or None)
+
+
+def check_agents(choices: Mapping[str, AgentChoice], home: Path, given: Permissions) -> dict[str, AgentChoice]:
+    """Return the choices with what they are permitted besides; raise when one of them could never start."""
+    for choice in choices.values():
+        check_agent(choice, home)
+    given.check(choices.values())
+    return {role: given.given_to(choice) for role, choice in choices.items()}
+
+
 def check_agent(choice: AgentChoice, home: Path) -> None:
-    """Raises when this agent could never start; a program given by a relative path is looked for where it will work."""
+    """Raise when this agent could never start; a program given by a relative path is looked for where it will work."""
     find_agent(choice.performer).preflight(choice)
     argv, binary = choice.options.get("argv"), choice.options.get("binary")
-    given = argv[0] if choice.performer == "command" and argv else binary or ""
+    _find_program(argv[0] if choice.performer == "command" and argv else binary or "", home)
+
+
+def _choose_program(command: str, home: Path, flag: str) -> AgentChoice:
+    """Split a command line into a program and its arguments; no shell will see it."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InvalidValue(what=flag, value=command, expected=f"a command line ({error})") from None
+    if not words:
+        raise InvalidValue(what=flag, value=command, expected="a program and its arguments")
+    return AgentChoice(name="command", options={"argv": [_find_program(words[0], home), *words[1:]]})
+
+
+def _find_program(given: str, home: Path) -> str:
+    """Return a program with its whole path where it is given by a relative one; raise AgentMissing when it cannot be started."""
     if "/" not in given or given.startswith("/"):
-        return
+        return given
     program = home / given
     if not program.is_file():
         raise AgentMissing(agent=given, why=f"there is no such file in {home}")
     if not os.access(program, os.X_OK):
         raise AgentMissing(agent=given, why="it is not executable; `chmod +x` makes it so")
+    return str(program)
 
 
-def split_command(command: str) -> list[str]:
-    """A command line as a program and its arguments; no shell will see it."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise InvalidValue(what="--agent-command", value=command, expected=f"a command line ({error})") from None
-    if not words:
-        raise InvalidValue(what="--agent-command", value=command, expected="a program and its arguments")
-    return words
+def _from_here(path: str) -> str:
+    return str(Path(path).expanduser().absolute())
 
 
 def read_pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
-    """NAME=VALUE, each."""
+    """Read NAME=VALUE, each."""
     pairs: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -103,7 +214,7 @@ def read_pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
 
 
 def read_env(given: tuple[str, ...]) -> dict[str, str]:
-    """NAME=VALUE, each, for agents; what orc itself tells them is not to be set."""
+    """Read NAME=VALUE, each, for agents; what orc itself tells them is not to be set."""
     pairs = read_pairs(given, "--env")
     for name, value in pairs.items():
         if name in OWN:
@@ -112,14 +223,14 @@ def read_env(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_idle_s(given: str | None) -> float | None:
-    """The value of `--idle-timeout`: 0 for an agent that may be silent for ever, None where nothing was given."""
+    """Read `--idle-timeout`: 0 for an agent that may be silent for ever, None where nothing was given."""
     if given is None:
         return None
     return 0.0 if given.strip().lower() in ("0", "none") else read_duration_s(given, "--idle-timeout")
 
 
 def read_names(given: tuple[str, ...]) -> tuple[str, ...]:
-    """NAME, each, of variables that agents may see."""
+    """Read NAME, each, of variables that agents may see."""
     for name in given:
         if not name or "=" in name:
             raise InvalidValue(what="--pass-env", value=name, expected="the NAME of a variable; --env sets NAME=VALUE")

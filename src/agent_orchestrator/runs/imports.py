@@ -11,23 +11,19 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.errors import InvalidDocument, MissingPath, UsageError
+from agent_orchestrator.errors import MissingPath, UsageError
+from agent_orchestrator.runs.choices import AgentOptions
 from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems import SYSTEMS, about
 
 
-class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a state file does not say, as given: None means not given."""
+class ImportOptions(AgentOptions, frozen=True, kw_only=True):
+    """The options that say what a state file does not, as given: None means not given."""
 
     workflow: str | None = None
     document: str | None = None
-    wrapper: str | None = None
-    agent: str | None = None
-    agent_command: str | None = None
-    rehearse: str | None = None
-    roles: tuple[str, ...] = ()
     into: str | None = None
     check: str | None = None
     no_check: bool = False
@@ -58,11 +54,3 @@ def take_over(orchestrator: Orchestrator, path: Path, options: ImportOptions) ->
     if not path.exists():
         raise MissingPath(what="The state file", path=path)
     raise UsageError(detail=f"{path} is no state file that can be taken over; known are {known}.")
-
-
-def read_state(path: Path) -> dict[str, Any]:
-    """Read a state file; raise InvalidDocument for one that is no JSON object."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError, RecursionError) as error:
-        raise InvalidDocument(path=path, what="state file", detail=str(error)) from None

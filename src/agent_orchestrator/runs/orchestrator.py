@@ -28,6 +28,7 @@ from agent_orchestrator.engine.ownership import Ownership, owner_of
 from agent_orchestrator.errors import AmbiguousRun, GitFailed, Refused, UnknownRun
 from agent_orchestrator.git.repository import store_folder
 from agent_orchestrator.runs.intruders import refuse_launch
+from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.port import Append, NewRun, StoredRun, StoredUsage, UsageRow
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems import find_system
@@ -43,6 +44,18 @@ SomeDirective = TypeVar("SomeDirective", bound=Posted)
 
 ELSEWHERE = "imported"
 """Who spent, in the ledger, what an imported run had spent before."""
+
+
+class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    """The budget of a new run, and what an imported one brings along."""
+
+    budget: Budget = Budget()
+    facts: Sequence[Event] = ()
+    spent_usd: float | None = None
+    """Spent elsewhere: it stands in the ledger, so that the budget counts it."""
+
+
+NOTHING_BEFORE = Beginning()
 
 
 class Orchestrator:
@@ -113,24 +126,14 @@ class Orchestrator:
         return owner_of(self.settings.folder, run.id)
 
     def create(
-        self,
-        system: System,
-        spec: object,
-        name: str,
-        context: Context,
-        also: Sequence[Event] = (),
-        budget: Budget | None = None,
-        spent_usd: float | None = None,
+        self, system: System, spec: object, name: str, context: Context, beginning: Beginning = NOTHING_BEFORE
     ) -> StoredRun:
-        """Makes a run durable before anything happens; raises RunExists.
-
-        `also` are first facts of an imported run; what it has spent elsewhere stands in the ledger, so that limits count it.
-        """
+        """Make a run durable before anything happens; raises RunExists."""
         checked_id(context.run, "The run id")
         folded = Folded(system, system.fresh(spec, context), 0, context.created_us)
-        events = [*system.begin(spec, context), *also]
-        if budget is not None and budget.is_set:
-            events.append(LimitsSet(limits=budget))
+        events = [*system.begin(spec, context), *beginning.facts]
+        if beginning.budget.is_set:
+            events.append(LimitsSet(limits=beginning.budget))
         folded.apply(events, context.created_us)
         summary = folded.summary()
         first = Append(
@@ -139,7 +142,7 @@ class Orchestrator:
             at_us=context.created_us,
             body=encode_events(events),
             summary=summary,
-            usage=_spent(context.run, spent_usd),
+            usage=_spent(context.run, beginning.spent_usd),
         )
         new = NewRun(
             system=system.name,
@@ -203,7 +206,8 @@ class Orchestrator:
 
     def own(self, run: str) -> Ownership:
         """Takes a run up, so that nobody else drives it; raises RunBusy."""
-        self._owned[run] = owned = Ownership(self.settings.folder, run)
+        with translated(self.settings.folder / "orc.db"):
+            self._owned[run] = owned = Ownership(self.settings.folder, run)
         return owned
 
     def owns(self, run: str) -> bool:

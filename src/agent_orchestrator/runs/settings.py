@@ -1,4 +1,4 @@
-"""Settings of agents read again for a run that goes on: what changed since they were stored, in data and in words.
+"""Settings of agents, read again for a run that goes on: what changed since they were stored, in data and in words.
 
 What a person gave on a command line stays: only what came from the configuration follows it. What looks like a secret is
 never taken, because changes are written to the journal.
@@ -15,9 +15,11 @@ import msgspec
 
 from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
+from agent_orchestrator.config import load_agents
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.text import clip
-from agent_orchestrator.runs.choices import check_agent
+from agent_orchestrator.runs.choices import NOTHING_MORE, Permissions, check_agent
+from agent_orchestrator.runs.orchestrator import Orchestrator
 
 PROGRAMS = ("command", "scripted", "wrapper")
 """Agents whose options come from the command line alone."""
@@ -27,11 +29,18 @@ VALUE_CHARS = 200
 
 
 class Reread(msgspec.Struct, frozen=True, kw_only=True):
-    """Who works with other settings from now on, by place, and what a person is told."""
+    """The agents that work with other settings from now on, by place, and what a person is told."""
 
     agents: dict[str, AgentChoice] = {}
     changes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def reread(orchestrator: Orchestrator, spec: Any, permissions: Permissions = NOTHING_MORE) -> Reread:
+    """Read the settings of a specification's agents again, with what they may do besides; raises a UsageError for a fault."""
+    settings = orchestrator.settings
+    permissions.check(spec.choices)
+    return reread_agents(spec.assigned, load_agents(settings), settings.home, settings.is_secret, permissions.given_to)
 
 
 def reread_agents(
@@ -41,7 +50,7 @@ def reread_agents(
     is_secret: Callable[[str, str], bool],
     permit: Callable[[AgentChoice], AgentChoice],
 ) -> Reread:
-    """Compares stored choices with the configuration of now; raises where an agent could not start with it.
+    """Compare stored choices with the configuration of now; raises where an agent could not start with it.
 
     `is_secret` judges a value by the name of its setting or variable; `permit` adds what a command line gives.
     """
@@ -74,7 +83,7 @@ def reread_agents(
 
 
 def say_changes(before: AgentChoice, now: AgentChoice) -> list[str]:
-    """What differs, each setting in a line; values of variables are not shown."""
+    """Say what differs, each setting in a line; values of variables are not shown."""
     old, new = _settings(before), _settings(now)
     if before.name != now.name:
         return [f"agent {before.name} → {now.name}"]
@@ -85,7 +94,7 @@ def say_changes(before: AgentChoice, now: AgentChoice) -> list[str]:
 def _followed(
     choice: AgentChoice, fresh: AgentChoice, is_secret: Callable[[str, str], bool], notes: dict[str, None]
 ) -> AgentChoice:
-    """The choice with what changed in the configuration since it was stored."""
+    """Return the choice with what changed in the configuration since it was stored."""
     new: dict[str, Any] = _plain(fresh.configured or {})
     old: dict[str, Any] | None = _plain(choice.configured)
     if old is None:
@@ -110,7 +119,7 @@ def _followed(
 
 
 def _merged(held: Any, old: Any, new: Any) -> Any:
-    """A setting as it is from now on: the new one, unless a command line gave another; what one added to a list stays."""
+    """Return a setting as it is from now on: the new one, unless a command line gave another; what one added to a list stays."""
     if held == old:
         return new
     if isinstance(held, list | tuple) and isinstance(old or [], list | tuple) and isinstance(new or [], list | tuple):
@@ -141,12 +150,12 @@ def _settings(choice: AgentChoice) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As it is read back from the store: lists, no tuples."""
+    """Return a value as it is read back from the store: lists, no tuples."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _shown(key: str, these: dict[str, Any], others: dict[str, Any]) -> str:
-    """A value for people: lists in brackets, of variables only the names."""
+    """Say a value for people: lists in brackets, of variables only the names."""
     value, other = these.get(key), others.get(key)
     if value is None:
         return "[]" if isinstance(other, list | tuple | dict) else "unset"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -28,10 +27,10 @@ from agent_orchestrator.errors import InvalidDocument, Refused
 from agent_orchestrator.projections.inspection import PrintoutState, inspect
 from agent_orchestrator.projections.writer import encode_document, identify, put_in_place, sync_folders, write_draft
 from agent_orchestrator.runs.budget import refuse_unmetered
-from agent_orchestrator.runs.choices import Permissions
 from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.reread import NOTHING_MORE, reread
+from agent_orchestrator.runs.settings import reread
+from agent_orchestrator.runs.start import UNCHANGED, Change
 from agent_orchestrator.runs.trees import enter_again
 from agent_orchestrator.store.port import Append, StoredRun
 
@@ -43,33 +42,21 @@ class TakeUp(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def take_up(
-    orchestrator: Orchestrator,
-    run: StoredRun,
-    changes: dict[str, Any] | None = None,
-    budget: Budget | None = None,
-    *,
-    publish: bool | None = None,
-    permissions: Permissions = NOTHING_MORE,
-    shared: bool = False,
-    adopt: bool = False,
-) -> TakeUp:
-    """Adopt edits and ask the run to go on, under another budget if one is given; raise Refused when it cannot.
+def take_up(orchestrator: Orchestrator, run: StoredRun, change: Change = UNCHANGED) -> TakeUp:
+    """Adopt edits and ask the run to go on, with what is changed on the way; raise Refused when it cannot.
 
-    `publish` says whether a run of phases publishes from now on, `permissions` what its agents may do besides, `shared`
-    whether it may work in a tree that another run is at work in, `adopt` whether a workflow takes what changed in its file.
     Settings of agents are read again; a configuration with faults is told before anything is touched. The caller owns the run.
     """
     load_agents(orchestrator.settings)
     orchestrator.refuse_kept(run)
-    hooks, changes = hooks_of(run.system), changes or {}
-    continuation = hooks.go_on(orchestrator, run, changes, adopt=adopt)
-    beside = enter_again(orchestrator, run, shared=shared)
+    hooks = hooks_of(run.system)
+    continuation = hooks.go_on(orchestrator, run, change.values, adopt=change.adopt)
+    beside = enter_again(orchestrator, run, shared=change.shared)
     hooks.claim(orchestrator, run)
     folded = orchestrator.fold(run)
     now_us = max(orchestrator.clock.now_us(), folded.at_us)
     inputs: list[Given] = []
-    published, said = hooks.publish(orchestrator, run, publish)
+    published, said = hooks.publish(orchestrator, run, change.publish)
     notes = [*beside, *said]
     if not _anything_alive(orchestrator, folded):
         for edited, note in _edits(orchestrator, run, folded, now_us):
@@ -79,9 +66,9 @@ def take_up(
     if inputs:
         orchestrator.sign(run, Resume(id=uuid.uuid4().hex))  # An agent that edits the state and resumes decides for a person.
     adopted, told = continuation.changes(folded.state)
-    changes = {**changes, **published, **adopted}
-    if budget is not None and budget.is_set:
-        inputs.append(orchestrator.sign(run, SetLimits(id=uuid.uuid4().hex, limits=budget)))
+    changes = {**change.values, **published, **adopted}
+    if change.budget.is_set:
+        inputs.append(orchestrator.sign(run, SetLimits(id=uuid.uuid4().hex, limits=change.budget)))
     life = folded.state.lifecycle
     if changes or not (life.running or life.phase is Phase.ABORTING):  # an abort that was cut short only has to be ended
         resume = orchestrator.sign(run, Resume(id=uuid.uuid4().hex, changes=changes))
@@ -91,12 +78,11 @@ def take_up(
                 raise Refused(why=f"Run {run.id} cannot go on: {event.why}.")
             folded.apply([event], now_us)
         inputs.append(resume)
-    read = reread(orchestrator, folded.state.spec, permissions)
+    read = reread(orchestrator, folded.state.spec, change.permissions)
     if read.agents:
         inputs.append(orchestrator.sign(run, SetAgents(id=uuid.uuid4().hex, agents=read.agents, changes=read.changes)))
     notes += [*told, *read.notes, *read.changes]
-    if budget is not None:
-        refuse_unkept(folded, budget)
+    refuse_unkept(folded, change.budget)
     continuation.check(folded.state)
     return TakeUp(inputs=tuple(inputs), notes=tuple(notes))
 

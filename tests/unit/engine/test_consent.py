@@ -89,9 +89,10 @@ class Inside:
         environ = {"PATH": os.environ["PATH"], "ORC_LAUNCH": NONCE}
         self.orchestrator = Orchestrator(settings=load_settings(str(repo), environ))
         options = WorkflowOptions(workflow=str(repo / "workflow.yaml"), agent_command="true")
-        self.run: StoredRun = start_workflow(
-            self.orchestrator, prepare(options, repo, {}, load_agents(self.orchestrator.settings))
-        )
+        prepared = prepare(options, repo, {}, load_agents(self.orchestrator.settings))
+        started = start_workflow(self.orchestrator, prepared.spec)
+        started.owner.release()
+        self.run: StoredRun = started.run
         self.launch = effect_id(self.run.id, "code", 0, 1, 1, "agent")
         folder = self.orchestrator.launches().directory(self.launch)
         folder.mkdir(parents=True)

@@ -38,7 +38,7 @@ def run(repo: Path, result: dict[str, Any]) -> tuple[str, dict[str, Any], list[A
     with Orchestrator(settings=load_settings(str(repo), {"PATH": "/usr/bin:/bin"})) as orchestrator:
         given = WorkflowOptions(workflow=str(repo / "workflow.yaml"), agent="claude", max_attempts=1)
         prepared = prepare(given, repo, {}, load_agents(orchestrator.settings))
-        made = start_workflow(orchestrator, prepared)
+        made = start_workflow(orchestrator, prepared.spec).run
         world = msgspec.structs.replace(orchestrator.world(made), result_grace_s=0.2, stop_grace_s=1.0)
         summary = drive_in_loop(world, made, WORKFLOW, Silent(), lambda driver: True)
         folded = orchestrator.fold(made)

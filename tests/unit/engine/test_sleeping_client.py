@@ -30,12 +30,12 @@ def test_it_is_parked_until_it_would_have_woken(repo: Path) -> None:
     (repo / "workflow.yaml").write_text("name: one\nsteps:\n  - {id: work, agent: coder, prompt: prompt.md}\n")
     with Orchestrator(settings=load_settings(str(repo), {"PATH": "/usr/bin:/bin"})) as orchestrator:
         given = WorkflowOptions(workflow=str(repo / "workflow.yaml"), agent="codex", max_attempts=1)
-        made = start_workflow(orchestrator, prepare(given, repo, {}, load_agents(orchestrator.settings)))
-        owner = orchestrator.own(made.id)
+        started = start_workflow(orchestrator, prepare(given, repo, {}, load_agents(orchestrator.settings)).spec)
+        made = started.run
         try:
             summary = orchestrator.drive(made, Silent(), lambda driver: not driver.is_parked())
         finally:
-            owner.release()
+            started.owner.release()
         step = WORKFLOW.details(orchestrator.fold(made).state)["steps"]["work"]
         (window,) = orchestrator.store.windows()
     assert summary.status == "waiting"

@@ -90,7 +90,7 @@ def test_every_field_of_the_configuration_is_a_flag(tmp_path: Path) -> None:
             seed="5",
         ),
         tmp_path,
-    )
+    ).spec
     assert (spec.max_iterations, spec.timeout_minutes, spec.interactive, spec.auto_test) == (7, 30, True, False)
     assert (spec.checkpoint_interval, spec.execution_mode, spec.seed) == (2, "seeded", 5)
 

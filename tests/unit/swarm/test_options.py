@@ -14,7 +14,8 @@ from agent_orchestrator.systems.swarm.spec import BeadSpec
 
 
 def prepared(home: Path, bead: str = "bd-1", prompt: str = "do it", **options: Any) -> BeadSpec:
-    return prepare_bead(bead, prompt, BeadOptions(**{"agent": "claude", "agent_command": "sh", **options}), home, {})
+    given = BeadOptions(**{"agent": "claude", "agent_command": "sh", **options})
+    return prepare_bead(bead, prompt, given, home).spec.beads[0]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,8 @@ def test_a_program_given_by_a_relative_path_is_looked_for_in_the_repository_of_t
     with pytest.raises(AgentMissing, match="it is not executable"):
         prepared(tmp_path, repo="one", agent_command="./agent.sh")
     (tmp_path / "one" / "agent.sh").chmod(0o755)
-    assert prepared(tmp_path, repo="one", agent_command="./agent.sh").agent.options == {"argv": ["./agent.sh"]}
+    argv = [str(tmp_path / "one" / "agent.sh")]  # also where the bead works in a worktree
+    assert prepared(tmp_path, repo="one", agent_command="./agent.sh").agent.options == {"argv": argv}
     beads = tmp_path / "beads.jsonl"
     beads.write_text('{"id": "a", "prompt": "x", "repo": "one"}\n{"id": "b", "prompt": "x", "repo": "two"}\n')
     with pytest.raises(AgentMissing, match=r"there is no such file in .*/two"):

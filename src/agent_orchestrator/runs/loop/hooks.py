@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from agent_orchestrator.runs.hooks import Continuation, Hooks
-from agent_orchestrator.runs.imports import ImportOptions, TakenOver, read_state
+from agent_orchestrator.runs.imports import ImportOptions, TakenOver
+from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.loop.options import refuse_unable
 from agent_orchestrator.runs.loop.start import import_loop
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -44,7 +45,7 @@ class LoopHooks(Hooks):
 
     def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
         """Make a loop of a state.json or a legacy current-loop.json."""
-        run, notes = import_loop(orchestrator, file, read_state(file))
+        run, notes = import_loop(orchestrator, file, read_object(file))
         return TakenOver(runs=(run,), notes=notes)
 
 

@@ -20,11 +20,21 @@ from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import ID_LENGTH_MAX
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
-from agent_orchestrator.core.units import read_count, read_duration_s
-from agent_orchestrator.errors import InvalidValue, MissingPath, UsageError
+from agent_orchestrator.errors import InvalidValue, UsageError
 from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.runs.budget import abilities_of
-from agent_orchestrator.runs.choices import Permissions, check_agent, read_agent, read_env, read_idle_s, split_command
+from agent_orchestrator.runs.choices import (
+    NOBODY,
+    AgentOptions,
+    check_agent,
+    check_agents,
+    choose_agents,
+    read_env,
+    read_idle_s,
+    read_performer,
+)
+from agent_orchestrator.runs.inputs import read_given_count, read_given_duration, read_text
+from agent_orchestrator.runs.start import Prepared
 from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id
 
 _VERDICT = re.compile(r"\s+(?:passes|succeeds|exits (?:with )?0)\.?\s*\Z", re.I)
@@ -49,16 +59,13 @@ DETECTED = (
 """A file, what must stand in it, and the command that runs the tests then."""
 
 
-class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
+class LoopOptions(AgentOptions, frozen=True, kw_only=True):
     """The options of `orc loop run`, as given: None means not given."""
 
     task: str | None = None
     task_file: str | None = None
     until: str | None = None
     completion: str | None = None
-    agent: str | None = None
-    agent_command: str | None = None
-    rehearse: str | None = None
     confirm_with: str | None = None
     test_command: str | None = None
     max_iterations: str | int | None = None
@@ -73,24 +80,13 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
     protect: tuple[str, ...] = ()
     commit: bool = False
     iteration_timeout: str | None = None
-    idle_timeout: str | None = None
-    env: tuple[str, ...] = ()
-    allow_tools: tuple[str, ...] = ()
-    permission_mode: str | None = None
-
-    @property
-    def permissions(self) -> Permissions:
-        """What agents may do besides."""
-        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
 
 
-def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSettings] | None = None) -> LoopSpec:
-    """The specification, or a sentence that says what is wrong; agents may be `configured`."""
-    agents = configured or {}
-    agent = choose_agent(options, agents, home)
+def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY) -> Prepared[LoopSpec]:
+    """Return the specification, or say in a sentence what is wrong; agents may be `configured`."""
+    agent = choose_agent(options, home, configured)
     if agent is None:
         raise UsageError(detail="Nobody would work: give --agent, --agent-command or --rehearse.")
-    task = _task(options)
     completion, command = read_criterion(options, home)
     if options.confirm_with is not None and command is not None:
         raise UsageError(detail="--confirm-with is for a criterion in words; a command confirms itself.")
@@ -99,11 +95,11 @@ def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSett
     if options.commit and not git:
         raise UsageError(detail=f"--commit needs a git repository, and {home} is none.")
     spec = LoopSpec(
-        task=task,
+        task=_task(options),
         completion=completion,
         command=command,
         agent=agent,
-        confirm_with=_confirmer(options.confirm_with, agents, home),
+        confirm_with=_confirmer(options.confirm_with, home, configured),
         test_command=options.test_command if options.test_command is not None else detect_tests(home),
         execution_mode=mode,
         seed=seed,
@@ -113,27 +109,21 @@ def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSett
         git=git,
         owner=_owner(),
         env=read_env(options.env),
-        iteration_timeout_s=_duration(options.iteration_timeout, "--iteration-timeout"),
+        iteration_timeout_s=read_given_duration(options.iteration_timeout, "--iteration-timeout"),
         idle_timeout_s=read_idle_s(options.idle_timeout),
     )
-    options.permissions.check(spec.choices)
-    permitted = {
-        name: options.permissions.given_to(choice)
-        for name in ("agent", "confirm_with")
-        if (choice := getattr(spec, name)) is not None
-    }
-    spec = msgspec.structs.replace(spec, **permitted)
-    changes = {name: value for name, value in changes_of(options).items() if name != "execution_mode"}
+    spec = spec.with_assigned(check_agents(spec.assigned, home, options.permissions))
     refuse_unable(spec)
-    return msgspec.convert(msgspec.to_builtins(spec) | changes, LoopSpec)
+    changes = {name: value for name, value in changes_of(options).items() if name != "execution_mode"}
+    return Prepared(spec=msgspec.convert(msgspec.to_builtins(spec) | changes, LoopSpec))
 
 
 def changes_of(options: LoopOptions) -> dict[str, Any]:
     """The options that were really given and that a loop which goes on takes over too."""
     given: dict[str, Any] = {
-        "max_iterations": _count(options.max_iterations, "--max-iterations"),
-        "timeout_minutes": _count(options.timeout, "--timeout"),
-        "checkpoint_interval": _count(options.checkpoint_interval, "--checkpoint-interval"),
+        "max_iterations": read_given_count(options.max_iterations, "--max-iterations"),
+        "timeout_minutes": read_given_count(options.timeout, "--timeout"),
+        "checkpoint_interval": read_given_count(options.checkpoint_interval, "--checkpoint-interval"),
         "interactive": options.interactive,
         "auto_test": options.auto_test,
         "execution_mode": read_mode(options.execution_mode).value if options.execution_mode is not None else None,
@@ -144,26 +134,12 @@ def changes_of(options: LoopOptions) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def choose_agent(options: LoopOptions, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice | None:
-    """Who works, checked; None when nobody was named."""
-    ways = [name for name in ("agent", "agent_command", "rehearse") if getattr(options, name) is not None]
-    if len(ways) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in ways[:2])
-        raise UsageError(detail=f"{first} and {second} exclude each other; give one.")
-    choice: AgentChoice | None = None
-    if options.agent is not None:
-        choice = read_agent(options.agent)
-    if options.agent_command is not None:
-        choice = AgentChoice(name="command", options={"argv": split_command(options.agent_command)})
-    if options.rehearse is not None:
-        choice = AgentChoice(name="scripted", options={"script": str(Path(options.rehearse).expanduser().absolute())})
-    return _checked(choice, configured, home) if choice is not None else None
-
-
-def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice:
-    resolved = resolve_agent(choice, configured)
-    check_agent(resolved, home)
-    return resolved
+def choose_agent(options: LoopOptions, home: Path, configured: Mapping[str, AgentSettings]) -> AgentChoice | None:
+    """Return who works, checked; None when nobody was named."""
+    choice = choose_agents(options, home, configured).get("")
+    if choice is not None:
+        check_agent(choice, home)
+    return choice
 
 
 def read_criterion(options: LoopOptions, home: Path) -> tuple[str, str | None]:
@@ -227,13 +203,7 @@ def _task(options: LoopOptions) -> str:
         raise UsageError(detail="The task is given twice: as text and with --task-file; give one.")
     text = options.task
     if options.task_file is not None:
-        file = Path(options.task_file).expanduser()
-        try:
-            text = file.read_text("utf-8")
-        except FileNotFoundError:
-            raise MissingPath(what="The task file", path=file) from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(detail=f"The task file {file} cannot be read: {error}.") from None
+        text = read_text(Path(options.task_file).expanduser(), "The task file")
     if text is None or not text.strip():
         raise UsageError(detail="There is no task: give it as text or with --task-file.")
     return text
@@ -241,7 +211,7 @@ def _task(options: LoopOptions) -> str:
 
 def _mode(options: LoopOptions) -> tuple[ExecutionMode, int | None]:
     mode = read_mode(options.execution_mode) if options.execution_mode is not None else ExecutionMode.DEFAULT
-    seed = _count(options.seed, "--seed", minimum=0)
+    seed = read_given_count(options.seed, "--seed", minimum=0)
     if mode in (ExecutionMode.SEEDED, ExecutionMode.STRICT):
         return mode, seed if seed is not None else 0
     if seed is not None:
@@ -259,14 +229,10 @@ def refuse_unable(spec: LoopSpec) -> None:
         raise UsageError(detail=f"--continue-session needs an agent that keeps sessions; {spec.agent.name} does not.")
 
 
-def _confirmer(given: str | None, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice | None:
+def _confirmer(given: str | None, home: Path, configured: Mapping[str, AgentSettings]) -> AgentChoice | None:
     if given is None or given == "person":
         return None
-    choice = read_agent(given) if " " not in given else AgentChoice(name="command", options={"argv": split_command(given)})
-    if choice.name == "scripted" and choice.model is not None:
-        script = str(Path(choice.model).expanduser().absolute())
-        choice = AgentChoice(name="scripted", options={"script": script})
-    return _checked(choice, configured, home)
+    return resolve_agent(read_performer(given, home, "--confirm-with"), configured)
 
 
 def _owner() -> str:
@@ -274,11 +240,3 @@ def _owner() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return ""
-
-
-def _count(value: str | int | None, flag: str, minimum: int = 1) -> int | None:
-    return None if value is None else read_count(value, flag, minimum)
-
-
-def _duration(value: str | None, flag: str) -> float | None:
-    return None if value is None else read_duration_s(value, flag)

@@ -6,7 +6,6 @@ Whoever looks at loops first sees to it that a loop whose process and agent are 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +13,25 @@ import msgspec
 
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
-from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import Instruct, Resume
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.launches import Standing
-from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, LoopExists, Refused, RunBusy, UsageError
 from agent_orchestrator.git.branches import make_branch
 from agent_orchestrator.git.repository import checkout_of, top_level
 from agent_orchestrator.git.snapshots import Backup, is_clean, restore_snapshot
 from agent_orchestrator.git.worktree import add_worktree
 from agent_orchestrator.runs.budget import refuse_unmetered
-from agent_orchestrator.runs.choices import Permissions
 from agent_orchestrator.runs.exclusion import hide_files
+from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.lock import alone
-from agent_orchestrator.runs.loop.options import as_command, refuse_unable
-from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.reread import NOTHING_MORE, reread
+from agent_orchestrator.runs.loop.options import as_command, checked_loop_id, refuse_unable
+from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
+from agent_orchestrator.runs.settings import reread
+from agent_orchestrator.runs.start import NOTHING_SPECIAL, Change, Start, Started, create_owned
 from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
@@ -48,14 +46,6 @@ from agent_orchestrator.systems.loop.transitions import LoopStatus
 
 KILLED = 128
 """Exit codes from here on say that a signal ended the program."""
-
-
-class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """A loop that exists, owned by this process, and what a person should know."""
-
-    run: StoredRun
-    owner: Ownership
-    notes: tuple[str, ...] = ()
 
 
 def loops(orchestrator: Orchestrator) -> list[StoredRun]:
@@ -106,49 +96,36 @@ def _lost(orchestrator: Orchestrator, run: StoredRun) -> str | None:
     return None
 
 
-def start_loop(
-    orchestrator: Orchestrator,
-    spec: LoopSpec,
-    *,
-    loop: str | None = None,
-    worktree: bool = False,
-    force: bool = False,
-    shared: bool = False,
-    pass_env: tuple[str, ...] = (),
-    budget: Budget | None = None,
-) -> Started:
-    """Creates a loop, unless too many are active; raises LoopExists for an id that is in use."""
+def start_loop(orchestrator: Orchestrator, spec: LoopSpec, start: Start = NOTHING_SPECIAL) -> Started:
+    """Create a loop, unless too many are active; raises LoopExists for an id that is in use."""
     home = orchestrator.settings.home
+    given = checked_loop_id(start.run_id) if start.run_id is not None else None
     hide_files(orchestrator)
-    if spec.commit and not worktree and not is_clean(home):
+    if spec.commit and not start.worktree and not is_clean(home):
         raise UsageError(detail=f"--commit needs a clean tree, and {home} has uncommitted changes; commit or stash them first.")
     with alone(orchestrator.settings.folder, "loops"):
-        notes = _check_room(orchestrator, force=force)
-        run = loop if loop is not None else loop_id(spec.task, uuid.uuid4().hex[:8])
+        notes = _check_room(orchestrator, force=start.force)
+        run = given if given is not None else loop_id(spec.task, uuid.uuid4().hex[:8])
         if (known := orchestrator.store.run(run)) is not None:
             raise LoopExists(run=run, status=known.summary.status)
         if (orchestrator.settings.folder / "launches" / run).exists():
             raise Refused(why=f"Outputs of an earlier loop {run} are left whose journal is gone; choose another --loop-id.")
-        places = set() if worktree else {checkout_of(str(home))}
-        with entering(orchestrator, LOOP.name, places, run=run, shared=shared) as beside:
-            workdir, now_us = add_worktree(home, run) if worktree else home, orchestrator.clock.now_us()
-            context = Context(
-                run=run, home=str(home), workdir=str(workdir), created_us=now_us, pass_env=pass_env, shared_tree=shared
-            )
-            started = _create(orchestrator, spec, context, budget)
+        places = set() if start.worktree else {checkout_of(str(home))}
+        with entering(orchestrator, LOOP.name, places, run=run, shared=start.shared) as beside:
+            context = start.make_context(orchestrator, run, add_worktree(home, run) if start.worktree else None)
+            started = _create(orchestrator, spec, context, start.budget)
     return msgspec.structs.replace(started, notes=(*notes, *beside))
 
 
-def _create(orchestrator: Orchestrator, spec: LoopSpec, context: Context, budget: Budget | None) -> Started:
-    owner = orchestrator.own(context.run)
-    try:
-        stored = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, budget=budget)
-    except BaseException:
-        owner.release()
-        raise
-    hide_files(orchestrator, stored)
+def _create(orchestrator: Orchestrator, spec: LoopSpec, context: Context, budget: Budget) -> Started:
+    started = create_owned(orchestrator, LOOP, spec, _name(spec), context, budget)
+    hide_files(orchestrator, started.run)
     orchestrator.overviews().write(LOOP, orchestrator.settings.home)
-    return Started(run=stored, owner=owner)
+    return started
+
+
+def _name(spec: LoopSpec) -> str:
+    return spec.task.splitlines()[0][:80]
 
 
 def _check_room(orchestrator: Orchestrator, *, force: bool) -> tuple[str, ...]:
@@ -186,25 +163,16 @@ def find_loop(orchestrator: Orchestrator, given: str | None, *, or_last: bool = 
     raise Refused(why=f"Several loops are active, name one: {listed}.")
 
 
-def succeed(
-    orchestrator: Orchestrator,
-    old: StoredRun,
-    changes: dict[str, Any],
-    agent: AgentChoice | None,
-    budget: Budget,
-    *,
-    permissions: Permissions = NOTHING_MORE,
-    force: bool = False,
-    shared: bool = False,
-) -> Started:
-    """A new loop that goes on with the work of one that failed, was aborted or crashed; the tree is left as it is."""
+def succeed(orchestrator: Orchestrator, old: StoredRun, change: Change) -> Started:
+    """Start a loop that goes on with the work of one that failed, was aborted or crashed; the tree is left as it is."""
     orchestrator.sign(old, Resume(id=uuid.uuid4().hex))
     owner = orchestrator.own(old.id)  # Two people who resume it at once must not start two successors.
     try:
         kept: Budget = orchestrator.fold(old).state.doing.budget
-        spec = _successor(orchestrator, old, changes, agent)
-        read = reread(orchestrator, spec, permissions)
-        started = _start_in(orchestrator, spec.with_assigned(read.agents), old, kept.override(budget), force=force, shared=shared)
+        spec = _successor(orchestrator, old, change)
+        read = reread(orchestrator, spec, change.permissions)
+        start = Start(budget=kept.override(change.budget), force=change.force, shared=change.shared)
+        started = _start_in(orchestrator, spec.with_assigned(read.agents), old, start)
         started = msgspec.structs.replace(started, notes=(*started.notes, *read.notes, *read.changes))
         orchestrator.keep_books(old, Instruct(id=uuid.uuid4().hex, what="recovered", values={"by": started.run.id}))
         orchestrator.settle(old)
@@ -213,33 +181,32 @@ def succeed(
     return started
 
 
-def check_going_on(
-    orchestrator: Orchestrator, run: StoredRun, changes: dict[str, Any], agent: AgentChoice | None, budget: Budget
-) -> None:
-    """Raises when a loop's agents, as they will be, would escape its budget or cannot do what its mode asks of them."""
+def check_going_on(orchestrator: Orchestrator, run: StoredRun, change: Change) -> None:
+    """Raise when a loop's agents, as they will be, would escape its budget or cannot do what its mode asks of them."""
     state: LoopState = orchestrator.fold(run).state
-    spec = _changed(state, changes, agent)
+    spec = _changed(state, change)
     refuse_unable(spec)
-    if agent is not None or budget.limits_cost or budget.limits_tokens:
-        refuse_unmetered(state.doing.budget.override(budget), spec.choices)
+    if "agent" in change.values or change.budget.limits_cost or change.budget.limits_tokens:
+        refuse_unmetered(state.doing.budget.override(change.budget), spec.choices)
 
 
-def _changed(state: LoopState, changes: dict[str, Any], agent: AgentChoice | None) -> LoopSpec:
+def _changed(state: LoopState, change: Change) -> LoopSpec:
     try:
-        spec = changed_spec(state.spec, changes)
+        spec = changed_spec(state.spec, {name: value for name, value in change.values.items() if name != "agent"})
     except (msgspec.ValidationError, ValueError) as error:
         raise Refused(why=f"Loop {state.context.run} cannot go on: {error}.") from None
-    return spec if agent is None else msgspec.structs.replace(spec, agent=agent)
+    agent = change.values.get("agent")
+    return spec if agent is None else msgspec.structs.replace(spec, agent=msgspec.convert(agent, AgentChoice))
 
 
-def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, Any], agent: AgentChoice | None) -> LoopSpec:
-    """What the successor is asked to do; raises Refused when there cannot be one."""
+def _successor(orchestrator: Orchestrator, old: StoredRun, change: Change) -> LoopSpec:
+    """Return what the successor is asked to do; raises Refused when there cannot be one."""
     state: LoopState = orchestrator.fold(old).state
     if state.status is LoopStatus.COMPLETED:
         raise Refused(why=f"Loop {old.id} is completed; there is nothing to resume.")
     if state.recovered_by is not None:
         raise Refused(why=f"Loop {old.id} has a successor already: {state.recovered_by}; resume that one.")
-    spec = _changed(state, changes, agent)
+    spec = _changed(state, change)
     if state.iteration >= spec.max_iterations:
         why = f"it made {say_count(state.iteration, 'iteration')}, and {spec.max_iterations} is its limit; raise --max-iterations"
         raise Refused(why=f"Loop {old.id} cannot go on: {why}.")
@@ -248,20 +215,18 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, changes: dict[str, An
     return msgspec.structs.replace(spec, carried=state.carry_over(), budget_usd=None)
 
 
-def _start_in(
-    orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, budget: Budget, *, force: bool, shared: bool
-) -> Started:
+def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, start: Start) -> Started:
     home, workdir = orchestrator.settings.home, Path(old.context.workdir)
     with alone(orchestrator.settings.folder, "loops"):
-        notes = _check_room(orchestrator, force=force)
+        notes = _check_room(orchestrator, force=start.force)
         run = loop_id(spec.task, uuid.uuid4().hex[:8])
-        shared = shared or old.context.shared_tree
+        shared = start.shared or old.context.shared_tree
         context = msgspec.structs.replace(old.context, run=run, created_us=orchestrator.clock.now_us(), shared_tree=shared)
         if not workdir.is_dir():
             context = msgspec.structs.replace(context, workdir=str(home))
             notes = (*notes, f"the worktree {workdir} is gone; the loop goes on in {home}.")
         with entering(orchestrator, LOOP.name, {checkout_of(context.workdir)}, run=run, shared=shared) as beside:
-            started = _create(orchestrator, spec, context, budget)
+            started = _create(orchestrator, spec, context, start.budget)
     return msgspec.structs.replace(started, notes=(*notes, *beside))
 
 
@@ -296,7 +261,7 @@ def migrate_legacy(orchestrator: Orchestrator) -> None:
     path = orchestrator.settings.home / LEGACY
     if path.exists():
         try:
-            document = _read(path)
+            document = read_object(path, "loop state")
             taken = import_state(document, str(path))
         except InvalidDocument as error:
             aside = move_aside(path, "invalid")
@@ -310,7 +275,7 @@ def _import_directory(orchestrator: Orchestrator, given: str) -> None:
     """A loop directory without a journal, as another tool left it."""
     path = orchestrator.settings.home / loop_directory(given) / "state.json"
     if "/" not in given and path.is_file():
-        taken = import_state(_read(path), str(path))
+        taken = import_state(read_object(path, "loop state"), str(path))
         if taken.name != given:
             raise InvalidDocument(path=path, what="loop state", detail=f"its loop_id is not {given}")
         _import(orchestrator, taken)
@@ -325,24 +290,16 @@ def import_loop(orchestrator: Orchestrator, path: Path, document: dict[str, Any]
     return orchestrator.find(taken.name), taken.notes
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError, RecursionError) as error:
-        raise InvalidDocument(path=path, what="loop state", detail=str(error)) from None
-
-
 def _import(orchestrator: Orchestrator, taken: ImportedLoop) -> None:
     home, name = orchestrator.settings.home, taken.name
     context = Context(run=name, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us())
     spec = msgspec.structs.replace(taken.spec, git=top_level(home) is not None, command=as_command(taken.spec.completion, home))
-    facts: Sequence[Event] = taken.facts
     owner = orchestrator.own(name)
     try:
         state = home / loop_directory(name) / "state.json"
         if state.exists():
             state.rename(state.with_name("state.json.imported"))
-        run = orchestrator.create(LOOP, spec, spec.task.splitlines()[0][:80], context, also=facts)
+        run = orchestrator.create(LOOP, spec, _name(spec), context, Beginning(facts=taken.facts))
         orchestrator.settle(run)
     finally:
         owner.release()

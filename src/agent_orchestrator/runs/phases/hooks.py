@@ -10,7 +10,8 @@ from agent_orchestrator.config import load_agents
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.errors import OrcError, UsageError
 from agent_orchestrator.runs.hooks import Changes, Continuation, Hooks, say_unreadable
-from agent_orchestrator.runs.imports import ImportOptions, TakenOver, read_state
+from agent_orchestrator.runs.imports import ImportOptions, TakenOver
+from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.phases.options import PhasesOptions, prepare, read_document
 from agent_orchestrator.runs.phases.start import change_publishing, import_phases, out_of_step, refuse_other_branch
@@ -57,7 +58,7 @@ class PhasesHooks(Hooks):
 
     def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
         """Make a run of an agent-state.json."""
-        document = read_state(file)
+        document = read_object(file)
         if options.document is None:
             raise UsageError(detail=f"{file} is a run of a task document: give it with --document, and who works.")
         settings, given = orchestrator.settings, PhasesOptions(**options.only(PhasesOptions))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,17 +16,20 @@ import msgspec
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
-from agent_orchestrator.core.units import read_count, read_duration_s
-from agent_orchestrator.errors import InvalidSpec, InvalidValue, MissingPath, Problem, UsageError
+from agent_orchestrator.core.units import read_count
+from agent_orchestrator.errors import UsageError
 from agent_orchestrator.runs.choices import (
-    Permissions,
-    check_agent,
-    read_agent,
+    NOBODY,
+    AgentOptions,
+    check_agents,
+    choose_agents,
     read_env,
     read_idle_s,
     read_pairs,
-    split_command,
+    read_performer,
 )
+from agent_orchestrator.runs.inputs import read_given_duration, read_text
+from agent_orchestrator.runs.start import Prepared
 from agent_orchestrator.systems.phases.bounds import change_bounds
 from agent_orchestrator.systems.phases.documents import LEARNINGS
 from agent_orchestrator.systems.phases.parse import ParsedPlan, parse_document
@@ -38,16 +40,11 @@ LESSONS_KEPT = 200
 SHELL_WORDS = frozenset(("!", "[", "cd", "command", "exec", "export", "for", "if", "set", "test", "true", "false", "while", "."))
 
 
-class PhasesOptions(msgspec.Struct, frozen=True, kw_only=True):
+class PhasesOptions(AgentOptions, frozen=True, kw_only=True):
     """The options of `orc phases run`, as given: None means not given."""
 
     document: str
-    agent: str | None = None
-    agent_command: str | None = None
-    rehearse: str | None = None
-    roles: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
     yes: bool = False
     plan_with: str | None = None
     max_parallel: str | int | None = None
@@ -58,31 +55,13 @@ class PhasesOptions(msgspec.Struct, frozen=True, kw_only=True):
     no_supervisor: bool = False
     no_outer_ralph: bool = False
     timeout: str | None = None
-    idle_timeout: str | None = None
-    allow_tools: tuple[str, ...] = ()
-    permission_mode: str | None = None
-
-    @property
-    def permissions(self) -> Permissions:
-        """What agents may do besides."""
-        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
 
 
 def read_document(file: Path) -> ParsedPlan:
-    """The plan in a task document, or every problem that it has."""
-    try:
-        found = file.stat()
-        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):  # Reading a pipe may never end.
-            raise UsageError(detail=f"The task document {file} is not a regular file; write it to one.")
-        if found.st_size > REPORT_LIMIT_BYTES:
-            raise UsageError(detail=f"The task document {file} is larger than {REPORT_LIMIT_BYTES} bytes; split it.")
-        text = file.read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise MissingPath(what="The task document", path=file) from None
-    except (IsADirectoryError, PermissionError, NotADirectoryError) as error:
-        raise UsageError(detail=f"The task document {file} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise InvalidSpec(str(file), [Problem(f"the file is not UTF-8 text: {error.reason}")]) from None
+    """Read the plan in a task document, or say every problem that it has."""
+    if file.exists() and not file.is_file() and not file.is_dir():  # Reading a pipe may never end.
+        raise UsageError(detail=f"The task document {file} is not a regular file; write it to one.")
+    text = read_text(file, "The task document", REPORT_LIMIT_BYTES)
     parsed = parse_document(text, str(file))
     return msgspec.structs.replace(parsed, warnings=(*parsed.warnings, *_doubtful(parsed.plan, file.absolute().parent)))
 
@@ -106,38 +85,27 @@ def _program(command: str) -> str | None:
     return next((word for word in words if "=" not in word), None)
 
 
-class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A specification ready to run, with what a person should know about the document."""
-
-    spec: PhasesSpec
-    warnings: tuple[str, ...] = ()
-
-
-def prepare(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSettings] | None = None) -> Prepared:
-    """Reads the document, chooses the agents (as `configured`) and checks that they can start; the branch is made later."""
+def prepare(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY) -> Prepared[PhasesSpec]:
+    """Read the document, choose the agents (as `configured`) and check that they can start; the branch is made later."""
     file = Path(options.document).expanduser().absolute()
     parsed = read_document(file)
     plan = _with_options(parsed.plan, options)
     spec = PhasesSpec(
         document=str(file),
         plan=plan,
-        agents=_agents(options, configured or {}, home),
+        agents=_agents(options, home, configured),
         branch=branch_of(plan),
         yes=options.yes,
         plan_with=options.plan_with is not None,
         env=read_env(options.env),
         variables=read_pairs(options.variables, "--var"),
-        timeout_s=read_duration_s(options.timeout, "--timeout") if options.timeout is not None else None,
+        timeout_s=read_given_duration(options.timeout, "--timeout"),
         idle_timeout_s=read_idle_s(options.idle_timeout),
         earlier=earlier_lessons(home),
-        max_parallel=_count(options.max_parallel, "--max-parallel", 1),
-        max_attempts=_count(options.max_attempts, "--max-attempts", ATTEMPTS),
+        max_parallel=read_count(1 if options.max_parallel is None else options.max_parallel, "--max-parallel"),
+        max_attempts=read_count(ATTEMPTS if options.max_attempts is None else options.max_attempts, "--max-attempts"),
     )
     return Prepared(spec=spec, warnings=parsed.warnings)
-
-
-def _count(value: str | int | None, flag: str, default: int) -> int:
-    return default if value is None else read_count(value, flag)
 
 
 def _with_options(plan: PhasesPlan, options: PhasesOptions) -> PhasesPlan:
@@ -149,42 +117,13 @@ def _with_options(plan: PhasesPlan, options: PhasesOptions) -> PhasesPlan:
     return msgspec.structs.replace(plan, outer_ralph=False) if options.no_outer_ralph else plan
 
 
-def _agents(options: PhasesOptions, configured: Mapping[str, AgentSettings], home: Path) -> dict[str, AgentChoice]:
-    ways = [name for name in ("agent", "agent_command", "rehearse") if getattr(options, name) is not None]
-    if len(ways) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in ways[:2])
-        raise UsageError(detail=f"{first} and {second} exclude each other; give one.")
-    chosen: dict[str, AgentChoice] = {}
-    if options.agent is not None:
-        chosen[""] = read_agent(options.agent)
-    if options.agent_command is not None:
-        chosen[""] = AgentChoice(name="command", options={"argv": split_command(options.agent_command)})
-    if options.rehearse is not None:
-        chosen[""] = AgentChoice(name="scripted", options={"script": str(Path(options.rehearse).expanduser().absolute())})
-    for role, agent in read_pairs(options.roles, "--role").items():
-        if role not in ROLES:
-            raise InvalidValue(what="--role", value=role, expected=f"one of {', '.join(ROLES)}")
-        chosen[role] = read_agent(agent)
+def _agents(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSettings]) -> dict[str, AgentChoice]:
+    chosen = choose_agents(options, home, configured, ROLES)
     if options.plan_with is not None:
-        chosen[PLANNER] = _planner(options.plan_with)
+        chosen[PLANNER] = resolve_agent(read_performer(options.plan_with, home, "--plan-with"), configured)
     if "" not in chosen:
         raise UsageError(detail="Nobody would work: give --agent, --agent-command or --rehearse.")
-    checked = {role: _checked(choice, configured, home) for role, choice in chosen.items()}
-    options.permissions.check(checked.values())
-    return {role: options.permissions.given_to(choice) for role, choice in checked.items()}
-
-
-def _planner(text: str) -> AgentChoice:
-    """NAME[:MODEL], or any program by its path or with its arguments."""
-    if " " in text or "/" in text:
-        return AgentChoice(name="command", options={"argv": split_command(text)})
-    return read_agent(text)
-
-
-def _checked(choice: AgentChoice, configured: Mapping[str, AgentSettings], home: Path) -> AgentChoice:
-    resolved = resolve_agent(choice, configured)
-    check_agent(resolved, home)
-    return resolved
+    return check_agents(chosen, home, options.permissions)
 
 
 def earlier_lessons(home: Path) -> tuple[Lesson, ...]:

@@ -19,7 +19,6 @@ from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
-from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
 from agent_orchestrator.git.branches import find_branch, move_back, refuse_elsewhere, switch_to_new
 from agent_orchestrator.git.ownership import list_ours, list_uncommitted
@@ -29,8 +28,9 @@ from agent_orchestrator.projections.writer import make_folder
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.exclusion import hide_files
 from agent_orchestrator.runs.lock import alone
-from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
 from agent_orchestrator.runs.phases.publication import choose_publication
+from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
 from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.phases.decide.edits import OLD_FORMAT, is_old_format
@@ -44,53 +44,30 @@ from agent_orchestrator.systems.phases.system import PHASES
 FILES_SHOWN = 5
 
 
-class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that exists, owned by this process, and what a person should know."""
-
-    run: StoredRun
-    owner: Ownership
-    notes: tuple[str, ...] = ()
-
-
-def start_phases(
-    orchestrator: Orchestrator,
-    spec: PhasesSpec,
-    *,
-    budget: Budget,
-    run_id: str | None = None,
-    pass_env: tuple[str, ...] = (),
-    publish: bool | None = None,
-    shared: bool = False,
-) -> Started:
-    """Creates a run on a branch of its own; raises Refused while another one is unfinished.
+def start_phases(orchestrator: Orchestrator, spec: PhasesSpec, start: Start = NOTHING_SPECIAL) -> Started:
+    """Create a run on a branch of its own; raises Refused while another one is unfinished.
 
     It publishes only where `publish`, or without it the configuration, says so.
     """
     home = orchestrator.settings.home
     _refuse_without_git(home)
-    said, doubt = choose_publication(orchestrator.settings, publish)
+    said, doubt = choose_publication(orchestrator.settings, start.publish)
     spec = msgspec.structs.replace(spec, **msgspec.structs.asdict(said)) if said is not None else spec
     with alone(orchestrator.settings.folder, "phases"):
         _refuse_old_format(home)
         hide_files(orchestrator)
         notes = _make_room(orchestrator)
-        run = checked_id(run_id, "--run-id") if run_id is not None else uuid.uuid4().hex[:8]
-        now_us = orchestrator.clock.now_us()
-        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env, shared_tree=shared)
-        with entering(orchestrator, PHASES.name, {checkout_of(str(home))}, run=run, shared=shared) as beside:
+        run = checked_id(start.run_id, "--run-id") if start.run_id is not None else uuid.uuid4().hex[:8]
+        with entering(orchestrator, PHASES.name, {checkout_of(str(home))}, run=run, shared=start.shared) as beside:
             _refuse_uncommitted(home, spec)
             _refuse_without_folder(home)
-            owner = orchestrator.own(run)
-            try:
-                spec = _on_branch(spec, home)
-                stored = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, budget=budget)
-                hide_files(orchestrator, stored)
-            except BaseException:
-                owner.release()
-                raise
+            spec = _on_branch(spec, home)
+            context = start.make_context(orchestrator, run)
+            started = create_owned(orchestrator, PHASES, spec, spec.plan.name[:80], context, start.budget)
+            hide_files(orchestrator, started.run)
     published = (f"it publishes {say_published(spec.plan, spec.branch, spec)}",) if spec.publishes else (doubt,) if doubt else ()
     where = f"work happens on the branch {spec.branch}"
-    return Started(run=stored, owner=owner, notes=(*notes, *beside, *_note_tracked(home), where, *published))
+    return msgspec.structs.replace(started, notes=(*notes, *beside, *_note_tracked(home), where, *published))
 
 
 def _note_tracked(home: Path) -> tuple[str, ...]:
@@ -121,9 +98,8 @@ def import_phases(
         owner = orchestrator.own(run)
         try:
             spec = _on_branch(taken.spec, home)
-            made = orchestrator.create(
-                PHASES, spec, spec.plan.name[:80], context, also=taken.facts, budget=budget, spent_usd=taken.cost_usd
-            )
+            beginning = Beginning(facts=taken.facts, budget=budget, spent_usd=taken.cost_usd)
+            made = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, beginning)
             if (mine := home / FOLDER / STATE_FILE).exists():
                 move_aside(mine, "imported")
             orchestrator.settle(made)

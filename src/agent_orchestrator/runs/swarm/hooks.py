@@ -9,7 +9,7 @@ from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.runs.hooks import Hooks
 from agent_orchestrator.runs.imports import ImportOptions, TakenOver
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.swarm.imports import Performer, find_beads, import_beads
+from agent_orchestrator.runs.swarm.imports import find_beads, import_beads
 from agent_orchestrator.runs.swarm.workspace import hidden_schemas
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm.state import BeadStanding, SwarmState
@@ -38,8 +38,7 @@ class SwarmHooks(Hooks):
         """Make a run of each bead whose records a path means."""
         found = find_beads(file)
         assert found is not None
-        by = Performer(agent_command=options.agent_command, rehearse=options.rehearse)
-        made, notes = import_beads(orchestrator, *found, by)
+        made, notes = import_beads(orchestrator, *found, options)
         return TakenOver(runs=tuple(made), notes=notes)
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.agents.options import resolve_agent
 from agent_orchestrator.analysis.records import read_seconds
@@ -24,9 +22,10 @@ from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.errors import InvalidDocument, InvalidId, Refused, RunExists, UsageError
-from agent_orchestrator.runs.choices import split_command
+from agent_orchestrator.runs.choices import AgentOptions, choose_stand_in, stand_in
+from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.lock import alone
-from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
 from agent_orchestrator.runs.swarm.repair import repair_record
 from agent_orchestrator.runs.swarm.start import Swarm
 from agent_orchestrator.store.port import StoredRun
@@ -37,13 +36,6 @@ from agent_orchestrator.systems.swarm.system import SWARM
 
 LOST = "lost"
 STOPS = {AttemptStatus.DONE: StopReason.COMPLETED, AttemptStatus.TIMEOUT: StopReason.TIMED_OUT}
-
-
-class Performer(msgspec.Struct, frozen=True, kw_only=True):
-    """Who stands in for the agents that records name; None is they themselves."""
-
-    agent_command: str | None = None
-    rehearse: str | None = None
 
 
 def find_beads(path: Path) -> tuple[Path, list[str]] | None:
@@ -64,7 +56,7 @@ def _names(state: Path) -> list[str]:
 
 
 def import_beads(
-    orchestrator: Orchestrator, home: Path, beads: list[str], by: Performer
+    orchestrator: Orchestrator, home: Path, beads: list[str], by: AgentOptions
 ) -> tuple[list[StoredRun], tuple[str, ...]]:
     """The runs that records became, and what was changed; raises Refused when there is nothing to take over."""
     if home.resolve() != orchestrator.settings.home.resolve():
@@ -85,13 +77,13 @@ def import_beads(
     return made, tuple(notes)
 
 
-def _import(orchestrator: Orchestrator, bead: str, by: Performer, notes: list[str], *, single: bool) -> StoredRun | None:
+def _import(orchestrator: Orchestrator, bead: str, by: AgentOptions, notes: list[str], *, single: bool) -> StoredRun | None:
     home, now_us = orchestrator.settings.home, orchestrator.clock.now_us()
     files = [home / folder / f"{bead}.json" for folder in (RUNS, RESULTS)]
     told: list[str] = []
     try:
         checked_id(bead, "The bead")
-        run, result = (_read(file) for file in files)
+        run, result = (read_object(file, "record") if file.exists() else None for file in files)
         taken = _taken(home, bead, run, result, now_us, told)
     except (InvalidDocument, InvalidId) as error:
         if single:
@@ -108,7 +100,8 @@ def _import(orchestrator: Orchestrator, bead: str, by: Performer, notes: list[st
     context = Context(run=bead, home=str(home), workdir=str(home), created_us=now_us)
     owner = orchestrator.own(bead)
     try:
-        stored = orchestrator.create(SWARM, spec, bead, context, also=(taken, Ended(stop=stop, detail="imported")))
+        facts = (taken, Ended(stop=stop, detail="imported"))
+        stored = orchestrator.create(SWARM, spec, bead, context, Beginning(facts=facts))
         for file in files:
             if file.exists():
                 move_aside(file, "imported")
@@ -116,15 +109,6 @@ def _import(orchestrator: Orchestrator, bead: str, by: Performer, notes: list[st
     finally:
         owner.release()
     return orchestrator.find(bead)
-
-
-def _read(file: Path) -> dict[str, Any] | None:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-    except FileNotFoundError:
-        return None
-    except (OSError, msgspec.DecodeError, RecursionError) as error:
-        raise InvalidDocument(path=file, what="record", detail=str(error)) from None
 
 
 def _taken(
@@ -190,14 +174,11 @@ def _result(run: RunRecord, told: dict[str, Any]) -> ResultRecord:
     )
 
 
-def _spec(orchestrator: Orchestrator, run: RunRecord, by: Performer) -> BeadSpec:
+def _spec(orchestrator: Orchestrator, run: RunRecord, by: AgentOptions) -> BeadSpec:
     choice = AgentChoice(name=run.agent, model=run.model if run.model != NO_MODEL else None)
     configured = load_agents(orchestrator.settings)
-    if by.agent_command is not None:
-        choice = msgspec.structs.replace(choice, adapter="command", options={"argv": split_command(by.agent_command)})
-    elif by.rehearse is not None:
-        script = str(Path(by.rehearse).expanduser().absolute())
-        choice = msgspec.structs.replace(choice, adapter="scripted", options={"script": script})
+    if (other := choose_stand_in(by, orchestrator.settings.home)) is not None:
+        choice = stand_in(choice, other)
     elif run.agent in (*ADAPTERS, *configured):
         choice = resolve_agent(choice, configured)  # Whoever else it was may stay unknown until the bead is tried again.
     return BeadSpec(

@@ -7,6 +7,7 @@ not there, a template with a hole in it.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,68 +16,76 @@ import msgspec
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import checked_id
-from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
+from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
-from agent_orchestrator.errors import InvalidSpec, InvalidValue, MissingPath, Problem, UsageError
+from agent_orchestrator.errors import InvalidSpec, InvalidValue, MissingPath, Problem, Unavailable, UsageError
 from agent_orchestrator.git.branches import find_branch
 from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.git.snapshots import find_head
-from agent_orchestrator.runs.choices import Permissions, check_agent, read_agent, read_pairs, split_command
+from agent_orchestrator.runs.choices import (
+    NOBODY,
+    AgentOptions,
+    check_agent,
+    choose_stand_in,
+    read_agent,
+    read_env,
+    read_idle_s,
+    read_pairs,
+    stand_in,
+)
+from agent_orchestrator.runs.inputs import read_given_count, read_text
+from agent_orchestrator.runs.start import Prepared
 from agent_orchestrator.runs.swarm.templates import Template, fill, read_template, unused
-from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, TIMEOUT_S, BeadSpec
+from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, TIMEOUT_S, BeadSpec, SwarmSpec
 from agent_orchestrator.systems.swarm.tasks import TaskLine, parse
 
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|\Z)|/\.))[A-Za-z0-9_][A-Za-z0-9_./+@=-]*(?<![./])\Z")
 
-
+HELD_SHOWN = 10
+MIB = 1024 * 1024
 PROBLEMS_MAX = 20
 """Faults of a file that are told at once: one on the command line may be in every line."""
 
 
-class BeadOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bead may be given on the command line; None means not given."""
+class BeadOptions(AgentOptions, frozen=True, kw_only=True):
+    """The options of `orc swarm dispatch` and `orc swarm run`, as given: None means not given."""
 
-    agent: str | None = None
-    agent_command: str | None = None
-    rehearse: str | None = None
     repo: str | None = None
     branch: str | None = None
+    prefix: str | None = None
+    """Of the branches that beads get which name none."""
     template: str | None = None
     verify: str | None = None
     timeout: str | None = None
     max_retries: str | None = None
     variables: tuple[str, ...] = ()
     """K=V"""
-    allow_tools: tuple[str, ...] = ()
-    permission_mode: str | None = None
-
-    @property
-    def permissions(self) -> Permissions:
-        """What agents may do besides."""
-        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
-
-
-class PreparedBeads(msgspec.Struct, frozen=True, kw_only=True):
-    """The beads of a file that can run, and why others cannot."""
-
-    beads: tuple[BeadSpec, ...]
-    held: dict[str, str]
-    closed: int
+    max_agents: str | None = None
+    stop_after_failures: str | None = None
+    output_limit: str | None = None
+    """In MiB."""
+    tmux: bool = False
+    bd_close: bool = False
 
 
-def prepare_bead(bead: str, prompt: str, options: BeadOptions, home: Path, configured: Mapping[str, AgentSettings]) -> BeadSpec:
-    """The bead of a dispatch."""
+def prepare_bead(
+    bead: str, prompt: str, options: BeadOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY
+) -> Prepared[SwarmSpec]:
+    """Return the specification of a dispatch, which has one bead."""
     checked_id(bead, "The bead")
     if not prompt.strip():
         raise UsageError(detail="The prompt is empty: say what is to be done.")
     made = _Maker(options, home, configured).make(TaskLine(id=bead, prompt=prompt))
     options.permissions.check((made.agent,))
-    return made
+    return Prepared(spec=msgspec.structs.replace(_make_spec(options), beads=(made,)))
 
 
-def prepare_file(file: Path, options: BeadOptions, home: Path, configured: Mapping[str, AgentSettings]) -> PreparedBeads:
-    """The beads of a file of tasks, or of a tracker's export."""
-    parsed = parse(_read(file), str(file))
+def prepare_file(
+    file: Path, options: BeadOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY
+) -> Prepared[SwarmSpec]:
+    """Return the specification of the beads of a file of tasks, or of a tracker's export, and say which are held back."""
+    spec = _make_spec(options)
+    parsed = parse(read_text(file, "The file"), str(file))
     maker = _Maker(options, home, configured)
     beads: list[BeadSpec] = []
     problems: list[Problem] = []
@@ -89,7 +98,32 @@ def prepare_file(file: Path, options: BeadOptions, home: Path, configured: Mappi
         raise InvalidSpec(str(file), problems[:PROBLEMS_MAX])
     if beads:
         options.permissions.check(bead.agent for bead in beads)
-    return PreparedBeads(beads=tuple(beads), held=parsed.held, closed=parsed.closed)
+    made = with_branches(tuple(beads), options.prefix) if options.prefix is not None else tuple(beads)
+    held = [f"{bead} is held back: {why}." for bead, why in parsed.held.items()]
+    more = [f"… and {len(held) - HELD_SHOWN} more are held back."] if len(held) > HELD_SHOWN else []
+    return Prepared(spec=msgspec.structs.replace(spec, beads=made), warnings=(*held[:HELD_SHOWN], *more))
+
+
+def _make_spec(options: BeadOptions) -> SwarmSpec:
+    """Return a specification without beads: what is the same for all of them."""
+    limit = read_given_count(options.output_limit, "--output-limit")
+    return SwarmSpec(
+        beads=(),
+        tmux=_possible(options.tmux, "--tmux", "tmux"),
+        bd_close=_possible(options.bd_close, "--bd-close", "bd"),
+        env=read_env(options.env),
+        idle_timeout_s=read_idle_s(options.idle_timeout),
+        output_limit_bytes=limit * MIB if limit is not None else OUTPUT_LIMIT_BYTES,
+        max_agents=read_given_count(options.max_agents, "--max-agents") or 1,
+        stop_after_failures=read_given_count(options.stop_after_failures, "--stop-after-failures"),
+    )
+
+
+def _possible(wanted: bool, flag: str, program: str) -> bool:
+    """Return whether it is wanted; raises Unavailable where the program that it needs is missing."""
+    if wanted and shutil.which(program) is None:
+        raise Unavailable(detail=f"{flag} needs {program}, and it was not found on the PATH; install it, or leave {flag} out.")
+    return wanted
 
 
 def checked_branch(branch: str, what: str = "--branch") -> str:
@@ -133,13 +167,11 @@ class _Maker:
     """Makes beads: what a task does not say comes from the options. Agents and templates are looked up once."""
 
     def __init__(self, options: BeadOptions, home: Path, configured: Mapping[str, AgentSettings]) -> None:
-        if options.agent_command is not None and options.rehearse is not None:
-            raise UsageError(detail="--agent-command and --rehearse exclude each other; give one.")
+        options.refuse_both("agent_command", "rehearse")
         self._options, self._home, self._configured = options, home, configured
         self._given = read_pairs(options.variables, "--var")
-        self._agents: dict[str, AgentChoice] = {}
-        self._startable: set[tuple[str, str]] = set()
-        """Agents that were looked for, and the repositories they would work in."""
+        self._agents: dict[tuple[str, str], AgentChoice] = {}
+        """By what was given, and the repository that they would work in."""
         self._templates: dict[str, Template] = {}
         self._repos: dict[str, str] = {}
         self._worktrees = _Worktrees()
@@ -202,23 +234,16 @@ class _Maker:
             if self._options.agent_command is None and self._options.rehearse is None:
                 raise UsageError(detail=f"Nobody would work on {task.id}: name its agent, or give --agent.")
             given = "command" if self._options.agent_command is not None else "scripted"
-        if given not in self._agents:
-            self._agents[given] = self._options.permissions.given_to(self._performed(read_agent(given, what)))
-        if (given, repo) not in self._startable:
-            check_agent(self._agents[given], Path(repo))
-            self._startable.add((given, repo))
-        return self._agents[given]
+        if (given, repo) not in self._agents:
+            choice = self._options.permissions.given_to(self._performed(read_agent(given, what), Path(repo)))
+            check_agent(choice, Path(repo))
+            self._agents[given, repo] = choice
+        return self._agents[given, repo]
 
-    def _performed(self, choice: AgentChoice) -> AgentChoice:
-        """The agent by its name, or whoever stands in for it."""
-        options = self._options
-        if options.agent_command is not None:
-            argv = split_command(options.agent_command)
-            return AgentChoice(name=choice.name, model=choice.model, adapter="command", options={"argv": argv})
-        if options.rehearse is not None:
-            script = str(Path(options.rehearse).expanduser().absolute())
-            return AgentChoice(name=choice.name, model=choice.model, adapter="scripted", options={"script": script})
-        return resolve_agent(choice, self._configured)
+    def _performed(self, choice: AgentChoice, repo: Path) -> AgentChoice:
+        """Return the agent by its name, or whoever stands in for it."""
+        other = choose_stand_in(self._options, repo)
+        return stand_in(choice, other) if other is not None else resolve_agent(choice, self._configured)
 
     def _template(self, name: str) -> Template:
         if name not in self._templates:
@@ -234,16 +259,3 @@ class _Maker:
                 raise UsageError(detail=f"The repository {folder} is not a directory; give the folder that holds the project.")
             self._repos[given] = str(folder)
         return self._repos[given]
-
-
-def _read(file: Path) -> str:
-    try:
-        if file.stat().st_size > SPEC_LIMIT_BYTES:
-            raise UsageError(detail=f"The file {file} is larger than {SPEC_LIMIT_BYTES} bytes; split it.")
-        return file.read_text("utf-8")
-    except FileNotFoundError:
-        raise MissingPath(what="The file", path=file) from None
-    except OSError as error:
-        raise UsageError(detail=f"The file {file} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(detail=f"The file {file} is not UTF-8 text: {error.reason}.") from None

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.inputs import Instruct
-from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import Refused
+from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
+from agent_orchestrator.runs.swarm.workspace import write_schemas
 from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.runs.workflow.start import keep_as, new_run_id
 from agent_orchestrator.store.port import StoredRun
@@ -29,14 +29,6 @@ from agent_orchestrator.systems.swarm.state import Bead, BeadStanding, SwarmStat
 from agent_orchestrator.systems.swarm.system import SWARM
 
 OVER = (BeadStanding.DONE, BeadStanding.FAILED, BeadStanding.TIMEOUT, BeadStanding.STOPPED)
-
-
-class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that exists, owned by this process, and what a person should know."""
-
-    run: StoredRun
-    owner: Ownership
-    notes: tuple[str, ...] = ()
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -121,95 +113,63 @@ class _Named(msgspec.Struct):
     beads: list[_NamedBead]
 
 
-def start_dispatch(
-    orchestrator: Orchestrator,
-    bead: BeadSpec,
-    options: SwarmSpec,
-    *,
-    force: bool = False,
-    shared: bool = False,
-    pass_env: tuple[str, ...] = (),
-    budget: Budget | None = None,
-) -> Started:
-    """Creates the dispatch of one bead; `options` is the specification without beads."""
+def start_dispatch(orchestrator: Orchestrator, spec: SwarmSpec, start: Start = NOTHING_SPECIAL) -> Started:
+    """Create the dispatch of the specification's one bead."""
+    (bead,), force, shared = spec.beads, start.force, start.force or start.shared
     with alone(orchestrator.settings.folder, "swarm"):
         swarm = Swarm(orchestrator)
         _refuse_foreign(orchestrator, bead.id)
         found = swarm.find(bead.id)
         if found is not None:
             _check_startable(found, force=force)
-        beside = _check_trees(swarm, [bead], force=force or shared)
-        before = swarm.attempts(bead.id) if found is not None else _keep_foreign_records(orchestrator, bead.id, force=force)
+        beside = _check_trees(swarm, [bead], shared=shared)
+        bead = _numbered(swarm, bead, mine=found is not None, force=force)
         if found is not None:
             _take_over(orchestrator, found.run, [bead.id])
         if any(run.id == bead.id for run in swarm.runs) or (orchestrator.settings.folder / "launches" / bead.id).exists():
             keep_as(orchestrator, bead.id)
-        bead = msgspec.structs.replace(bead, attempts_before=before)
-        spec = msgspec.structs.replace(options, beads=(bead,), dispatch=True, max_agents=1, shared=force, beside=beside)
-        return _create(orchestrator, spec, bead.id, bead.id, pass_env, budget, shared=force or shared)
+        spec = msgspec.structs.replace(spec, beads=(bead,), dispatch=True, max_agents=1, shared=force, beside=beside)
+        return _create(orchestrator, spec, bead.id, bead.id, start)
 
 
-def start_run(
-    orchestrator: Orchestrator,
-    beads: Sequence[BeadSpec],
-    options: SwarmSpec,
-    *,
-    name: str,
-    force: bool = False,
-    shared: bool = False,
-    pass_env: tuple[str, ...] = (),
-    budget: Budget | None = None,
-) -> Started:
-    """Creates the run of many beads; those that are done already are not done again, unless forced."""
+def start_run(orchestrator: Orchestrator, spec: SwarmSpec, name: str, start: Start = NOTHING_SPECIAL) -> Started:
+    """Create the run of many beads; those that are done already are not done again, unless forced."""
+    force = start.force
     with alone(orchestrator.settings.folder, "swarm"):
         swarm = Swarm(orchestrator)
-        known = swarm.locate([bead.id for bead in beads])
+        known = swarm.locate([bead.id for bead in spec.beads])
         done = set() if force else {bead for bead, found in known.items() if found.standing is BeadStanding.DONE}
         for found in known.values():
             if found.bead not in done:
                 _check_startable(found, force=force)
-        specs = {bead.id: bead for bead in beads} | {bead: known[bead].state.specs[bead] for bead in done}
-        left = [_without(_begun_with(bead, specs), done) for bead in beads if bead.id not in done]
+        specs = {bead.id: bead for bead in spec.beads} | {bead: known[bead].state.specs[bead] for bead in done}
+        left = [_without(_begun_with(bead, specs), done) for bead in spec.beads if bead.id not in done]
         if not left:
             raise Refused(why="There is nothing to do: every bead of the file is done; --force does them again.")
-        beside = _check_trees(swarm, left, force=force or shared)
-        taken: dict[str, list[str]] = {}
-        numbered = []
-        for bead in left:
-            mine = bead.id in known
-            before = swarm.attempts(bead.id) if mine else _keep_foreign_records(orchestrator, bead.id, force=force)
-            numbered.append(msgspec.structs.replace(bead, attempts_before=before))
-            if bead.id in known:
-                taken.setdefault(known[bead.id].run.id, []).append(bead.id)
+        beside = _check_trees(swarm, left, shared=force or start.shared)
+        numbered = [_numbered(swarm, bead, mine=bead.id in known, force=force) for bead in left]
         for run in swarm.runs:
-            if run.id in taken:
-                _take_over(orchestrator, run, taken[run.id])
-        spec = msgspec.structs.replace(options, beads=tuple(numbered), shared=force, beside=beside)
-        made = new_run_id(orchestrator)
-        started = _create(orchestrator, spec, made, name, pass_env, budget, shared=force or shared)
+            if taken := [bead.id for bead in left if bead.id in known and known[bead.id].run.id == run.id]:
+                _take_over(orchestrator, run, taken)
+        spec = msgspec.structs.replace(spec, beads=tuple(numbered), shared=force, beside=beside)
+        started = _create(orchestrator, spec, new_run_id(orchestrator), name, start)
         return msgspec.structs.replace(started, notes=(*started.notes, *_notes(spec, len(done))))
 
 
-def _create(
-    orchestrator: Orchestrator,
-    spec: SwarmSpec,
-    run: str,
-    name: str,
-    pass_env: tuple[str, ...],
-    budget: Budget | None,
-    *,
-    shared: bool,
-) -> Started:
-    home, now_us = str(orchestrator.settings.home), orchestrator.clock.now_us()
-    context = Context(run=run, home=home, workdir=home, created_us=now_us, pass_env=pass_env, shared_tree=shared)
+def _numbered(swarm: Swarm, bead: BeadSpec, *, mine: bool, force: bool) -> BeadSpec:
+    """Return the bead with the number of its earlier attempts, here or as another tool counted them."""
+    before = swarm.attempts(bead.id) if mine else _keep_foreign_records(swarm.orchestrator, bead.id, force=force)
+    return msgspec.structs.replace(bead, attempts_before=before)
+
+
+def _create(orchestrator: Orchestrator, spec: SwarmSpec, run: str, name: str, start: Start) -> Started:
+    start = msgspec.structs.replace(start, shared=start.shared or start.force)
     places = {checkout_of(bead.repo) for bead in spec.beads if not bead.branch}
-    with entering(orchestrator, SWARM.name, places, run=run, shared=shared) as beside:
-        owner = orchestrator.own(run)
-        try:
-            return Started(run=orchestrator.create(SWARM, spec, name, context, budget=budget), owner=owner, notes=beside)
-        except BaseException:
-            owner.release()
-            raise
+    with entering(orchestrator, SWARM.name, places, run=run, shared=start.shared) as notes:
+        started = create_owned(orchestrator, SWARM, spec, name, start.make_context(orchestrator, run), start.budget)
+    # Nobody asked for these files: they are hidden like all that a run writes. Those of `orc swarm init` are a person's.
+    exclude(orchestrator.settings.home, write_schemas(orchestrator.settings.home))
+    return msgspec.structs.replace(started, notes=notes)
 
 
 def _begun_with(bead: BeadSpec, specs: dict[str, BeadSpec]) -> BeadSpec:
@@ -254,7 +214,7 @@ def _check_startable(found: Found, *, force: bool) -> None:
         raise Refused(why=f"Bead {bead} failed after {made}, its limit ({found.held.error}); {way}.")
 
 
-def _check_trees(swarm: Swarm, beads: Sequence[BeadSpec], *, force: bool) -> tuple[str, ...]:
+def _check_trees(swarm: Swarm, beads: Sequence[BeadSpec], *, shared: bool) -> tuple[str, ...]:
     """Raises Refused where another live bead works in the same tree; answers with those on the same repositories."""
     mine = {bead.id for bead in beads}
     places = {bead.place: bead for bead in beads}
@@ -263,7 +223,7 @@ def _check_trees(swarm: Swarm, beads: Sequence[BeadSpec], *, force: bool) -> tup
     for run, other in swarm.live():
         if other.id in mine:
             continue
-        if other.place in places and not force:
+        if other.place in places and not shared:
             where = f"{other.repo}, branch {other.branch}" if other.branch else other.repo
             way = "give --branch for a worktree of its own, or --shared-tree to mix their work"
             raise Refused(why=f"Bead {other.id} (run {run.id}) works in the same tree ({where}); {way}.")

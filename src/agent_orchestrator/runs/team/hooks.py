@@ -8,7 +8,8 @@ from pathlib import Path
 from agent_orchestrator.config import load_agents
 from agent_orchestrator.errors import InvalidDocument, MissingPath
 from agent_orchestrator.runs.hooks import Hooks
-from agent_orchestrator.runs.imports import ImportOptions, TakenOver, read_state
+from agent_orchestrator.runs.imports import ImportOptions, TakenOver
+from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.team.options import TeamOptions, prepare
 from agent_orchestrator.runs.team.place import archives_of, claim_folder
@@ -35,12 +36,12 @@ class TeamHooks(Hooks):
         if not plan.is_file():
             raise MissingPath(what="The plan of the team", path=plan)
         found = {name: file.parent / Path(name).relative_to(Path(PM_STATE).parent) for name in FILES}
-        files = {name: read_state(one) for name, one in found.items() if one.is_file()}
+        files = {name: read_object(one) for name, one in found.items() if one.is_file()}
         text = files[PM_STATE].get("original_requirements")
         if not isinstance(text, str) or not text.strip():
             raise InvalidDocument(path=plan, what="state file", detail="it has no original_requirements")
         settings, given = orchestrator.settings, TeamOptions(text=text, **options.only(TeamOptions))
-        spec = prepare(given, settings.home, load_agents(settings))
+        spec = prepare(given, settings.home, load_agents(settings)).spec
         run, notes = import_team(orchestrator, spec, plan, files)
         return TakenOver(runs=(run,), notes=notes)
 

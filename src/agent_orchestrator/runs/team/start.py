@@ -8,16 +8,15 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
-from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import Refused, RunExists, UsageError
 from agent_orchestrator.git.branches import list_branches
 from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.runs.lock import alone
-from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
+from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
 from agent_orchestrator.runs.team.place import FOLDER, claim_folder, refuse_unfinished
 from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
@@ -26,38 +25,16 @@ from agent_orchestrator.systems.team.spec import SESSION_ID, TeamSpec, session_i
 from agent_orchestrator.systems.team.system import TEAM
 
 
-class StartedTeam(msgspec.Struct, frozen=True, kw_only=True):
-    """A team that exists, owned by this process, and what a person should know."""
-
-    run: StoredRun
-    owner: Ownership
-    notes: tuple[str, ...] = ()
-
-
-def start_team(
-    orchestrator: Orchestrator,
-    spec: TeamSpec,
-    *,
-    pass_env: tuple[str, ...] = (),
-    budget: Budget | None = None,
-    shared: bool = False,
-) -> StartedTeam:
-    """Creates a team; raises Refused while another one of the repository is unfinished."""
+def start_team(orchestrator: Orchestrator, spec: TeamSpec, start: Start = NOTHING_SPECIAL) -> Started:
+    """Create a team; raises Refused while another one of the repository is unfinished."""
     home = orchestrator.settings.home
     with alone(orchestrator.settings.folder, "teams"):
-        now_us = orchestrator.clock.now_us()
-        run = _free(orchestrator, session_id(now_us))
-        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us, pass_env=pass_env, shared_tree=shared)
+        run = _free(orchestrator, session_id(orchestrator.clock.now_us()))
         refuse_unfinished(orchestrator, run)
-        with entering(orchestrator, TEAM.name, {checkout_of(str(home))}, run=run, shared=shared) as notes:
+        with entering(orchestrator, TEAM.name, {checkout_of(str(home))}, run=run, shared=start.shared) as notes:
             claim_folder(orchestrator, run)
-            owner = orchestrator.own(run)
-            try:
-                stored = orchestrator.create(TEAM, spec, _name(spec), context, budget=budget)
-            except BaseException:
-                owner.release()
-                raise
-    return StartedTeam(run=stored, owner=owner, notes=notes)
+            started = create_owned(orchestrator, TEAM, spec, _name(spec), start.make_context(orchestrator, run), start.budget)
+    return msgspec.structs.replace(started, notes=notes)
 
 
 def _name(spec: TeamSpec) -> str:
@@ -76,7 +53,7 @@ def import_team(
         context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
         owner = orchestrator.own(run)
         try:
-            made = orchestrator.create(TEAM, spec, _name(spec), context, also=taken.facts)
+            made = orchestrator.create(TEAM, spec, _name(spec), context, Beginning(facts=taken.facts))
             if path.resolve().parent == (home / FOLDER).resolve():
                 for file in (home / name for name in FILES if (home / name).exists()):
                     move_aside(file, "imported")

@@ -12,7 +12,8 @@ from agent_orchestrator.config import load_agents
 from agent_orchestrator.errors import OrcError, Refused, UsageError
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.hooks import Changes, Continuation, Hooks, say_unreadable
-from agent_orchestrator.runs.imports import ImportOptions, TakenOver, read_state
+from agent_orchestrator.runs.imports import ImportOptions, TakenOver
+from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.workflow.adoption import prepare_again, read_again, say_adopted, say_differences
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, add_step_budgets, prepare
@@ -83,7 +84,7 @@ class WorkflowHooks(Hooks):
 
     def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
         """Make a run of a run_state.json."""
-        document = read_state(file)
+        document = read_object(file)
         if options.workflow is None:
             raise UsageError(detail=f"{file} is a run of a workflow: give its file with --workflow, and who performs its steps.")
         settings, given = orchestrator.settings, WorkflowOptions(**options.only(WorkflowOptions))

@@ -6,22 +6,21 @@ A run exists, durably and with its print-outs' place, before anything of it happ
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import checked_id, unit_of
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import InvalidDocument, Refused, RunExists
 from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.git.worktree import add_worktree
-from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.inputs import read_object
+from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
+from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
 from agent_orchestrator.runs.trees import entering
-from agent_orchestrator.runs.workflow.options import Prepared
 from agent_orchestrator.store.port import Append, StoredRun
 from agent_orchestrator.systems.workflow.decide.edits import ImportedWorkflow, import_state
 from agent_orchestrator.systems.workflow.effects import run_directory
@@ -31,39 +30,19 @@ from agent_orchestrator.systems.workflow.system import WORKFLOW
 RUN_ID_TRIES = 8
 
 
-def start_workflow(
-    orchestrator: Orchestrator,
-    prepared: Prepared,
-    *,
-    run_id: str | None = None,
-    worktree: bool = False,
-    shared: bool = False,
-    pass_env: tuple[str, ...] = (),
-    budget: Budget | None = None,
-    tell: Callable[[str], None] = lambda text: None,
-) -> StoredRun:
-    """Creates a run; `tell` gets what a person should know.
-
-    Raises RunExists for an id that is in use, and Refused for a working tree that is.
-    """
-    run = checked_id(run_id, "--run-id") if run_id is not None else new_run_id(orchestrator)
-    if run_id is not None:
+def start_workflow(orchestrator: Orchestrator, spec: WorkflowSpec, start: Start = NOTHING_SPECIAL) -> Started:
+    """Create a run; raises RunExists for an id that is in use, and Refused for a working tree that is."""
+    run = checked_id(start.run_id, "--run-id") if start.run_id is not None else new_run_id(orchestrator)
+    if start.run_id is not None:
         _make_room(orchestrator, run)
+        if (known := orchestrator.store.run(run)) is not None:
+            raise RunExists(run=run, status=known.summary.status)
     home = orchestrator.settings.home
-    places = set() if worktree else {checkout_of(str(home))}
-    with entering(orchestrator, WORKFLOW.name, places, run=run, shared=shared) as notes:
-        workdir = add_worktree(home, run) if worktree else home
-        context = Context(
-            run=run,
-            home=str(home),
-            workdir=str(workdir),
-            created_us=orchestrator.clock.now_us(),
-            pass_env=pass_env,
-            shared_tree=shared,
-        )
-        for note in notes:
-            tell(note)
-        return orchestrator.create(WORKFLOW, prepared.spec, prepared.spec.name, context, budget=budget)
+    places = set() if start.worktree else {checkout_of(str(home))}
+    with entering(orchestrator, WORKFLOW.name, places, run=run, shared=start.shared) as notes:
+        context = start.make_context(orchestrator, run, add_worktree(home, run) if start.worktree else None)
+        started = create_owned(orchestrator, WORKFLOW, spec, spec.name, context, start.budget)
+    return msgspec.structs.replace(started, notes=notes)
 
 
 def new_run_id(orchestrator: Orchestrator) -> str:
@@ -171,13 +150,7 @@ def _foreign(orchestrator: Orchestrator) -> list[tuple[Path, dict[str, Any]]]:
 
 def _state_file(orchestrator: Orchestrator, run: str) -> tuple[Path, dict[str, Any]] | None:
     path = orchestrator.settings.home / run_directory(run) / "run_state.json"
-    try:
-        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except FileNotFoundError:
-        return None
-    except (OSError, msgspec.DecodeError, RecursionError) as error:
-        raise InvalidDocument(path=path, what="state file", detail=str(error)) from error
-    return path, document
+    return (path, read_object(path)) if path.exists() else None
 
 
 def _import(orchestrator: Orchestrator, spec: WorkflowSpec, found: tuple[Path, dict[str, Any]]) -> StoredRun:
@@ -216,4 +189,4 @@ def _create_imported(orchestrator: Orchestrator, spec: WorkflowSpec, run: str, i
     home = str(orchestrator.settings.home)
     created_us = orchestrator.clock.now_us() if imported.created_us is None else imported.created_us
     context = Context(run=run, home=home, workdir=home, created_us=created_us)
-    return orchestrator.create(WORKFLOW, spec, spec.name, context, also=imported.facts)
+    return orchestrator.create(WORKFLOW, spec, spec.name, context, Beginning(facts=imported.facts))

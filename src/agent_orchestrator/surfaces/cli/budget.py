@@ -51,12 +51,3 @@ def read_run_budget(orchestrator: Orchestrator, given: Mapping[str, Any]) -> Bud
     from agent_orchestrator.config import load_budget
 
     return load_budget(orchestrator.settings).override(read_flag_budget(given))
-
-
-def budget_arguments(given: Mapping[str, Any]) -> list[str]:
-    """Return the budget options that were really given, as a command line."""
-    arguments: list[str] = []
-    for name in ("budget_usd", "budget_tokens", "max_time", "day_budget_usd"):
-        if given.get(name) is not None:
-            arguments += [f"--{name.replace('_', '-')}", str(given[name])]
-    return [*arguments, "--allow-unmetered"] if given.get("allow_unmetered") else arguments

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -17,17 +18,36 @@ from agent_orchestrator.systems import about
 POLL_S = 0.05
 POLLS_MAX = 1_200
 LOG_SHOWN_CHARS = 2_000
+HANDED_ON = (
+    *("max_parallel", "max_attempts", "max_iterations", "timeout", "interactive", "auto_test", "test_command"),
+    *("checkpoint_interval", "execution_mode", "allow_fewer_tests", "protect", "agent", "agent_command", "rehearse"),
+    *("budget_usd", "budget_tokens", "max_time", "day_budget_usd", "allow_unmetered", "publish", "allow_tools"),
+    *("permission_mode", "adopt_changes", "shared_tree"),
+)
+"""Options of going on that the process in the background is given, too, where a command has them."""
+SWITCHES = ("interactive", "auto_test", "publish")
+"""Those of them that can be said yes and no to."""
 
 
-def resume_arguments(run: StoredRun, manner: Manner, limits: dict[str, int] | None = None) -> list[str]:
-    """`resume` with what this command was given."""
+def resume_arguments(run: StoredRun, manner: Manner, given: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the command line of `resume`, with what this command was given."""
     arguments = ["resume", run.id, "--repo", run.context.home]
     arguments += ["--no-wait"] if manner.no_wait else []
     for flag, value in (("--on-wait", manner.on_wait), ("--on-end", manner.on_end)):
         arguments += [flag, value] if value is not None else []
-    for name, number in (limits or {}).items():
-        arguments += ["--" + name.replace("_", "-"), str(number)]
+    for name in HANDED_ON:
+        arguments += _words(name, (given or {}).get(name))
     return arguments
+
+
+def _words(name: str, value: Any) -> list[str]:
+    """Return an option as words of a command line; none when it was not given."""
+    flag = f"--{name.removesuffix('s') if isinstance(value, tuple) else name}".replace("_", "-")
+    if isinstance(value, tuple):
+        return [word for one in value for word in (flag, one)]
+    if isinstance(value, bool):
+        return [flag] if value else [f"--no-{flag[2:]}"] if name in SWITCHES else []
+    return [flag, str(value)] if value is not None else []
 
 
 def again_arguments(run: StoredRun, arguments: Sequence[str]) -> list[str]:

@@ -7,21 +7,17 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted, SetAgents, SetLimits
+from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.errors import Refused
-from agent_orchestrator.runs.choices import Permissions
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.reread import reread
-from agent_orchestrator.runs.takeup import refuse_unkept
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.facts import run_facts
 from agent_orchestrator.surfaces.cli.follow import pause
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick
-from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
+from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 from agent_orchestrator.systems import find_system
 
 TAKEN_POLL_S = 0.02
@@ -52,28 +48,6 @@ def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Posted)
             return Sent(directive=directive.id, taken=True, owner=owner)
         pause(TAKEN_POLL_S)
     return Sent(directive=directive.id, taken=False, owner=owner)
-
-
-def tell_budget(orchestrator: Orchestrator, run: StoredRun, budget: Budget) -> Sent | None:
-    """Tells whoever drives the run what it may spend from now on; None when nothing is given."""
-    if not budget.is_set:
-        return None
-    directive = orchestrator.sign(run, SetLimits(id=new_id(), limits=budget))
-    refuse_unkept(orchestrator.fold(run), budget)
-    return send_and_wait(orchestrator, run, directive)
-
-
-def tell_permissions(orchestrator: Orchestrator, run: StoredRun, permissions: Permissions) -> Sent | None:
-    """Tells the run what its agents may do from their next launch on, whoever drives it; None when that changes nothing."""
-    if not permissions.any:
-        return None
-    read = reread(orchestrator, orchestrator.fold(run).state.spec, permissions)
-    for note in (*read.notes, *read.changes):
-        warn(note)
-    if not read.agents:
-        return None
-    directive = orchestrator.sign(run, SetAgents(id=new_id(), agents=read.agents, changes=read.changes))
-    return send_and_wait(orchestrator, run, directive)
 
 
 def _raise_if_refused(orchestrator: Orchestrator, run: StoredRun, directive: str, after: int) -> None:

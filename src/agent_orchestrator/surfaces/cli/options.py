@@ -1,27 +1,31 @@
-"""What the commands share: the options every one takes, how a RUN is found, and shell completion of runs and steps."""
+"""Options that commands share: written once, so that they mean and say the same everywhere.
+
+Also how a RUN is found, and shell completion of runs and steps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from agent_orchestrator.errors import OrcError, Refused
+from agent_orchestrator.surfaces.cli.budget import budget_options
 
 if TYPE_CHECKING:
-    from agent_orchestrator.runs.choices import Permissions
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
 
 Function = Callable[..., Any]
+SomeOptions = TypeVar("SomeOptions")
 
 LISTED_MAX = 8
 
 
 def check_names(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of `--pass-env`, as a callback of the option."""
+    """Check the names of `--pass-env`, as a callback of the option."""
     if not given:
         return given
     from agent_orchestrator.runs.choices import read_names
@@ -29,40 +33,91 @@ def check_names(ctx: click.Context, parameter: click.Parameter, given: tuple[str
     return read_names(given)
 
 
-def idle_option(function: Function) -> Function:
-    """How long agents may be silent; the same wherever agents are chosen."""
-    words = "How long an agent may stay silent (30m; 2h for programs that are no known client); none: for ever."
-    return click.option("--idle-timeout", metavar="TIME", help=words)(function)
+def compose(*options: Function) -> Function:
+    """Return one decorator of several, in the order in which the help lists them."""
+
+    def decorate(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
 
 
-def permission_options(function: Function) -> Function:
-    """What agents may do beyond what they are allowed anyway; the same wherever agents are chosen."""
-    options = (
-        click.option(
-            "--allow-tool",
-            "allow_tools",
-            multiple=True,
-            metavar="TOOL",
-            help="Let agents use this tool, as their client names it: 'Bash(make:*)'; repeatable.",
-        ),
-        click.option("--permission-mode", metavar="MODE", help="What agents may do, in their client's words."),
+idle_option = click.option(
+    "--idle-timeout",
+    metavar="TIME",
+    help="How long an agent may stay silent (30m; 2h for programs that are no known client); none: for ever.",
+)
+
+permission_options = compose(
+    click.option(
+        "--allow-tool",
+        "allow_tools",
+        multiple=True,
+        metavar="TOOL",
+        help="Let agents use this tool, as their client names it: 'Bash(make:*)'; repeatable.",
+    ),
+    click.option("--permission-mode", metavar="MODE", help="What agents may do, in their client's words."),
+)
+
+
+def choice_options(does: str = "works", *, named: bool = True, roles: bool = False, wrapper: bool = False) -> Function:
+    """Return the options that say who works; `named` is whether one of them names an agent."""
+    wrappers = (
+        click.option("--wrapper", metavar="FILE", help="A program that performs every step, called with --run-id, --step-id, …"),
+        click.option("--wrapper-arg", "wrapper_args", multiple=True, metavar="ARG", help="Passed on to the wrapper; repeatable."),
     )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    another = "Another agent, or a command, for one role; repeatable."
+    return compose(
+        *(wrappers if wrapper else ()),
+        *((click.option("--agent", metavar="NAME[:MODEL]", help=f"The agent that {does}."),) if named else ()),
+        click.option("--agent-command", metavar="CMD", help="Any program as the agent: the prompt on its standard input."),
+        click.option("--rehearse", metavar="SCRIPT", help="Play the agents from a YAML script, without a model."),
+        *((click.option("--role", "roles", multiple=True, metavar="ROLE=AGENT", help=another),) if roles else ()),
+    )
 
 
-def read_permissions(given: dict[str, Any]) -> Permissions:
-    """What agents may do besides."""
-    from agent_orchestrator.runs.choices import Permissions
+def agent_options(does: str = "works", *, timeout: str = "--timeout", time: str = "one attempt", **which: bool) -> Function:
+    """Return the options that say who works and how: `timeout` limits the running time of `time`."""
+    return compose(
+        choice_options(does, **which),
+        permission_options,
+        click.option("--env", multiple=True, metavar="K=V", help="Set for agents; stored with the run; repeatable."),
+        click.option(
+            "--pass-env",
+            multiple=True,
+            metavar="NAME",
+            callback=check_names,
+            help="Let agents see this variable; never stored; repeatable.",
+        ),
+        click.option(timeout, metavar="TIME", help=f"Running time of {time}, as in 90s, 10m, 2h."),
+        idle_option,
+    )
 
-    return Permissions(allow_tools=given["allow_tools"], mode=given["permission_mode"])
+
+def drive_options(noun: str = "run", *, people: str = "a person") -> Function:
+    """Return the options of driving a run: what it may spend, where it works, how it is shown and left.
+
+    `people` are those whom it may wait for; nobody, then only a rate limit can hold it up.
+    """
+    left = f"4 when only {people} can move the {noun}" if people else "6 when everything is parked on a rate limit"
+    waits = f"A shell command started when the {noun} begins to wait for a person."
+    return compose(
+        budget_options,
+        click.option("--shared-tree", is_flag=True, help="Work in a tree that another run works in: their work mixes."),
+        click.option("--no-wait", is_flag=True, help=f"Exit with {left}."),
+        click.option("--detach", is_flag=True, help="Run in the background."),
+        *((click.option("--on-wait", metavar="CMD", help=waits),) if people else ()),
+        click.option("--on-end", metavar="CMD", help=f"A shell command started when the {noun} ends."),
+        click.option("--quiet", is_flag=True, help=f"Only the {noun}'s id and the result."),
+    )
 
 
-def permission_arguments(given: dict[str, Any]) -> list[str]:
-    """What agents may do besides, as it was given, for another process."""
-    tools = [word for tool in given["allow_tools"] for word in ("--allow-tool", tool)]
-    return [*tools, *(("--permission-mode", given["permission_mode"]) if given["permission_mode"] is not None else ())]
+def read_options(kind: type[SomeOptions], given: dict[str, Any]) -> SomeOptions:
+    """Return a system's options: the fields of the struct that the command was given."""
+    fields: tuple[str, ...] = kind.__struct_fields__  # type: ignore[attr-defined]
+    return kind(**{name: given[name] for name in fields if name in given})
 
 
 def command(name: str, example: str) -> Callable[[Function], click.Command]:
@@ -141,8 +196,3 @@ def complete_steps(ctx: click.Context, param: click.Parameter, incomplete: str) 
     except OrcError:
         return []
     return [CompletionItem(step["id"]) for step in spec.get("steps", ()) if step["id"].startswith(incomplete)]
-
-
-shared_tree_option = click.option(
-    "--shared-tree", is_flag=True, help="Work in a tree that another run works in: their work mixes."
-)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_orchestrator.systems import find_part
 
 if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.runs.start import Change
     from agent_orchestrator.store.port import StoredRun
-    from agent_orchestrator.surfaces.cli.commands.resume import Asked
-    from agent_orchestrator.surfaces.cli.drive import Manner
 
 
 class Phrase(NamedTuple):
@@ -25,13 +24,6 @@ class Phrase(NamedTuple):
 
 
 Phrases = Mapping[type, Callable[[Any], Phrase]]
-
-
-class TryAgain(Protocol):
-    """Tries an ended run again whose agents may do more now."""
-
-    def __call__(self, orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, *, detach: bool) -> int:
-        """Return the exit code."""
 
 
 class Words(NamedTuple):
@@ -51,7 +43,7 @@ class Words(NamedTuple):
 
     Returns the file in words, or its faults, each with the path of its key before a colon; None for another system's.
     """
-    try_again: TryAgain | None = None
+    try_again: Callable[[Orchestrator, StoredRun, Change, dict[str, Any]], int] | None = None
     """What `orc resume` does with an ended run whose agents may do more now, if it is more than going on."""
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_orchestrator.surfaces.cli.options import choice_options, open_orchestrator
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
 if TYPE_CHECKING:
     from agent_orchestrator.runs.imports import TakenOver
@@ -26,11 +26,7 @@ orc import state
 @click.argument("path", type=click.Path())
 @click.option("--workflow", metavar="FILE", help="The workflow that a run_state.json is a run of.")
 @click.option("--document", metavar="DOC", help="The task document that an agent-state.json is a run of.")
-@click.option("--wrapper", metavar="FILE", help="As for `orc run`.")
-@click.option("--agent", metavar="NAME[:MODEL]", help="As for `orc run`.")
-@click.option("--agent-command", metavar="CMD", help="As for `orc run`.")
-@click.option("--rehearse", metavar="SCRIPT", help="As for `orc run`.")
-@click.option("--role", "roles", multiple=True, metavar="ROLE=NAME[:MODEL]", help="As for `orc run`.")
+@choice_options("performs every step", roles=True, wrapper=True)
 @click.option("--into", metavar="BRANCH", help="As for `orc team run`.")
 @click.option("--check", metavar="CMD", help="As for `orc team run`.")
 @click.option("--no-check", is_flag=True, help="As for `orc team run`.")

@@ -13,9 +13,8 @@ from agent_orchestrator.systems.loop.state import LoopState
 
 if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.runs.start import Change
     from agent_orchestrator.store.port import StoredRun
-    from agent_orchestrator.surfaces.cli.commands.resume import Asked
-    from agent_orchestrator.surfaces.cli.drive import Manner
 
 FILES_SHOWN = 10
 
@@ -112,12 +111,11 @@ def closing_lines(state: LoopState) -> list[str]:
     return lines
 
 
-def try_again(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, *, detach: bool) -> int:
+def try_again(orchestrator: Orchestrator, run: StoredRun, change: Change, given: dict[str, Any]) -> int:
     """Start a successor of a loop that ended."""
-    from agent_orchestrator.surfaces.cli.loop.resume import Successor, start_successor
+    from agent_orchestrator.surfaces.cli.loop.resume import start_successor
 
-    how = Successor(dict(asked.limits), None, asked.budget, asked.permissions, force=False, shared=asked.shared)
-    return start_successor(orchestrator, run, how, manner, detach=detach)
+    return start_successor(orchestrator, run, change, given)
 
 
 def check_state(file: str, document: Any) -> str | list[str] | None:

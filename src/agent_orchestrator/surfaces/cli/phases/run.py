@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
+import click
+
+from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, open_orchestrator, read_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator
-from agent_orchestrator.surfaces.cli.phases.shared import read_manner, read_options, run_options
+from agent_orchestrator.surfaces.cli.phases.shared import publish_option
 
 EXAMPLE = """
 orc phases run task.md --agent claude --max-cost '$10'
@@ -17,7 +18,19 @@ orc phases run task.md --agent claude --role supervisor=codex --plan-with claude
 
 
 @make_command("run", EXAMPLE)
-@run_options
+@click.argument("document", metavar="DOC")
+@agent_options(roles=True)
+@click.option("--yes", is_flag=True, help="Approve the plan, and every change of it, beforehand.")
+@publish_option
+@click.option("--plan-with", metavar="AGENT", help="Let this agent ask its questions about the plan first.")
+@click.option("--max-parallel", metavar="N", help="Tasks at work at once (1).")
+@click.option("--max-iterations", metavar="N", help="Iterations of a task (the document's bound, or 30).")
+@click.option("--max-attempts", metavar="N", help="Tries of one launch that fails (3).")
+@click.option("--no-supervisor", is_flag=True, help="Without the supervisor's checks.")
+@click.option("--no-outer-ralph", is_flag=True, help="Without the outer review loop.")
+@click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in prompts; repeatable.")
+@click.option("--run-id", metavar="ID", help="The id of the new run; 8 random hex digits without it.")
+@drive_options()
 def command(**given: Any) -> int:
     """Execute a task document and stay with it.
 
@@ -25,38 +38,14 @@ def command(**given: Any) -> int:
     Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
     """
     from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.budget import refuse_unmetered
-    from agent_orchestrator.runs.phases.options import prepare
+    from agent_orchestrator.runs.phases.options import PhasesOptions, prepare
     from agent_orchestrator.runs.phases.start import start_phases
     from agent_orchestrator.surfaces.cli.budget import read_run_budget
-    from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
-    from agent_orchestrator.surfaces.cli.drive import drive
-    from agent_orchestrator.surfaces.cli.progress import Writer
-    from agent_orchestrator.surfaces.cli.screen import warn
+    from agent_orchestrator.surfaces.cli.start import start
     from agent_orchestrator.systems.phases.bounds import budget_of
 
-    manner = read_manner(given)
     with open_orchestrator(given["repo"]) as orchestrator:
-        settings = orchestrator.settings
-        prepared = prepare(read_options(given), settings.home, load_agents(settings))
-        spec = prepared.spec
-        document = budget_of(spec.plan.bounds)
-        budget = read_run_budget(orchestrator, {**given, "budget_usd": None, "max_time": None}).override(document)
-        refuse_unmetered(budget, spec.choices)
-        pass_env = tuple(given["pass_env"])
-        started = start_phases(
-            orchestrator,
-            spec,
-            budget=budget,
-            run_id=given["run_id"],
-            pass_env=pass_env,
-            publish=given["publish"],
-            shared=given["shared_tree"],
-        )
-        for text in (*prepared.warnings, *started.notes):
-            warn(text)
-        if given["detach"]:
-            started.owner.release()
-            return detach(orchestrator, started.run, resume_arguments(started.run, manner), manner)
-        Writer(sys.stderr if manner.as_json else sys.stdout).line(f"run {started.run.id}")
-        return drive(orchestrator, started.run, started.owner, manner)
+        prepared = prepare(read_options(PhasesOptions, given), orchestrator.settings.home, load_agents(orchestrator.settings))
+        flags = {**given, "budget_usd": None, "max_time": None}  # They stand in the plan's bounds.
+        budget = read_run_budget(orchestrator, flags).override(budget_of(prepared.spec.plan.bounds))
+        return start(orchestrator, prepared, start_phases, given, budget)

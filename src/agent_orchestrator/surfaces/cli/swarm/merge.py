@@ -81,6 +81,7 @@ def _current(state: SwarmState, beads: list[str]) -> str:
 def _perform(orchestrator: Orchestrator, run: StoredRun, beads: list[str], values: dict[str, Any]) -> None:
     """By whoever drives the run, else here; returns when every merge has an answer."""
     from agent_orchestrator.core.inputs import Instruct
+    from agent_orchestrator.runs.start import Change
     from agent_orchestrator.runs.takeup import take_up
     from agent_orchestrator.surfaces.cli.direct import new_id, send_and_wait
     from agent_orchestrator.surfaces.cli.drive import drive_quietly
@@ -89,7 +90,7 @@ def _perform(orchestrator: Orchestrator, run: StoredRun, beads: list[str], value
     if orchestrator.owner(run) is None:
         owner = orchestrator.own(run.id)
         try:
-            taken = take_up(orchestrator, orchestrator.find(run.id), {"merge": beads, **values}, shared=True)
+            taken = take_up(orchestrator, orchestrator.find(run.id), Change(values={"merge": beads, **values}, shared=True))
             drive_quietly(orchestrator, run, taken.inputs, sys.stderr)
         finally:
             owner.release()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import clock_time, names
@@ -13,9 +13,8 @@ from agent_orchestrator.systems.swarm.state import SwarmState
 
 if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.runs.start import Change
     from agent_orchestrator.store.port import StoredRun
-    from agent_orchestrator.surfaces.cli.commands.resume import Asked
-    from agent_orchestrator.surfaces.cli.drive import Manner
 
 BRANCHES_SHOWN = 5
 
@@ -91,11 +90,11 @@ def closing_lines(state: SwarmState) -> list[str]:
     return [f"work: {done} not merged yet ({named}{more})   take it: orc swarm merge {state.context.run}"]
 
 
-def try_again(orchestrator: Orchestrator, run: StoredRun, asked: Asked, manner: Manner, *, detach: bool) -> int:
+def try_again(orchestrator: Orchestrator, run: StoredRun, change: Change, given: dict[str, Any]) -> int:
     """Try the failed beads of a run again."""
     from agent_orchestrator.surfaces.cli.swarm.retry import retry
 
-    return retry(orchestrator, run, None, asked.budget, asked.permissions, manner, detach=detach, shared=asked.shared)
+    return retry(orchestrator, run, None, change, given)
 
 
 WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines, try_again=try_again)

@@ -1,0 +1,55 @@
+"""Values and files that a command names, read strictly: each fault is one sentence with the flag or the file in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
+from agent_orchestrator.core.units import read_count, read_duration_s
+from agent_orchestrator.errors import InvalidDocument, InvalidSpec, MissingPath, Problem, UsageError
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of an option, by the name of its field."""
+    return "--" + name.replace("_", "-")
+
+
+def read_given_count(value: str | int | None, flag: str, minimum: int = 1) -> int | None:
+    """Read a whole number; None when nothing was given."""
+    return None if value is None else read_count(value, flag, minimum)
+
+
+def read_given_duration(value: str | None, flag: str) -> float | None:
+    """Read a duration in seconds; None when nothing was given."""
+    return None if value is None else read_duration_s(value, flag)
+
+
+def read_counts(options: object, *names: str) -> dict[str, int]:
+    """Read the whole numbers that were really given among these fields of the options."""
+    given = {name: getattr(options, name) for name in names}
+    return {name: read_count(value, flag_of(name)) for name, value in given.items() if value is not None}
+
+
+def read_text(file: Path, what: str, limit_bytes: int = SPEC_LIMIT_BYTES) -> str:
+    """Read a text file that a person wrote; `what` is its name in a sentence."""
+    try:
+        if file.stat().st_size > limit_bytes:
+            raise UsageError(detail=f"{what} {file} is larger than {limit_bytes} bytes; split it.")
+        return file.read_text("utf-8-sig")
+    except FileNotFoundError:
+        raise MissingPath(what=what, path=file) from None
+    except OSError as error:
+        raise UsageError(detail=f"{what} {file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidSpec(str(file), [Problem(f"the file is not UTF-8 text: {error.reason}")]) from None
+
+
+def read_object(file: Path, what: str = "state file") -> dict[str, Any]:
+    """Read a JSON object that a program wrote; `what` is its kind in a sentence."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raise InvalidDocument(path=file, what=what, detail=str(error)) from None

@@ -1,0 +1,93 @@
+"""A run between its options and its first driver: prepared, then started and owned by this process.
+
+Each system has a `prepare`, which returns a `Prepared`, and a `start_…`, which takes its specification and a `Start` and
+returns a `Started`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from agent_orchestrator.core.budget import Budget
+from agent_orchestrator.core.system import Context, System
+from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.runs.choices import NOTHING_MORE, Permissions
+from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
+from agent_orchestrator.store.port import StoredRun
+
+SomeSpec = TypeVar("SomeSpec")
+
+
+class Prepared(msgspec.Struct, Generic[SomeSpec], frozen=True, kw_only=True):
+    """A specification ready to run, with what a person should know about it."""
+
+    spec: SomeSpec
+    warnings: tuple[str, ...] = ()
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of starting a run that are no part of its specification."""
+
+    run_id: str | None = None
+    worktree: bool = False
+    shared: bool = False
+    """Work in a tree that another run works in."""
+    force: bool = False
+    publish: bool | None = None
+    pass_env: tuple[str, ...] = ()
+    budget: Budget = Budget()
+
+    def make_context(self, orchestrator: Orchestrator, run: str, workdir: Path | None = None) -> Context:
+        """Return the context of a run that begins now, in the repository unless it works elsewhere."""
+        home = orchestrator.settings.home
+        return Context(
+            run=run,
+            home=str(home),
+            workdir=str(workdir or home),
+            created_us=orchestrator.clock.now_us(),
+            pass_env=self.pass_env,
+            shared_tree=self.shared,
+        )
+
+
+NOTHING_SPECIAL = Start()
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that a run which goes on takes over, as given."""
+
+    values: dict[str, Any] = {}
+    """What `Resume.changes` holds."""
+    budget: Budget = Budget()
+    permissions: Permissions = NOTHING_MORE
+    publish: bool | None = None
+    adopt: bool = False
+    """Take what changed in the workflow file."""
+    shared: bool = False
+    force: bool = False
+
+
+UNCHANGED = Change()
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that exists, owned by this process, and what a person should know."""
+
+    run: StoredRun
+    owner: Ownership
+    notes: tuple[str, ...] = ()
+
+
+def create_owned(
+    orchestrator: Orchestrator, system: System, spec: object, name: str, context: Context, budget: Budget
+) -> Started:
+    """Take up and create a run; nobody else can drive it in between."""
+    owner = orchestrator.own(context.run)
+    try:
+        return Started(run=orchestrator.create(system, spec, name, context, Beginning(budget=budget)), owner=owner)
+    except BaseException:
+        owner.release()
+        raise

@@ -1,0 +1,111 @@
+"""Starts runs and goes on with them, here or in another process of ours: the same for every system."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from agent_orchestrator.core.budget import Budget
+from agent_orchestrator.core.inputs import SetAgents, SetLimits
+from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.runs.budget import refuse_unmetered
+from agent_orchestrator.runs.choices import Permissions
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.settings import reread
+from agent_orchestrator.runs.start import Change, Prepared, Start, Started
+from agent_orchestrator.runs.takeup import TakeUp, refuse_unkept
+from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.surfaces.cli.budget import read_flag_budget, read_run_budget
+from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
+from agent_orchestrator.surfaces.cli.direct import Sent, new_id, send_and_wait
+from agent_orchestrator.surfaces.cli.drive import Manner, drive
+from agent_orchestrator.surfaces.cli.progress import Writer
+from agent_orchestrator.surfaces.cli.screen import warn
+from agent_orchestrator.systems import about
+
+Begin = Callable[[Orchestrator, Any, Start], Started]
+"""Creates the run of a specification."""
+
+
+def read_manner(given: Mapping[str, Any]) -> Manner:
+    """Return how a run is shown and left."""
+    names = ("quiet", "as_json", "no_wait", "on_wait", "on_end")
+    return Manner(**{name: given[name] for name in names if name in given})
+
+
+def read_change(given: Mapping[str, Any], **more: Any) -> Change:
+    """Return what a run is to go on with."""
+    permissions = Permissions(allow_tools=given["allow_tools"], mode=given["permission_mode"])
+    return Change(budget=read_flag_budget(given), permissions=permissions, shared=given["shared_tree"], **more)
+
+
+def start(
+    orchestrator: Orchestrator, prepared: Prepared[Any], begin: Begin, given: Mapping[str, Any], budget: Budget | None = None
+) -> int:
+    """Start a run and stay with it, or let it go on in the background; returns the exit code."""
+    warn_all(prepared.warnings)
+    if budget is None:
+        budget = read_run_budget(orchestrator, given)
+    refuse_unmetered(budget, prepared.spec.choices)
+    how = Start(
+        run_id=given.get("run_id"),
+        worktree=given.get("git_worktree", False),
+        shared=given["shared_tree"],
+        force=given.get("force", False),
+        publish=given.get("publish"),
+        pass_env=tuple(given["pass_env"]),
+        budget=budget,
+    )
+    return drive_started(orchestrator, begin(orchestrator, prepared.spec, how), given)
+
+
+def drive_started(orchestrator: Orchestrator, started: Started, given: Mapping[str, Any]) -> int:
+    """Drive a run that was just made, here or in the background."""
+    run, manner = started.run, read_manner(given)
+    warn_all(started.notes)
+    if given["detach"]:
+        started.owner.release()
+        return drive_behind(orchestrator, run, manner)
+    announce(run, manner)
+    return drive(orchestrator, run, started.owner, manner)
+
+
+def drive_behind(orchestrator: Orchestrator, run: StoredRun, manner: Manner, given: Mapping[str, Any] | None = None) -> int:
+    """Let another process of ours go on with the run, by the `resume` of its system."""
+    group = about(run.system).resume.split()[1:-1]
+    return detach(orchestrator, run, [*group, *resume_arguments(run, manner, given)], manner)
+
+
+def drive_again(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, taken: TakeUp, manner: Manner) -> int:
+    """Drive a run that was taken up."""
+    announce(run, manner)
+    warn_all(taken.notes)
+    return drive(orchestrator, run, owner, manner, taken.inputs)
+
+
+def tell_change(orchestrator: Orchestrator, run: StoredRun, change: Change) -> Sent | None:
+    """Tell the run, whoever drives it, what its agents may do and spend from now on; None when that changes nothing."""
+    sent = None
+    if change.permissions.any:
+        read = reread(orchestrator, orchestrator.fold(run).state.spec, change.permissions)
+        warn_all((*read.notes, *read.changes))
+        if read.agents:
+            agents = orchestrator.sign(run, SetAgents(id=new_id(), agents=read.agents, changes=read.changes))
+            sent = send_and_wait(orchestrator, run, agents)
+    if change.budget.is_set:
+        limits = orchestrator.sign(run, SetLimits(id=new_id(), limits=change.budget))
+        refuse_unkept(orchestrator.fold(run), change.budget)
+        sent = send_and_wait(orchestrator, run, limits)
+    return sent
+
+
+def warn_all(notes: Iterable[str]) -> None:
+    """Tell each of these to the person, beside the output."""
+    for note in notes:
+        warn(note)
+
+
+def announce(run: StoredRun, manner: Manner) -> None:
+    """Print the first line: whoever started us can find the run again, whatever happens next."""
+    Writer(sys.stderr if manner.as_json else sys.stdout).line(f"{about(run.system).noun} {run.id}")
