@@ -12,6 +12,7 @@ import msgspec
 
 from agent_orchestrator.analysis.figures import Figures, recommend
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.journal import encode_events
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -104,16 +105,16 @@ def _stored(home: Path, count: int) -> Path:
         for number in range(count):
             bead = _bead(f"bd-{number}")
             spec = SwarmSpec(beads=(bead,), dispatch=True)
-            context = Context(run=bead.id, home=str(home), workdir=str(home), created_us=START_US)
+            context = Context(run=RunId(bead.id), home=str(home), workdir=str(home), created_us=START_US)
             events = [
                 *SWARM.begin(spec, context),
-                AttemptStarted(bead=bead.id, effect=f"{bead.id}/{bead.id}/i0.a1.l1.agent", attempt=1),
+                AttemptStarted(bead=bead.id, effect=EffectId(f"{bead.id}/{bead.id}/i0.a1.l1.agent"), attempt=1),
                 AttemptEnded(bead=bead.id, verdict=AttemptVerdict(status=AttemptStatus.DONE, reason="x", exit_code=0)),
             ]
             state = SWARM.fresh(spec, context)
             for event in events:
                 SWARM.evolve(state, event, START_US)
-            first = Append(run=bead.id, expected_seq=0, at_us=START_US, body=encode_events(events))
+            first = Append(run=RunId(bead.id), expected_seq=0, at_us=START_US, body=encode_events(events))
             summary, encoded = SWARM.summary(state), msgspec.json.encode(spec)
             new = NewRun(system=SWARM.name, name=bead.id, context=context, spec=encoded, summary=summary)
             orchestrator.store.create(new, first)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import Event
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine
@@ -63,7 +64,7 @@ class Rig:
     def create(self, run: str, spec: WorkflowSpec) -> StoredRun:
         home = str(self.orchestrator.settings.home)
         created_us = self.orchestrator.clock.now_us()
-        context = Context(run=run, home=home, workdir=home, created_us=created_us)
+        context = Context(run=RunId(run), home=home, workdir=home, created_us=created_us)
         return self.orchestrator.create(WORKFLOW, spec, spec.name, context)
 
     def drive(self, *runs: StoredRun) -> Noting:

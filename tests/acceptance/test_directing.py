@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.events import Aborted, Event, Paused
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.engine.journal import encode_events
 from agent_orchestrator.engine.process.folder import read_pid
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -199,7 +200,7 @@ def _cut_short(rig: Rig, fact: Event) -> tuple[str, int]:
     run, pid = _undriven(rig)
     with Orchestrator(str(rig.repo)) as orchestrator:
         last = orchestrator.fold(orchestrator.find(run))
-        part = Append(run=run, expected_seq=last.seq, at_us=last.at_us, body=encode_events([fact]))
+        part = Append(run=RunId(run), expected_seq=last.seq, at_us=last.at_us, body=encode_events([fact]))
         assert orchestrator.store.append([part]) == [None]
     assert is_alive(pid)
     return run, pid

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.events import ToolRefused
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.surfaces.cli.phrases import say_event
 from tests.acceptance.loop_rig import LoopRig
 from tests.acceptance.phases_rig import PhasesRig
@@ -215,7 +216,7 @@ def test_the_command_that_a_refused_tool_is_told_with_works_in_every_mode(
     started = rig.start(*arguments, "--agent", "claude")
     wait_until(lambda: words.exists() and words.read_text())
     run = only_run(rig)
-    event = ToolRefused(effect=f"{run}/one/i0.a1.l1.agent", unit="one", agent="claude", tool="Bash", allow=ALLOW)
+    event = ToolRefused(effect=EffectId(f"{run}/one/i0.a1.l1.agent"), unit="one", agent="claude", tool="Bash", allow=ALLOW)
     advice = shlex.split(say_event("workflow", event).words.partition("to allow it: orc ")[2])
     assert advice[:2] == ["resume", run]
     told = rig.orc(*advice)

@@ -17,6 +17,7 @@ from typing import Any
 
 from agent_orchestrator.config import load_agents, load_settings
 from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.engine.engine import Silent
@@ -206,7 +207,7 @@ class Rig:
     def failures(self, run: str) -> list[Failure]:
         """Return the failures of launches, as the journal has them."""
         with self.orchestrator() as orchestrator:
-            rows = orchestrator.store.rows(run)
+            rows = orchestrator.store.rows(RunId(run))
             events = [event for _, _, body in rows for event in decode_events(WORKFLOW, body)]
         return [event.failure for event in events if isinstance(event, AgentFinished) and event.failure is not None]
 
@@ -218,7 +219,7 @@ class Rig:
     def usage(self, run: str, agent: str | None = None) -> list[Usage]:
         """The ledger's lines of a run."""
         with self.orchestrator() as orchestrator:
-            return [row.usage for row in orchestrator.store.usage(run) if agent in (None, row.agent)]
+            return [row.usage for row in orchestrator.store.usage(RunId(run)) if agent in (None, row.agent)]
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """An `orc` process with nothing of our environment."""

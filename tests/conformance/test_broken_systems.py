@@ -11,6 +11,7 @@ import pytest
 from agent_orchestrator.core.effects import RunCheck
 from agent_orchestrator.core.events import Ended, Event, StopReason
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import CheckEnded, Outcome
 from agent_orchestrator.core.judging import Worth, judge_check
 from agent_orchestrator.testing.bounds import check_bounds
@@ -43,7 +44,7 @@ def test_the_toy_system_keeps_it_too() -> None:
     check_system(as_system(Judging()), [*toy_specs(), CHECKED], ticks=20)
 
 
-CHECKED = ToySpec((RunCheck(id="checked/a/1", unit="a", command="make"),))
+CHECKED = ToySpec((RunCheck(id=EffectId("checked/a/1"), unit="a", command="make"),))
 
 
 class Credulous(Judging):

@@ -22,6 +22,7 @@ import msgspec
 
 import agent_orchestrator.systems.workflow as workflow
 from agent_orchestrator.core.events import Event
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.engine.process.folder import read_birth
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -116,7 +117,7 @@ class Rig:
         """The run as its journal has it, and the journal."""
         with Orchestrator(str(self.repo)) as orchestrator:
             found = orchestrator.find(run)
-            events = [event for _, _, body in orchestrator.store.rows(run) for event in decode_events(WORKFLOW, body)]
+            events = [event for _, _, body in orchestrator.store.rows(RunId(run)) for event in decode_events(WORKFLOW, body)]
             state: WorkflowState = orchestrator.fold(found).state
             return state, events
 

@@ -24,6 +24,7 @@ from agent_orchestrator.core.events import (
     UnitHeld,
 )
 from agent_orchestrator.core.hold import Hold, HoldReason
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.version import __version__
 from tests.scenarios.test_scenarios import SCENARIOS, Stage
@@ -57,12 +58,14 @@ def record(path: Path) -> Recorded:
     # What the engine may say of any run, whatever its system, about a unit that is no longer at work.
     gone = f"{world.context.run}/gone/i0.a1.l1.agent"
     told = [
-        CameLate(effect=gone),
+        CameLate(effect=EffectId(gone)),
         LimitsSet(limits=Budget(run=Amounts(cost_usd=5.0))),
         BudgetWarned(what="run.cost_usd", percent=75, spent=4.0, limit=5.0),
-        UnitHeld(unit="gone", hold=Hold(effect=gone, why=HoldReason.BUDGET, reason="nothing is left")),
-        HoldEnded(unit="gone", effect=gone),
-        ToolRefused(effect=gone, unit="gone", agent="claude", tool="Bash", asked="make", allow="--allow-tool 'Bash(make:*)'"),
+        UnitHeld(unit="gone", hold=Hold(effect=EffectId(gone), why=HoldReason.BUDGET, reason="nothing is left")),
+        HoldEnded(unit="gone", effect=EffectId(gone)),
+        ToolRefused(
+            effect=EffectId(gone), unit="gone", agent="claude", tool="Bash", asked="make", allow="--allow-tool 'Bash(make:*)'"
+        ),
         AgentsSet(agents={}, changes=("agent claude: max_turns 3 → 4",)),
     ]
     rows: list[tuple[int, list[Any]]] = [drawn[0], *taken, *drawn[1:], (drawn[-1][0], told)]

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.systems.loop import events as loop
 from agent_orchestrator.systems.phases import events as phases
@@ -148,7 +149,7 @@ def test_a_review_that_mended_all_goes_on_as_the_journal_says(outer_max: int) ->
 @pytest.mark.parametrize("then", ["repair", "unmet"])
 def test_a_criterion_of_the_whole_that_fails_is_mended_where_the_journal_says_so(outer_max: int, then: str) -> None:
     checked = phases.CheckFinished(
-        effect="r/review/i1.a1.l9.global",
+        effect=EffectId("r/review/i1.a1.l9.global"),
         step=REVIEW,
         purpose="global",
         criterion="whole",
@@ -167,6 +168,6 @@ def test_a_criterion_of_the_whole_that_fails_is_mended_where_the_journal_says_so
 @pytest.mark.parametrize(("worth", "reruns"), [(Worth.AGAIN, 1), (Worth.STOPPED, 0), (Worth.FAILED, 0), (None, 0)])
 def test_a_teams_check_is_worth_what_the_journal_says(worth: Worth | None, reruns: int) -> None:
     world = TeamWorld("- it works (check: `make test`)\n")
-    checked = CheckFinished(effect="r/pm/i1.a1.l9.check", step=PM, requirement=0, started_us=1, ended_us=2, worth=worth)
+    checked = CheckFinished(effect=EffectId("r/pm/i1.a1.l9.check"), step=PM, requirement=0, started_us=1, ended_us=2, worth=worth)
     world.journal += [(event, world.now_us) for event in (CompletionClaimed(evidence={}), checked)]
     assert world.folded().pm.reruns == reruns

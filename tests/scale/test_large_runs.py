@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.engine.engine import Engine, Silent
 from agent_orchestrator.engine.process import ProcessLaunches
@@ -78,7 +79,7 @@ def test_thousands_of_rehearsed_steps_run_through(shape: str, repo: Path) -> Non
 
 async def all_live(launches: ProcessLaunches, run: str) -> None:
     async with asyncio.timeout(60):
-        while len(await asyncio.to_thread(launches.living, run)) < AGENTS:  # noqa: ASYNC110 - processes set no Event
+        while len(await asyncio.to_thread(launches.living, RunId(run))) < AGENTS:  # noqa: ASYNC110 - processes set no Event
             await asyncio.sleep(0.1)
 
 

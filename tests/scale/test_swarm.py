@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.engine.process.folder import read_birth
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -116,7 +117,7 @@ def test_every_bead_of_a_large_swarm_ends_with_its_records_and_nothing_is_left_b
             faults = [fault for one in records for fault in SWARM.faults(f"state/{folder}/{name}.json", one)]
             assert not faults, faults
     with Orchestrator(str(workspace)) as orchestrator:
-        events = [event for _, _, body in orchestrator.store.rows(run) for event in decode_events(SWARM, body)]
+        events = [event for _, _, body in orchestrator.store.rows(RunId(run)) for event in decode_events(SWARM, body)]
         most = most_at_once([event for event in events if isinstance(event, AgentFinished)])
         assert AGENTS // 2 < most <= AGENTS
         assert living(orchestrator.settings.folder / "launches" / run) == []

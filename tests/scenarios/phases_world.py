@@ -13,6 +13,7 @@ import msgspec
 import agent_orchestrator.systems.phases as package
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Merge
 from agent_orchestrator.core.events import LimitsSet, TakenUp
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Change, CheckpointEnded, Edited, MergeEnded, MergeVerdict
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.systems.phases.documents import position, warnings
@@ -44,7 +45,7 @@ class PhasesWorld(Played):
         spec = msgspec.convert(msgspec.to_builtins({**given, **options}), PhasesSpec)
         facts: tuple[Any, ...] = ()
         if state_file is not None:
-            context = Context(run=PHASES_RUN, home="/repo", workdir="/repo", created_us=START_US)
+            context = Context(run=RunId(PHASES_RUN), home="/repo", workdir="/repo", created_us=START_US)
             taken = import_state(state_file, "agent-state.json", spec, context, "head")
             spec, facts = taken.spec, (*taken.facts, LimitsSet(limits=taken.budget))
         super().__init__(PHASES, spec, PHASES_RUN, also=facts)

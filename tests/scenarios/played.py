@@ -14,6 +14,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, Input
 from agent_orchestrator.core.report import Report, check_report
 from agent_orchestrator.core.system import Context, System
@@ -38,7 +39,7 @@ class Played:
         self.system, self.spec = system, spec
         self.careful = careful
         """Whether everything is checked after each tick; a run of 10,000 steps is checked at its end."""
-        self.context = Context(run=run, home=HOME, workdir=workdir, created_us=START_US)
+        self.context = Context(run=RunId(run), home=HOME, workdir=workdir, created_us=START_US)
         self.now_us = START_US
         self.journal: list[tuple[Any, int]] = []
         self.directives = 0

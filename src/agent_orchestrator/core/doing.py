@@ -15,7 +15,7 @@ from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import ACTIVE, AgentChoice, Effect, RunAgent
 from agent_orchestrator.core.events import ToolRefused
 from agent_orchestrator.core.hold import Hold
-from agent_orchestrator.core.ids import unit_of
+from agent_orchestrator.core.ids import EffectId, unit_of
 
 
 class Doing:
@@ -64,7 +64,7 @@ class Doing:
         if self.wants(hold.effect):
             self.holds[unit] = hold
 
-    def let_go(self, unit: str, effect: str) -> None:
+    def let_go(self, unit: str, effect: EffectId) -> None:
         """The unit's agent may start."""
         if self.is_held(effect):
             del self.holds[unit]
@@ -76,7 +76,7 @@ class Doing:
         if isinstance(effect, RunAgent):
             self._effects[unit] = msgspec.structs.replace(effect, agent=agent)
 
-    def is_held(self, effect: str) -> bool:
+    def is_held(self, effect: EffectId) -> bool:
         """Whether this effect is wanted, and may not start yet."""
         hold = self.holds.get(unit_of(effect)) if self.holds else None
         return hold is not None and hold.effect == effect
@@ -85,7 +85,7 @@ class Doing:
         """What the unit does."""
         return self._effects.get(unit)
 
-    def wants(self, effect: str) -> bool:
+    def wants(self, effect: EffectId) -> bool:
         """Whether an outcome of this effect still matters."""
         wanted = self._effects.get(unit_of(effect))
         return wanted is not None and wanted.id == effect

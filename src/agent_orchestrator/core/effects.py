@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.budget import Amounts
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.limits import CHECK_TIMEOUT_S, DIFF_CHARS, OUTPUT_LIMIT_BYTES
 from agent_orchestrator.core.report import ReportRule
 
@@ -47,7 +48,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
-    id: str
+    id: EffectId
     unit: str
 
 
@@ -122,7 +123,7 @@ class AskHuman(_Effect, frozen=True, kw_only=True, tag="ask_human"):
     question: str
     answer_file: str = ""
     """Relative to the run's home; only where the unit says that a file is believed."""
-    after: str
+    after: EffectId
     """The agent launch whose work is to be judged: an answer written while it ran is not consent."""
     in_words: bool = False
     """Whether it is a question to be answered, not something to approve or reject."""

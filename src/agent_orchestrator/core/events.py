@@ -13,6 +13,7 @@ from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.hold import Hold
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.who import Who
 
 
@@ -82,7 +83,7 @@ class DirectiveRefused(Event, frozen=True, kw_only=True, tag="directive_refused"
 class CameLate(Event, frozen=True, kw_only=True, tag="came_late"):
     """An outcome of an effect that is no longer wanted. Its usage counts; nothing else changes."""
 
-    effect: str
+    effect: EffectId
     failure: FailureKind | None = None
 
 
@@ -120,13 +121,13 @@ class HoldEnded(Event, frozen=True, kw_only=True, tag="hold_ended"):
     """The unit's agent may start now."""
 
     unit: str
-    effect: str
+    effect: EffectId
 
 
 class ToolRefused(Event, frozen=True, kw_only=True, tag="tool_refused"):
     """An agent was refused a tool: told to whoever works as that agent next, and to people. Once for each thing asked."""
 
-    effect: str
+    effect: EffectId
     unit: str
     agent: str
     tool: str

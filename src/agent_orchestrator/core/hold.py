@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.text import stamp
 
 UNKNOWN_WINDOW = "unknown"
@@ -25,7 +26,7 @@ class HoldReason(StrEnum):
 class Hold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A unit whose agent may not start yet."""
 
-    effect: str
+    effect: EffectId
     why: HoldReason
     reason: str
     """For people, in a few words."""

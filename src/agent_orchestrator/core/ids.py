@@ -7,8 +7,16 @@ is never reused, so an id names one thing for ever; it is stored in events and n
 from __future__ import annotations
 
 import re
+from typing import NewType
 
 from agent_orchestrator.errors import InvalidId, InvalidValue
+
+RunId = NewType("RunId", str)
+"""The id of a run that exists or is about to; what a person typed is a plain string until it is found or checked."""
+UnitId = NewType("UnitId", str)
+"""The name of a unit within its run: a step, task, group or bead."""
+EffectId = NewType("EffectId", str)
+"""The id of one effect, and of the launch that performs it."""
 
 ID_LENGTH_MAX = 100
 
@@ -32,38 +40,38 @@ def checked_text(value: str, what: str) -> str:
     return value
 
 
-def effect_id(run: str, unit: str, iteration: int, attempt: int, launch: int, kind: str) -> str:
+def effect_id(run: RunId, unit: UnitId, iteration: int, attempt: int, launch: int, kind: str) -> EffectId:
     """Return the id of one effect."""
-    return f"{run}/{unit}/i{iteration}.a{attempt}.l{launch}.{kind}"
+    return EffectId(f"{run}/{unit}/i{iteration}.a{attempt}.l{launch}.{kind}")
 
 
-def split_effect_id(effect: str) -> tuple[str, str, str]:
+def split_effect_id(effect: EffectId) -> tuple[RunId, UnitId, str]:
     """Split an effect id into its run, its unit and the name of its launch."""
     run, unit, launch = effect.split("/")
-    return run, unit, launch
+    return RunId(run), UnitId(unit), launch
 
 
-def run_of(effect: str) -> str:
+def run_of(effect: EffectId) -> RunId:
     """Return the run that an effect belongs to."""
-    return effect.split("/", 1)[0]
+    return RunId(effect.split("/", 1)[0])
 
 
-def unit_of(effect: str) -> str:
+def unit_of(effect: EffectId) -> UnitId:
     """Return the unit that an effect belongs to."""
-    return effect.split("/", 2)[1]
+    return UnitId(effect.split("/", 2)[1])
 
 
-def launch_of(effect: str) -> str:
+def launch_of(effect: EffectId) -> str:
     """Return the name of an effect's launch within its unit, as in `i0.a1.l1.agent`."""
     return effect.rsplit("/", 1)[-1]
 
 
-def launch_folder(effect: str) -> str:
+def launch_folder(effect: EffectId) -> str:
     """Return a launch's folder below that of all launches: one level deep in the run's, because each level costs a start."""
     run, unit, launch = split_effect_id(effect)
     return f"{run}/{unit}~{launch}"
 
 
-def launched_in(run: str, folder: str) -> str:
+def launched_in(run: RunId, folder: str) -> EffectId:
     """Return the effect whose launch has the folder of this name."""
-    return f"{run}/{folder.replace('~', '/')}"
+    return EffectId(f"{run}/{folder.replace('~', '/')}")

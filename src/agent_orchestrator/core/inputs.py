@@ -13,6 +13,7 @@ import msgspec
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.who import Who
 
@@ -52,7 +53,7 @@ class Denial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True, tag_field="input", omit_defaults=True):
-    effect: str
+    effect: EffectId
 
 
 class AgentEnded(_Outcome, frozen=True, kw_only=True, tag="agent_ended"):
@@ -232,7 +233,7 @@ class Answer(_Directive, frozen=True, kw_only=True, tag="answer"):
     approved: bool
     unit: str | None = None
     comments: str = ""
-    asked: str | None = None
+    asked: EffectId | None = None
     """The question that was seen, by the id of its effect: an answer to another one does not count."""
 
 
@@ -241,7 +242,7 @@ class Instruct(_Directive, frozen=True, kw_only=True, tag="instruct"):
 
     what: str
     values: dict[str, Any] = {}
-    asked: str | None = None
+    asked: EffectId | None = None
     """The question that was seen, where this answers one."""
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import Effect, RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded
 from agent_orchestrator.core.limits import CHECK_RERUNS_MAX
 from agent_orchestrator.core.retry import backoff_us
@@ -118,7 +119,7 @@ def judge_attempt(attempt: int, attempts_max: int | None) -> After:
     return After.RETRY if attempts_max is None or attempt < attempts_max else After.FAILURE
 
 
-def retry_us(attempt: int, effect: str, now_us: int, failure: Failure | None = None) -> int:
+def retry_us(attempt: int, effect: EffectId, now_us: int, failure: Failure | None = None) -> int:
     """Say when the next attempt may start: after the pause, and not before the failure says that it is of use."""
     not_before_us = failure.retry_at_us if failure is not None else None
     return max(now_us + backoff_us(attempt, effect), not_before_us or 0)

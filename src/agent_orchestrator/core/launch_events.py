@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded
 from agent_orchestrator.core.judging import Worth, has_gone_on, known_worth, tree_moved
 
@@ -16,7 +17,7 @@ from agent_orchestrator.core.judging import Worth, has_gone_on, known_worth, tre
 class LaunchFinished(Event, frozen=True, kw_only=True):
     """A program is over."""
 
-    effect: str
+    effect: EffectId
     started_us: int
     ended_us: int
     exit_code: int | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.limits import RETRY_BASE_S, RETRY_CAP_S, SHORTAGE_BASE_S, SHORTAGE_CAP_S
 from agent_orchestrator.core.units import US
 
@@ -16,7 +17,7 @@ def shortage_pause_s(tries: int) -> float:
     return min(SHORTAGE_CAP_S, SHORTAGE_BASE_S * 2.0 ** min(tries, DOUBLINGS_MAX))
 
 
-def backoff_us(attempt: int, effect: str, base_s: float = RETRY_BASE_S, cap_s: float = RETRY_CAP_S) -> int:
+def backoff_us(attempt: int, effect: EffectId, base_s: float = RETRY_BASE_S, cap_s: float = RETRY_CAP_S) -> int:
     """The pause after failed attempt `attempt` (from 1): doubling, capped, up to 25 % longer by the id's hash.
 
     The jitter keeps parallel steps that failed together from starting again together.

@@ -13,6 +13,7 @@ import msgspec
 
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.forms import Forms
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Input
 from agent_orchestrator.core.summary import Summary
 
@@ -20,7 +21,7 @@ from agent_orchestrator.core.summary import Summary
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Where and when a run was created: recorded once, never recomputed."""
 
-    run: str
+    run: RunId
     home: str
     """The repository: print-outs are written below it."""
     workdir: str
@@ -36,7 +37,7 @@ class ListedRun(Protocol):
     """A run as the store lists it."""
 
     @property
-    def id(self) -> str:
+    def id(self) -> RunId:
         """The run."""
 
     @property
@@ -97,5 +98,5 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     """Gives everything worth showing that the print-outs do not carry."""
     faults: Callable[[str, Any], list[str]]
     """Lists what is wrong with a document, by its path, that was edited by hand; nothing means it may be adopted."""
-    overview: Callable[[Sequence[ListedRun], Callable[[str], bool], int], Iterable[Document]] | None = None
+    overview: Callable[[Sequence[ListedRun], Callable[[RunId], bool], int], Iterable[Document]] | None = None
     """Gives the print-outs over all its runs in one home, where it has any; the function says whether a process drives a run."""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, CheckLaunchFinished, LaunchFinished
 from agent_orchestrator.core.limits import EVIDENCE_KEPT, FEEDBACK_ENTRIES_MAX, LAUNCHES_KEPT, TIMEOUT_LEFT_MIN_S, WARNINGS_KEPT
 from agent_orchestrator.core.units import US
@@ -35,7 +36,7 @@ class UnitNeeds(msgspec.Struct, frozen=True):
 class Launch(msgspec.Struct, omit_defaults=True, gc=False):
     """One program that ran for a unit."""
 
-    effect: str
+    effect: EffectId
     started_us: int
     ended_us: int | None = None
     exit_code: int | None = None
@@ -53,7 +54,7 @@ class Launch(msgspec.Struct, omit_defaults=True, gc=False):
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The output of one check, and what it was about."""
 
-    effect: str
+    effect: EffectId
     command: str
     exit_code: int | None
     failure: str | None
@@ -84,7 +85,7 @@ class UnitRecord(msgspec.Struct, kw_only=True):
 
     launches: int = 0
     """Effects made so far: the launch number, never reused."""
-    agent_launch: str = ""
+    agent_launch: EffectId = EffectId("")
     """The newest launch of an agent, whose work a person judges."""
     spent_us: int = 0
     """Running time of this attempt's earlier launches."""
@@ -97,7 +98,7 @@ class UnitRecord(msgspec.Struct, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def open_launch(self, effect: str, at_us: int) -> None:
+    def open_launch(self, effect: EffectId, at_us: int) -> None:
         """Count and keep a program that starts; what is no program is only counted."""
         self.launches += 1
         self.history = (*self.history, Launch(effect, at_us))[-LAUNCHES_KEPT:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.events import Event, StopReason
+from agent_orchestrator.core.ids import EffectId
 
 
 class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
@@ -20,11 +21,11 @@ class QuestionsRaised(Event, frozen=True, kw_only=True, tag="questions_raised"):
 class HumanAsked(Event, frozen=True, kw_only=True, tag="human_asked"):
     """A person is asked about something, `after` the launch whose work it is about."""
 
-    effect: str
+    effect: EffectId
     step: str
     about: str
     question: str
-    after: str = ""
+    after: EffectId = EffectId("")
 
 
 class HumanJudged(Event, frozen=True, kw_only=True, tag="human_judged"):
@@ -39,7 +40,7 @@ class HumanJudged(Event, frozen=True, kw_only=True, tag="human_judged"):
 class MergeStarted(Event, frozen=True, kw_only=True, tag="merge_started"):
     """The unit's branch is being merged: it is its turn."""
 
-    effect: str
+    effect: EffectId
     step: str
 
 

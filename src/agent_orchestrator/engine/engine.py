@@ -17,6 +17,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import Checkpoint, RunAgent, Tree
 from agent_orchestrator.core.events import Event
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, Given, Instruct, Posted
 from agent_orchestrator.core.limits import INBOX_POLL_S, RESULT_GRACE_S, STOP_GRACE_S
 from agent_orchestrator.core.summary import Summary
@@ -66,7 +67,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Identifies a working tree; the second path is a scratch folder."""
     save_tree: Callable[[Path, Path, Checkpoint], CheckpointEnded] = no_trees
     """Keeps a working tree, its changes counted; the second path is a scratch folder."""
-    open_tree: Callable[[Path, str, Tree], None] = no_worktrees
+    open_tree: Callable[[Path, RunId, Tree], None] = no_worktrees
     """Makes sure of a tree of a run, given the repository and the run."""
     merges: Merges = NoMerges()
     """Merges branches."""

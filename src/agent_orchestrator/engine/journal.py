@@ -23,7 +23,7 @@ from agent_orchestrator.core.events import (
     ToolRefused,
     UnitHeld,
 )
-from agent_orchestrator.core.ids import unit_of
+from agent_orchestrator.core.ids import EffectId, unit_of
 from agent_orchestrator.core.inputs import DIRECTIVES, AgentEnded, Given, HumanAnswered, Posted, SetAgents, SetLimits
 from agent_orchestrator.core.limits import REFUSALS_KEPT
 from agent_orchestrator.core.summary import Summary, parked
@@ -188,10 +188,10 @@ def fold(store: Store, system: System, run: StoredRun) -> Folded:
             gc.enable()
 
 
-def effects_of(store: Store, system: System, run: StoredRun, ids: Sequence[str]) -> dict[str, Effect]:
+def effects_of(store: Store, system: System, run: StoredRun, ids: Sequence[EffectId]) -> dict[EffectId, Effect]:
     """Effects that were wanted at some time and are not any more, by id; found by replaying the journal, so seldom asked for."""
     folded = Folded(system, system.fresh(msgspec.json.decode(store.spec(run.id), type=system.spec_type), run.context), 0, 0)
-    found: dict[str, Effect] = {}
+    found: dict[EffectId, Effect] = {}
     for seq, at_us, body in store.rows(run.id):
         folded.add(seq, at_us, decode_events(system, body))
         doing: Doing = folded.state.doing

@@ -16,6 +16,7 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES, RESULT_GRACE_S, STOP_GRACE_S
 
 
@@ -33,7 +34,7 @@ class Standing(StrEnum):
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Everything needed to start one launch."""
 
-    effect: str
+    effect: EffectId
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: Path
@@ -76,32 +77,32 @@ class CannotStart(Exception):
 class Launches(Protocol):
     """All launches of one store."""
 
-    def directory(self, effect: str) -> Path:
+    def directory(self, effect: EffectId) -> Path:
         """The launch's own directory; nothing is created."""
 
-    def standing(self, effect: str, *, same_boot: bool) -> Standing:
+    def standing(self, effect: EffectId, *, same_boot: bool) -> Standing:
         """What became of a launch that an earlier engine may have started."""
 
     def start(self, order: Order) -> None:
         """Locks, marks and spawns. Raises Shortage or CannotStart, then nothing runs and the launch is over or new."""
 
-    def living(self, run: str) -> list[str]:
+    def living(self, run: RunId) -> list[EffectId]:
         """Launches of a run that are alive, in order: after a crash some may be alive that nobody wants any more."""
 
-    def unsettled(self, run: str) -> list[str]:
+    def unsettled(self, run: RunId) -> list[EffectId]:
         """Those that are alive, and those that were stopped and whose end is not settled yet, in order."""
 
-    def alive_at(self, run: str, at_ns: int) -> str | None:
+    def alive_at(self, run: RunId, at_ns: int) -> EffectId | None:
         """A launch of the run that lived at a time of the wall clock, for what appeared then; None when nothing did."""
 
-    def settle(self, effect: str) -> None:
+    def settle(self, effect: EffectId) -> None:
         """The end of a launch is durable, whatever it was."""
 
-    def void(self, effect: str) -> None:
+    def void(self, effect: EffectId) -> None:
         """Makes sure that a launch which never started never will, whoever still means to start it."""
 
-    def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
+    def watch(self, effect: EffectId, limits: Watch, done: Callable[[Ending], None]) -> None:
         """Calls `done` once, on the event loop, when the launch is over: now, if it is over already."""
 
-    def stop(self, effect: str, cause: Failure) -> None:
+    def stop(self, effect: EffectId, cause: Failure) -> None:
         """TERM, grace, KILL, sweep. `done` is called as usual when nothing of the launch lives any more."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import System
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.files import write_whole
@@ -49,7 +50,7 @@ class Overviews:
                         write_whole(target, encode_document(document))
         return mine
 
-    def _is_driven(self, run: str) -> bool:
+    def _is_driven(self, run: RunId) -> bool:
         return owner_of(self._folder, run) is not None
 
     @contextlib.contextmanager

@@ -10,13 +10,14 @@ import os
 import socket
 from pathlib import Path
 
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.errors import RunBusy
 
 
 class Ownership:
     """The lock of one run, held until `release` or the end of the process."""
 
-    def __init__(self, folder: Path, run: str) -> None:
+    def __init__(self, folder: Path, run: RunId) -> None:
         path = folder / "runs" / f"{run}.lock"
         path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -36,7 +37,7 @@ class Ownership:
         os.close(self._descriptor)
 
 
-def owner_of(folder: Path, run: str) -> str | None:
+def owner_of(folder: Path, run: RunId) -> str | None:
     """Who drives the run now, or None; nothing is created."""
     try:
         descriptor = os.open(folder / "runs" / f"{run}.lock", os.O_RDWR | os.O_CLOEXEC)

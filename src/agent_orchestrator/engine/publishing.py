@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.limits import SHORTAGE_BASE_S
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.system import Document
@@ -185,7 +186,7 @@ class Publisher:
             printer.shown.pop(path, None)
         return drafts
 
-    def _write_copies(self, run: str, home: Path) -> None:
+    def _write_copies(self, run: RunId, home: Path) -> None:
         copies = self._copies.get(run, {})
         for path in list(copies):
             with contextlib.suppress(OSError):  # It stays for the next time, and holds no state file up.

@@ -13,7 +13,7 @@ import pwd
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from agent_orchestrator.core.ids import launched_in
+from agent_orchestrator.core.ids import RunId, launched_in
 from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.kinship import HAS_PROC, NONCE_VARIABLE, leaderless_session, relatives
@@ -72,7 +72,8 @@ def _by_descriptor(root: Path) -> str | None:
         if path is not None and path.startswith(f"{root}/"):
             launch = os.path.dirname(path.removesuffix(_GONE)).removeprefix(f"{root}/")
             if launch.count("/") == 1 and "~" in launch:
-                return launched_in(*launch.split("/"))
+                run, folder = launch.split("/")
+                return launched_in(RunId(run), folder)
     return None
 
 
@@ -113,7 +114,7 @@ def _births(root: Path) -> Iterator[tuple[str, bytes, bytes]]:
                     birth, _, rest = file.read(_BIRTH_BYTES).partition(b"\n")
             except OSError:
                 continue
-            yield launched_in(run.name, folder.name), birth, rest.partition(b"\n")[0]
+            yield launched_in(RunId(run.name), folder.name), birth, rest.partition(b"\n")[0]
 
 
 def _inside(folder: str | Path) -> list[os.DirEntry[str]]:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Given, Pause
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
@@ -60,7 +61,7 @@ def _error(about: dict[str, Any]) -> BaseException:
 class Signals:
     """What a person says with signals, said to the run."""
 
-    def __init__(self, engine: Engine, run: str) -> None:
+    def __init__(self, engine: Engine, run: RunId) -> None:
         self._engine, self._run = engine, run
         self._interrupts = 0
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure
-from agent_orchestrator.core.ids import unit_of
+from agent_orchestrator.core.ids import EffectId, unit_of
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.engine.journal import effects_of
 from agent_orchestrator.engine.launches import Standing
@@ -36,7 +36,7 @@ class Slots:
         self._works: dict[str, Work] = {}
         self._freed: dict[str, None] = {}
         self._halting = False
-        self._inherited: set[str] = set()
+        self._inherited: set[EffectId] = set()
         """Effects that another process may have started."""
         self.inherit()
         self._first = True
@@ -47,7 +47,7 @@ class Slots:
         doing = self._driver.state.doing
         self._inherited = {effect.id for effect in doing if effect.unit not in self._works and not doing.is_held(effect.id)}
 
-    def leftovers(self) -> list[str]:
+    def leftovers(self) -> list[EffectId]:
         """Launches that nobody wants and whose end is no fact: a crash came between what dropped them and that."""
         driver = self._driver
         return [effect for effect in driver.engine.launches.unsettled(driver.run.id) if not driver.state.doing.wants(effect)]
@@ -72,12 +72,12 @@ class Slots:
         """How many programs are in flight."""
         return self._busy
 
-    def agent_of(self, effect: str) -> str:
+    def agent_of(self, effect: EffectId) -> str:
         """The name of the agent behind an effect in flight."""
         work = self._works.get(unit_of(effect))
         return work.effect.agent.name if work is not None and isinstance(work.effect, RunAgent) else "unknown"
 
-    def agent_effect(self, effect: str) -> RunAgent | None:
+    def agent_effect(self, effect: EffectId) -> RunAgent | None:
         """The effect of an agent in flight."""
         work = self._works.get(unit_of(effect))
         return work.effect if work is not None and isinstance(work.effect, RunAgent) and work.effect.id == effect else None
@@ -137,7 +137,7 @@ class Slots:
         self._busy += isinstance(work.effect, PROGRAMS)
         work.start(halt=halt)
 
-    def _finisher(self, effect: str) -> Callable[[Outcome | None], None]:
+    def _finisher(self, effect: EffectId) -> Callable[[Outcome | None], None]:
         """What a work calls when nothing of it is left; the outcome is None when it was a mere wait, cancelled."""
 
         def finished(outcome: Outcome | None) -> None:
@@ -153,7 +153,7 @@ class Slots:
 
         return finished
 
-    def release(self, effect: str) -> None:
+    def release(self, effect: EffectId) -> None:
         """The effect's outcome is durable: its unit may do something else.
 
         Not before: between the end of a program and the fact of it, the state still wants the effect, and an empty

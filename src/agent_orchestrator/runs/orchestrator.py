@@ -17,7 +17,7 @@ from agent_orchestrator.config import Settings, load_settings
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.consent import question_of
 from agent_orchestrator.core.events import DirectiveRefused, Event, LimitsSet
-from agent_orchestrator.core.ids import checked_id, effect_id
+from agent_orchestrator.core.ids import RunId, UnitId, checked_id, effect_id
 from agent_orchestrator.core.inputs import DIRECTIVES, Answer, Given, Instruct, Posted, Usage
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 SomeDirective = TypeVar("SomeDirective", bound=Posted)
 
-ELSEWHERE = "imported"
+ELSEWHERE = UnitId("imported")
 """Who spent, in the ledger, what an imported run had spent before."""
 
 
@@ -207,7 +207,7 @@ class Orchestrator:
     def own(self, run: str) -> Ownership:
         """Takes a run up, so that nobody else drives it; raises RunBusy."""
         with translated(self.settings.folder / "orc.db"):
-            self._owned[run] = owned = Ownership(self.settings.folder, run)
+            self._owned[run] = owned = Ownership(self.settings.folder, RunId(run))
         return owned
 
     def owns(self, run: str) -> bool:
@@ -305,7 +305,7 @@ class Orchestrator:
         )
 
 
-def _spent(run: str, cost_usd: float | None) -> tuple[UsageRow, ...]:
+def _spent(run: RunId, cost_usd: float | None) -> tuple[UsageRow, ...]:
     if cost_usd is None:
         return ()
     effect = effect_id(run, ELSEWHERE, 0, 1, 1, "agent")

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from agent_orchestrator.core.budget import Budget
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.runs.choices import NOTHING_MORE, Permissions
@@ -44,7 +45,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
         """Return the context of a run that begins now, in the repository unless it works elsewhere."""
         home = orchestrator.settings.home
         return Context(
-            run=run,
+            run=RunId(run),
             home=str(home),
             workdir=str(workdir or home),
             created_us=orchestrator.clock.now_us(),

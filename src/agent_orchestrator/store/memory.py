@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.errors import Conflict, RunExists
@@ -28,7 +29,7 @@ class MemoryStore:
     """Dictionaries behind the store's port."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[RunId, _Run] = {}
         self._inbox: dict[str, tuple[str, bytes, bool]] = {}
         self._pruned: list[StoredUsage] = []
         self._windows: dict[tuple[str, str], RateWindow] = {}
@@ -81,8 +82,8 @@ class MemoryStore:
 
     def run(self, run: str) -> StoredRun | None:
         """Return one run by its exact id."""
-        found = self._runs.get(run)
-        return None if found is None else self._listed(run, found)
+        found = self._runs.get(RunId(run))
+        return None if found is None else self._listed(RunId(run), found)
 
     def runs(self) -> list[StoredRun]:
         """Return all runs, newest first."""
@@ -93,7 +94,7 @@ class MemoryStore:
         """Return a system's runs, oldest first."""
         yield from [self._listed(run, found) for run, found in self._runs.items() if found.new.system == system]
 
-    def _listed(self, run: str, found: _Run) -> StoredRun:
+    def _listed(self, run: RunId, found: _Run) -> StoredRun:
         new = found.new
         return StoredRun(
             id=run,
@@ -104,15 +105,15 @@ class MemoryStore:
             updated_us=found.updated_us,
         )
 
-    def spec(self, run: str) -> bytes:
+    def spec(self, run: RunId) -> bytes:
         """Return the specification the run was created with."""
         return self._runs[run].new.spec
 
-    def rows(self, run: str, after: int = 0) -> list[Row]:
+    def rows(self, run: RunId, after: int = 0) -> list[Row]:
         """Return the journal of a run in order."""
         return self._runs[run].rows[after:]
 
-    def post(self, run: str, directive: str, body: bytes, at_us: int) -> bool:
+    def post(self, run: RunId, directive: str, body: bytes, at_us: int) -> bool:
         """Put a directive into the inbox."""
         if directive in self._inbox:
             return False
@@ -125,15 +126,15 @@ class MemoryStore:
         moved, self._moved = self._moved, False
         return moved
 
-    def inbox(self, run: str) -> list[tuple[str, bytes]]:
+    def inbox(self, run: RunId) -> list[tuple[str, bytes]]:
         """Return the directives of a run not taken yet."""
         return [(name, body) for name, (owner, body, taken) in self._inbox.items() if owner == run and not taken]
 
-    def printed(self, run: str) -> dict[str, list[Identity]]:
+    def printed(self, run: RunId) -> dict[str, list[Identity]]:
         """Return the identities of the run's print-outs by path."""
         return {path: list(kept) for path, kept in self._runs[run].printed.items()}
 
-    def usage(self, run: str | None = None) -> list[StoredUsage]:
+    def usage(self, run: RunId | None = None) -> list[StoredUsage]:
         """Return the ledger of one run, or of all."""
         if run is not None:
             return list(self._runs[run].usage.values()) if run in self._runs else []
@@ -156,13 +157,13 @@ class MemoryStore:
             reserved_tokens=sum(tokens for _, tokens in marks),
         )
 
-    def reserved(self, run: str) -> tuple[float, int]:
+    def reserved(self, run: RunId) -> tuple[float, int]:
         """Return what is reserved for launches of one run."""
         marks = [mark for mark in self._reservations.values() if mark[0] == run]
         return sum(mark[2] for mark in marks), sum(mark[3] for mark in marks)
 
     def reserve(
-        self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
+        self, run: RunId, effect: EffectId, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:
         """Reserve something, if it fits."""
         before = self._reservations.pop(effect, None)
@@ -174,13 +175,13 @@ class MemoryStore:
             self._reservations[effect] = before
         return False
 
-    def rename(self, run: str, to: str) -> None:
+    def rename(self, run: RunId, to: RunId) -> None:
         """Give a run another id."""
         self._runs[to] = found = self._runs.pop(run)
         found.usage = {key: msgspec.structs.replace(line, run=to) for key, line in found.usage.items()}
         self._inbox = {name: (to if owner == run else owner, body, taken) for name, (owner, body, taken) in self._inbox.items()}
 
-    def delete(self, run: str) -> None:
+    def delete(self, run: RunId) -> None:
         """Forget a run but what it spent."""
         if (found := self._runs.pop(run, None)) is not None:
             self._pruned += [msgspec.structs.replace(line, pruned=True) for line in found.usage.values()]

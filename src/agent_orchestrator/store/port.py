@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
@@ -21,7 +22,7 @@ from agent_orchestrator.errors import Conflict
 class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
     """Consumption of one launch; (effect, offset) is unique in a run, so a replayed outcome counts once."""
 
-    effect: str
+    effect: EffectId
     unit: str
     agent: str
     usage: Usage
@@ -63,7 +64,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
 class Append(msgspec.Struct, frozen=True, kw_only=True):
     """One run's part of a group commit."""
 
-    run: str
+    run: RunId
     expected_seq: int
     """The last sequence number the writer knows: the fencing token."""
     at_us: int
@@ -73,7 +74,7 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     taken: tuple[str, ...] = ()
     usage: tuple[UsageRow, ...] = ()
     windows: tuple[RateWindow, ...] = ()
-    over: tuple[str, ...] = ()
+    over: tuple[EffectId, ...] = ()
     """Launches whose reservations are given back."""
     release_all: bool = False
     """True for all reservations of the run: nothing of it is at work, or it is about to be looked at anew."""
@@ -83,7 +84,7 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
 class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run as the store lists it."""
 
-    id: str
+    id: RunId
     system: str
     name: str
     context: Context
@@ -94,9 +95,9 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
 class StoredUsage(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the ledger."""
 
-    run: str
+    run: RunId
     unit: str
-    effect: str
+    effect: EffectId
     agent: str
     at_us: int
     usage: Usage
@@ -132,25 +133,25 @@ class Store(Protocol):
     def scan(self, system: str) -> Iterator[StoredRun]:
         """Return a system's runs in the order they were created, for whoever must not hold all of them at once."""
 
-    def spec(self, run: str) -> bytes:
+    def spec(self, run: RunId) -> bytes:
         """Return the specification the run was created with."""
 
-    def rows(self, run: str, after: int = 0) -> list[Row]:
+    def rows(self, run: RunId, after: int = 0) -> list[Row]:
         """Return the journal of a run in order, from the row after `after`."""
 
-    def post(self, run: str, directive: str, body: bytes, at_us: int) -> bool:
+    def post(self, run: RunId, directive: str, body: bytes, at_us: int) -> bool:
         """Put a directive into the inbox; False when its id was there before."""
 
     def moved(self) -> bool:
         """Return True if another process may have written since the last call; cheap enough to ask often."""
 
-    def inbox(self, run: str) -> list[tuple[str, bytes]]:
+    def inbox(self, run: RunId) -> list[tuple[str, bytes]]:
         """Return the directives of a run not taken yet, oldest first."""
 
-    def printed(self, run: str) -> dict[str, list[Identity]]:
+    def printed(self, run: RunId) -> dict[str, list[Identity]]:
         """Return the identities of the run's print-outs by path, newest last."""
 
-    def usage(self, run: str | None = None) -> list[StoredUsage]:
+    def usage(self, run: RunId | None = None) -> list[StoredUsage]:
         """Return the ledger of one run, or of all, pruned ones included."""
 
     def windows(self) -> list[RateWindow]:
@@ -159,21 +160,21 @@ class Store(Protocol):
     def day(self, since_us: int, but_for: str = "") -> Day:
         """Return what all runs consumed since a time, and what they have reserved, one run's left out if asked."""
 
-    def reserved(self, run: str) -> tuple[float, int]:
+    def reserved(self, run: RunId) -> tuple[float, int]:
         """Return the dollars and tokens that are reserved for launches of one run."""
 
     def reserve(
-        self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
+        self, run: RunId, effect: EffectId, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:
         """Reserve dollars and tokens of the day for a launch, if with all others they stay within the limit.
 
         In one transaction: two processes cannot both take what only one can have. False changes nothing.
         """
 
-    def rename(self, run: str, to: str) -> None:
+    def rename(self, run: RunId, to: RunId) -> None:
         """Give a run another id, so that its own can be used again."""
 
-    def delete(self, run: str) -> None:
+    def delete(self, run: RunId) -> None:
         """Forget a run and everything of it but what it spent."""
 
     def keep_reserve_file(self, *, release: bool) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import apsw
 import msgspec
 
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
@@ -275,15 +276,15 @@ class SqliteStore:
                 yield _listed(row[1:])
             last = rows[-1][0]
 
-    def spec(self, run: str) -> bytes:
+    def spec(self, run: RunId) -> bytes:
         """Return the specification the run was created with."""
         return self._fetch("select_spec", run)[0][0]  # type: ignore[return-value]
 
-    def rows(self, run: str, after: int = 0) -> list[Row]:
+    def rows(self, run: RunId, after: int = 0) -> list[Row]:
         """Return the journal of a run in order."""
         return self._fetch("select_rows", self._key(run), after)  # type: ignore[return-value]
 
-    def post(self, run: str, directive: str, body: bytes, at_us: int) -> bool:
+    def post(self, run: RunId, directive: str, body: bytes, at_us: int) -> bool:
         """Put a directive into the inbox, ahead of any busy engine."""
         with translated(self.path):
             fcntl.flock(self._turnstile, fcntl.LOCK_EX)
@@ -301,18 +302,18 @@ class SqliteStore:
         moved, self._data_version = version != self._data_version, version
         return moved
 
-    def inbox(self, run: str) -> list[tuple[str, bytes]]:
+    def inbox(self, run: RunId) -> list[tuple[str, bytes]]:
         """Return the directives of a run not taken yet."""
         return self._fetch("select_inbox", self._key(run))  # type: ignore[return-value]
 
-    def printed(self, run: str) -> dict[str, list[Identity]]:
+    def printed(self, run: RunId) -> dict[str, list[Identity]]:
         """Return the identities of the run's print-outs by path."""
         found: dict[str, list[Identity]] = {}
         for path, body in self._fetch("select_printed", self._key(run)):
             found.setdefault(str(path), []).append(_identity(body))  # type: ignore[arg-type]
         return found
 
-    def usage(self, run: str | None = None) -> list[StoredUsage]:
+    def usage(self, run: RunId | None = None) -> list[StoredUsage]:
         """Return the ledger of one run, or of all."""
         with translated(self.path):
             key = self._key(run) if run is not None else None
@@ -335,12 +336,12 @@ class SqliteStore:
         marked: Any = self._db.execute(self._sql["select_reserved"], (since_us, run, effect)).fetchall()[0]
         return Day(cost_usd=spent[0], tokens=spent[1], wall_s=spent[2], reserved_usd=marked[0], reserved_tokens=marked[1])
 
-    def reserved(self, run: str) -> tuple[float, int]:
+    def reserved(self, run: RunId) -> tuple[float, int]:
         """Return what is reserved for launches of one run."""
         return self._fetch("select_run_reserved", self._key(run))[0]  # type: ignore[return-value]
 
     def reserve(
-        self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
+        self, run: RunId, effect: EffectId, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:
         """Reserve something, if it fits."""
         with translated(self.path), self._writing():
@@ -349,20 +350,20 @@ class SqliteStore:
             self._db.execute(self._sql["upsert_reservation"], (effect, self._key(run), at_us, *amount))
             return True
 
-    def rename(self, run: str, to: str) -> None:
+    def rename(self, run: RunId, to: RunId) -> None:
         """Give a run another id."""
         with translated(self.path), self._writing():
             self._db.execute(self._sql["rename_run"], (run, to))
         self._forget(run)
 
-    def delete(self, run: str) -> None:
+    def delete(self, run: RunId) -> None:
         """Forget a run and everything of it but what it spent."""
         with translated(self.path), self._writing():
             for name in ("insert_pruned", "delete_events", "delete_inbox", "delete_reservations", "delete_printed", "delete_run"):
                 self._db.execute(self._sql[name], (self._key(run),))
         self._forget(run)
 
-    def _forget(self, run: str) -> None:
+    def _forget(self, run: RunId) -> None:
         self._keys.pop(run, None)
         self._seqs.pop(run, None)
 

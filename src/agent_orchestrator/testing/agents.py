@@ -14,7 +14,7 @@ from agent_orchestrator.agents.adapter import Agent, AgentTask, Announcing, Endi
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.failure import DETERMINISTIC, Failure, FailureKind
 from agent_orchestrator.core.forms import Form
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import RunId, UnitId, effect_id
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.errors import OrcError
 
@@ -43,7 +43,7 @@ def make_task(folder: Path, choice: AgentChoice, *, required: bool = False, form
     for made in (launch, workdir, folder / "artifacts"):
         made.mkdir(parents=True, exist_ok=True)
     effect = RunAgent(
-        id=effect_id("run1", "build", 2, 3, 4, "agent"),
+        id=effect_id(RunId("run1"), UnitId("build"), 2, 3, 4, "agent"),
         unit="build",
         agent=choice,
         role="coder",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.errors import Conflict, DiskFull, StoreLocked
 from agent_orchestrator.store.memory import MemoryStore
 from agent_orchestrator.store.port import Append
@@ -62,7 +63,7 @@ class FaultyStore(MemoryStore):
         self._faults.boundary()
         return answers
 
-    def knows(self, run: str, text: str) -> bool:
+    def knows(self, run: RunId, text: str) -> bool:
         """Return True if a durable event of the run contains the text."""
         needle = text.encode()
         return any(needle in body for _, _, body in reversed(self.rows(run)))

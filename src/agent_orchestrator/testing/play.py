@@ -31,7 +31,7 @@ from agent_orchestrator.core.events import (
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.files import Patterns
 from agent_orchestrator.core.hold import Hold, HoldReason
-from agent_orchestrator.core.ids import split_effect_id, unit_of
+from agent_orchestrator.core.ids import RunId, split_effect_id, unit_of
 from agent_orchestrator.core.inputs import (
     Abort,
     Answer,
@@ -77,7 +77,7 @@ class Play:
         self._reports, self._check_document, self._check_state = reports, check_document, check_state
         self._thorough = thorough and check_state is None
         self.now_us, self._directives = START_US, 0
-        self.context = Context(run="checked", home="/repo", workdir="/repo", created_us=START_US)
+        self.context = Context(run=RunId("checked"), home="/repo", workdir="/repo", created_us=START_US)
         self.journal: list[tuple[Event, int]] = []
         self.named: set[str] = set()
         self.over: list[Outcome] = []

@@ -16,6 +16,7 @@ import msgspec
 
 from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.events import LimitsSet, StopReason
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import Directive, Given, Resume, SetLimits
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
@@ -32,7 +33,7 @@ from agent_orchestrator.testing.faults import Crash, Faults
 from agent_orchestrator.testing.world import LaunchCourse, Machine, SimulatedLaunches
 
 PERSON = Who(surface=Surface.LIBRARY, user="somebody")
-RUN = "simulated"
+RUN = RunId("simulated")
 TURNS_MAX = 200_000
 
 Person = Callable[[Any, random.Random], Directive | None]
@@ -100,7 +101,7 @@ class Simulation:
         folder: Path,
         system: System,
         spec: Any,
-        cast: Callable[[str, random.Random], LaunchCourse],
+        cast: Callable[[EffectId, random.Random], LaunchCourse],
         person: Person,
         faults: Faults | None = None,
         budget: Budget | None = None,

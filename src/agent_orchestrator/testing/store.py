@@ -9,12 +9,15 @@ from collections.abc import Callable
 
 import msgspec
 
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists
 from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Store, UsageRow
+
+ONE, TWO, THREE = RunId("one"), RunId("two"), RunId("three")
 
 
 def check_store(make: Callable[[], Store]) -> None:
@@ -40,7 +43,7 @@ def check_store(make: Callable[[], Store]) -> None:
             store.close()
 
 
-def new_run(run: str, created_us: int = 1) -> tuple[NewRun, Append]:
+def new_run(run: RunId, created_us: int = 1) -> tuple[NewRun, Append]:
     """Return a run for tests, with its first append."""
     summary = Summary(status="running", total=1)
     context = Context(run=run, home="/repo", workdir="/repo", created_us=created_us)
@@ -48,164 +51,164 @@ def new_run(run: str, created_us: int = 1) -> tuple[NewRun, Append]:
     return new, Append(run=run, expected_seq=0, at_us=created_us, body=b"[1]", summary=summary)
 
 
-def _append(store: Store, run: str, seq: int, body: bytes | None = b"[]", **more: object) -> Conflict | None:
+def _append(store: Store, run: RunId, seq: int, body: bytes | None = b"[]", **more: object) -> Conflict | None:
     part = msgspec.structs.replace(Append(run=run, expected_seq=seq, at_us=seq, body=body), **more)
     return store.append([part])[0]
 
 
 def _a_run_is_there_with_its_first_events(store: Store) -> None:
-    store.create(*new_run("one", 5))
-    store.create(*new_run("two", 6))
-    found = store.run("one")
+    store.create(*new_run(ONE, 5))
+    store.create(*new_run(TWO, 6))
+    found = store.run(ONE)
     assert found is not None
     assert found.context.created_us == 5
     assert found.summary.total == 1
-    assert store.rows("one") == [(1, 5, b"[1]")]
-    assert store.spec("one") == b"{}"
-    assert store.run("three") is None
-    assert [run.id for run in store.runs()] == ["two", "one"], "runs are listed newest first"
+    assert store.rows(ONE) == [(1, 5, b"[1]")]
+    assert store.spec(ONE) == b"{}"
+    assert store.run(THREE) is None
+    assert [run.id for run in store.runs()] == [TWO, ONE], "runs are listed newest first"
 
 
 def _a_used_id_is_refused(store: Store) -> None:
-    store.create(*new_run("one"))
+    store.create(*new_run(ONE))
     try:
-        store.create(*new_run("one"))
+        store.create(*new_run(ONE))
     except RunExists:
-        assert len(store.rows("one")) == 1, "a refused run must leave no trace"
+        assert len(store.rows(ONE)) == 1, "a refused run must leave no trace"
     else:
         raise AssertionError("an id can be used twice")
 
 
 def _appends_are_ordered_and_fenced(store: Store) -> None:
-    store.create(*new_run("one"))
-    assert _append(store, "one", 1, b"[2]") is None
-    assert isinstance(_append(store, "one", 1, b"[3]"), Conflict), "a stale writer must be told"
-    assert isinstance(_append(store, "none", 0), Conflict), "an unknown run must be told"
-    assert [body for _, _, body in store.rows("one")] == [b"[1]", b"[2]"]
-    assert store.rows("one", after=1) == [(2, 1, b"[2]")]
-    assert _append(store, "one", 2, None, summary=Summary(status="paused")) is None
-    found = store.run("one")
+    store.create(*new_run(ONE))
+    assert _append(store, ONE, 1, b"[2]") is None
+    assert isinstance(_append(store, ONE, 1, b"[3]"), Conflict), "a stale writer must be told"
+    assert isinstance(_append(store, RunId("none"), 0), Conflict), "an unknown run must be told"
+    assert [body for _, _, body in store.rows(ONE)] == [b"[1]", b"[2]"]
+    assert store.rows(ONE, after=1) == [(2, 1, b"[2]")]
+    assert _append(store, ONE, 2, None, summary=Summary(status="paused")) is None
+    found = store.run(ONE)
     assert found is not None
     assert found.summary.status == "paused"
-    assert len(store.rows("one")) == 2, "an append without events takes no sequence number"
+    assert len(store.rows(ONE)) == 2, "an append without events takes no sequence number"
 
 
 def _a_conflict_answers_its_own_run_only(store: Store) -> None:
-    for run in ("one", "two", "three"):
+    for run in (ONE, TWO, THREE):
         store.create(*new_run(run))
-    parts = [Append(run=run, expected_seq=seq, at_us=9, body=b"[9]") for run, seq in (("one", 1), ("two", 7), ("three", 1))]
+    parts = [Append(run=run, expected_seq=seq, at_us=9, body=b"[9]") for run, seq in ((ONE, 1), (TWO, 7), (THREE, 1))]
     answers = store.append(parts)
     assert [answer is None for answer in answers] == [True, False, True]
-    assert [len(store.rows(run)) for run in ("one", "two", "three")] == [2, 1, 2]
+    assert [len(store.rows(run)) for run in (ONE, TWO, THREE)] == [2, 1, 2]
 
 
 def _directives_count_once_and_are_taken_with_the_append(store: Store) -> None:
-    store.create(*new_run("one"))
-    assert store.post("one", "d1", b"a", 1)
-    assert store.post("one", "d2", b"b", 2)
-    assert not store.post("one", "d1", b"again", 3), "a repeated id must not count"
-    assert store.inbox("one") == [("d1", b"a"), ("d2", b"b")]
-    assert isinstance(_append(store, "one", 7, taken=("d1",)), Conflict)
-    assert len(store.inbox("one")) == 2, "a refused append takes nothing"
-    assert _append(store, "one", 1, taken=("d1",)) is None
-    assert store.inbox("one") == [("d2", b"b")]
-    assert not store.post("one", "d1", b"late", 4), "a taken directive stays known"
+    store.create(*new_run(ONE))
+    assert store.post(ONE, "d1", b"a", 1)
+    assert store.post(ONE, "d2", b"b", 2)
+    assert not store.post(ONE, "d1", b"again", 3), "a repeated id must not count"
+    assert store.inbox(ONE) == [("d1", b"a"), ("d2", b"b")]
+    assert isinstance(_append(store, ONE, 7, taken=("d1",)), Conflict)
+    assert len(store.inbox(ONE)) == 2, "a refused append takes nothing"
+    assert _append(store, ONE, 1, taken=("d1",)) is None
+    assert store.inbox(ONE) == [("d2", b"b")]
+    assert not store.post(ONE, "d1", b"late", 4), "a taken directive stays known"
 
 
 def _usage_counts_once(store: Store) -> None:
-    store.create(*new_run("one"))
-    row = UsageRow(effect="one/a/i0.a1.l1.agent", unit="a", agent="x", usage=Usage(input_tokens=3, cost_usd=0.5))
-    assert _append(store, "one", 1, usage=(row,)) is None
-    assert _append(store, "one", 2, usage=(row,)) is None
-    assert [line.usage for line in store.usage("one")] == [row.usage]
-    assert [line.run for line in store.usage()] == ["one"]
-    assert store.usage("two") == []
+    store.create(*new_run(ONE))
+    row = UsageRow(effect=EffectId("one/a/i0.a1.l1.agent"), unit="a", agent="x", usage=Usage(input_tokens=3, cost_usd=0.5))
+    assert _append(store, ONE, 1, usage=(row,)) is None
+    assert _append(store, ONE, 2, usage=(row,)) is None
+    assert [line.usage for line in store.usage(ONE)] == [row.usage]
+    assert [line.run for line in store.usage()] == [ONE]
+    assert store.usage(TWO) == []
 
 
 def _what_was_spent_outlives_its_run(store: Store) -> None:
-    row = UsageRow(effect="one/a/i0.a1.l1.agent", unit="a", agent="x", usage=Usage(input_tokens=3, cost_usd=0.5))
-    store.create(*new_run("one"))
-    assert _append(store, "one", 1, usage=(row,)) is None
-    store.delete("one")
-    assert store.usage("one") == []
-    assert [(line.run, line.pruned, line.usage) for line in store.usage()] == [("one", True, row.usage)]
-    store.create(*new_run("one"))
-    assert store.usage("one") == [], "a new run has spent nothing"
-    assert _append(store, "one", 1, usage=(row,)) is None
-    assert [line.pruned for line in store.usage("one")] == [False], "and its launches count, whatever their ids"
-    store.rename("one", "one~1")
-    store.create(*new_run("one"))
-    assert _append(store, "one", 1, usage=(row,)) is None
-    assert sorted((line.run, line.pruned) for line in store.usage()) == [("one", False), ("one", True), ("one~1", False)]
+    row = UsageRow(effect=EffectId("one/a/i0.a1.l1.agent"), unit="a", agent="x", usage=Usage(input_tokens=3, cost_usd=0.5))
+    store.create(*new_run(ONE))
+    assert _append(store, ONE, 1, usage=(row,)) is None
+    store.delete(ONE)
+    assert store.usage(ONE) == []
+    assert [(line.run, line.pruned, line.usage) for line in store.usage()] == [(ONE, True, row.usage)]
+    store.create(*new_run(ONE))
+    assert store.usage(ONE) == [], "a new run has spent nothing"
+    assert _append(store, ONE, 1, usage=(row,)) is None
+    assert [line.pruned for line in store.usage(ONE)] == [False], "and its launches count, whatever their ids"
+    store.rename(ONE, RunId("one~1"))
+    store.create(*new_run(ONE))
+    assert _append(store, ONE, 1, usage=(row,)) is None
+    assert sorted((line.run, line.pruned) for line in store.usage()) == [(ONE, False), (ONE, True), ("one~1", False)]
     assert store.day(1) == Day(cost_usd=1.5, tokens=9), "the day forgets none of them"
 
 
 def _a_rate_limit_is_kept_by_account_and_window(store: Store) -> None:
-    store.create(*new_run("one"))
+    store.create(*new_run(ONE))
     first = RateWindow(account="claude", name="5-hour", resets_us=900, seen_us=5)
     weekly = RateWindow(account="claude", name="weekly", resets_us=9000, seen_us=6)
-    assert _append(store, "one", 1, windows=(first, weekly)) is None
+    assert _append(store, ONE, 1, windows=(first, weekly)) is None
     later = RateWindow(account="claude", name="5-hour", resets_us=1800, seen_us=7, strikes=2)
-    assert _append(store, "one", 2, None, windows=(later,)) is None
-    assert _append(store, "one", 2, None, windows=(first,)) is None
+    assert _append(store, ONE, 2, None, windows=(later,)) is None
+    assert _append(store, ONE, 2, None, windows=(first,)) is None
     assert store.windows() == [later, weekly], "what was seen last is in force, by window"
-    store.delete("one")
+    store.delete(ONE)
     assert len(store.windows()) == 2, "a limit is the account's, not the run's"
 
 
 def _a_day_is_shared_by_all_runs(store: Store) -> None:
-    for run in ("one", "two"):
+    for run in (ONE, TWO):
         store.create(*new_run(run))
     used = Usage(input_tokens=30, output_tokens=10, cost_usd=0.5)
-    row = UsageRow(effect="one/a/i0.a1.l1.agent", unit="a", agent="x", usage=used)
-    assert _append(store, "one", 1, usage=(row,)) is None
+    row = UsageRow(effect=EffectId("one/a/i0.a1.l1.agent"), unit="a", agent="x", usage=used)
+    assert _append(store, ONE, 1, usage=(row,)) is None
     limit = (1.0, 100)
-    assert store.reserve("one", "one/b", (0.3, 20), limit, 1, 5)
-    assert not store.reserve("two", "two/a", (0.3, 20), limit, 1, 5), "two runs cannot both have what is left"
-    assert not store.reserve("two", "two/a", (0.1, 50), limit, 1, 5), "of tokens neither"
-    assert store.reserve("one", "one/b", (0.4, 20), limit, 1, 6), "a reservation does not stand in its own way"
-    assert not store.reserve("one", "one/b", (0.6, 20), limit, 1, 6)
+    assert store.reserve(ONE, EffectId("one/b"), (0.3, 20), limit, 1, 5)
+    assert not store.reserve(TWO, EffectId("two/a"), (0.3, 20), limit, 1, 5), "two runs cannot both have what is left"
+    assert not store.reserve(TWO, EffectId("two/a"), (0.1, 50), limit, 1, 5), "of tokens neither"
+    assert store.reserve(ONE, EffectId("one/b"), (0.4, 20), limit, 1, 6), "a reservation does not stand in its own way"
+    assert not store.reserve(ONE, EffectId("one/b"), (0.6, 20), limit, 1, 6)
     assert store.day(1) == Day(cost_usd=0.5, tokens=40, reserved_usd=0.4, reserved_tokens=20)
-    assert store.day(1, but_for="one") == Day(cost_usd=0.5, tokens=40), "a run knows what it set aside itself"
-    assert store.reserved("one") == (0.4, 20)
-    assert store.reserved("two") == (0.0, 0)
+    assert store.day(1, but_for=ONE) == Day(cost_usd=0.5, tokens=40), "a run knows what it set aside itself"
+    assert store.reserved(ONE) == (0.4, 20)
+    assert store.reserved(TWO) == (0.0, 0)
     assert store.day(2) == Day(reserved_usd=0.4, reserved_tokens=20), "what came before does not count"
-    assert _append(store, "one", 2, over=("one/b",)) is None
+    assert _append(store, ONE, 2, over=("one/b",)) is None
     assert store.day(1).reserved_usd == 0
-    assert store.reserve("two", "two/a", (0.3, 20), limit, 1, 7)
-    assert _append(store, "two", 1, None, release_all=True) is None
-    assert store.reserved("two") == (0.0, 0)
-    assert store.reserve("two", "two/a", (0.3, 20), limit, 1, 7)
-    store.delete("two")
+    assert store.reserve(TWO, EffectId("two/a"), (0.3, 20), limit, 1, 7)
+    assert _append(store, TWO, 1, None, release_all=True) is None
+    assert store.reserved(TWO) == (0.0, 0)
+    assert store.reserve(TWO, EffectId("two/a"), (0.3, 20), limit, 1, 7)
+    store.delete(TWO)
     assert store.day(1).reserved_tokens == 0, "a forgotten run sets nothing aside"
 
 
 def _identities_are_kept_newest_last(store: Store) -> None:
-    store.create(*new_run("one"))
+    store.create(*new_run(ONE))
     for number in range(40):
         identity = Identity(inode=number, mtime_ns=1, size=1, sha256="x")
-        assert _append(store, "one", 0, None, printed=(Printed(path="a.json", identity=identity),)) is None
-    kept = store.printed("one")["a.json"]
+        assert _append(store, ONE, 0, None, printed=(Printed(path="a.json", identity=identity),)) is None
+    kept = store.printed(ONE)["a.json"]
     assert [identity.inode for identity in kept] == list(range(24, 40)), "the newest identities are kept, and no more"
 
 
 def _a_renamed_run_keeps_everything(store: Store) -> None:
-    store.create(*new_run("one"))
-    store.post("one", "d1", b"a", 1)
-    store.rename("one", "one~1")
-    assert store.run("one") is None
-    assert len(store.rows("one~1")) == 1
-    assert store.inbox("one~1") == [("d1", b"a")]
-    store.create(*new_run("one"))
-    assert store.inbox("one") == []
+    store.create(*new_run(ONE))
+    store.post(ONE, "d1", b"a", 1)
+    store.rename(ONE, RunId("one~1"))
+    assert store.run(ONE) is None
+    assert len(store.rows(RunId("one~1"))) == 1
+    assert store.inbox(RunId("one~1")) == [("d1", b"a")]
+    store.create(*new_run(ONE))
+    assert store.inbox(ONE) == []
 
 
 def _a_deleted_run_leaves_nothing(store: Store) -> None:
-    store.create(*new_run("one"))
-    store.post("one", "d1", b"a", 1)
-    store.delete("one")
-    assert store.run("one") is None
+    store.create(*new_run(ONE))
+    store.post(ONE, "d1", b"a", 1)
+    store.delete(ONE)
+    assert store.run(ONE) is None
     assert store.runs() == []
-    store.create(*new_run("one"))
-    assert len(store.rows("one")) == 1
-    assert store.inbox("one") == []
+    store.create(*new_run(ONE))
+    assert len(store.rows(ONE)) == 1
+    assert store.inbox(ONE) == []

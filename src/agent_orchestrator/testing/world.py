@@ -14,7 +14,7 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.ids import launch_folder, split_effect_id
+from agent_orchestrator.core.ids import EffectId, RunId, launch_folder, split_effect_id
 from agent_orchestrator.engine.launches import Order, Shortage, Standing, Watch
 from agent_orchestrator.testing.clock import FakeClock
 from agent_orchestrator.testing.faults import Faults, FaultyStore
@@ -36,7 +36,7 @@ class LaunchCourse(msgspec.Struct, frozen=True):
 class Process(msgspec.Struct):
     """A launch as the machine knows it."""
 
-    effect: str
+    effect: EffectId
     started_us: int
     started_s: float
     part: LaunchCourse
@@ -53,13 +53,13 @@ class Process(msgspec.Struct):
 class Machine:
     """The machine that the engines run on: its programs, files and clock."""
 
-    def __init__(self, seed: int, folder: Path, faults: Faults, cast: Callable[[str, random.Random], LaunchCourse]) -> None:
+    def __init__(self, seed: int, folder: Path, faults: Faults, cast: Callable[[EffectId, random.Random], LaunchCourse]) -> None:
         self.clock = FakeClock()
         self.faults = faults
         self.store = FaultyStore(faults)
         self.folder = folder
         self.boot = 1
-        self.processes: dict[str, Process] = {}
+        self.processes: dict[EffectId, Process] = {}
         self.starts: list[str] = []
         self._cast, self._random = cast, random.Random(seed)
 
@@ -76,7 +76,7 @@ class Machine:
         process.alive = True
         process.ends_s = self.clock.monotonic_s() + process.part.takes_s
 
-    def mark(self, effect: str) -> None:
+    def mark(self, effect: EffectId) -> None:
         """Mark that a launch is about to start."""
         part = self._cast(effect, self._random)
         self.processes[effect] = Process(effect, self.clock.now_us(), self.clock.monotonic_s(), part)
@@ -117,7 +117,7 @@ class Machine:
                 if self._random.random() < 0.5:
                     del self.processes[effect]
 
-    def directory(self, effect: str) -> Path:
+    def directory(self, effect: EffectId) -> Path:
         """Return the folder of a launch's files."""
         return self.folder / launch_folder(effect)
 
@@ -139,11 +139,11 @@ class SimulatedLaunches:
         self._machine = machine
         self._causes: dict[str, Failure] = {}
 
-    def directory(self, effect: str) -> Path:
+    def directory(self, effect: EffectId) -> Path:
         """Return the folder of a launch's files."""
         return self._machine.directory(effect)
 
-    def standing(self, effect: str, *, same_boot: bool) -> Standing:
+    def standing(self, effect: EffectId, *, same_boot: bool) -> Standing:
         """Return its standing as the real one does: lock first, then marks."""
         process = self._machine.processes.get(effect)
         if process is None:
@@ -163,29 +163,29 @@ class SimulatedLaunches:
         machine.begin(order)
         machine.faults.boundary()
 
-    def living(self, run: str) -> list[str]:
+    def living(self, run: RunId) -> list[EffectId]:
         """Return the launches of a run that are alive."""
         return sorted(effect for effect, process in self._machine.processes.items() if process.alive)
 
-    def unsettled(self, run: str) -> list[str]:
+    def unsettled(self, run: RunId) -> list[EffectId]:
         """Return those that are alive, and those that were stopped and whose end is not settled."""
         return sorted(effect for effect, process in self._machine.processes.items() if process.alive or process.stopped)
 
-    def alive_at(self, run: str, at_ns: int) -> str | None:
+    def alive_at(self, run: RunId, at_ns: int) -> EffectId | None:
         """Return None: files have the machine's real times, and processes the simulated ones."""
         return None
 
-    def settle(self, effect: str) -> None:
+    def settle(self, effect: EffectId) -> None:
         """Note that its end is durable."""
         if effect in self._machine.processes:
             self._machine.processes[effect].stopped = False
 
-    def void(self, effect: str) -> None:
+    def void(self, effect: EffectId) -> None:
         """Void the launch: it can never start from now on."""
         if effect not in self._machine.processes:
             self._machine.mark(effect)
 
-    def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
+    def watch(self, effect: EffectId, limits: Watch, done: Callable[[Ending], None]) -> None:
         """Look from time to time, as a poll would."""
         loop = asyncio.get_running_loop()
         machine = self._machine
@@ -211,7 +211,7 @@ class SimulatedLaunches:
 
         loop.call_soon(look)
 
-    def stop(self, effect: str, cause: Failure) -> None:
+    def stop(self, effect: EffectId, cause: Failure) -> None:
         """Stop the program: it goes at once, or after ignoring TERM for a while."""
         process = self._machine.processes.get(effect)
         if process is None or not process.alive or effect in self._causes:
@@ -225,7 +225,7 @@ class SimulatedLaunches:
         else:
             self._machine.end(process, 143)
 
-    def _ending(self, effect: str, process: Process | None) -> Ending:
+    def _ending(self, effect: EffectId, process: Process | None) -> Ending:
         machine = self._machine
         cause = self._causes.get(effect)
         if process is None or process.exit_code is None:

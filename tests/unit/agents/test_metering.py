@@ -6,6 +6,7 @@ import pytest
 
 from agent_orchestrator.agents.options import price_usage
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.engine.budget.metering import own_part
 from agent_orchestrator.store.port import StoredUsage
@@ -14,7 +15,7 @@ PRICES = {"default": {"input": 2.0, "output": 10.0, "cache_read": 0.2}, "big": {
 
 
 def row(usage: Usage) -> StoredUsage:
-    return StoredUsage(run="r", unit="u", effect="r/u/i0.a1.l1.agent", agent="claude", at_us=1, usage=usage)
+    return StoredUsage(run=RunId("r"), unit="u", effect=EffectId("r/u/i0.a1.l1.agent"), agent="claude", at_us=1, usage=usage)
 
 
 def test_a_sessions_total_is_charged_once() -> None:

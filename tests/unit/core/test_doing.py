@@ -7,16 +7,17 @@ import pytest
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import RunCheck, Wait
 from agent_orchestrator.core.events import Aborted, DirectiveRefused, Ended, Paused, Resumed, StopReason
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Abort, Pause
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
 
 
 def wait(unit: str, launch: int = 1) -> Wait:
-    return Wait(id=f"run/{unit}/i0.a1.l{launch}.wait", unit=unit, until_us=1, reason="r")
+    return Wait(id=EffectId(f"run/{unit}/i0.a1.l{launch}.wait"), unit=unit, until_us=1, reason="r")
 
 
 def check(unit: str, launch: int = 1) -> RunCheck:
-    return RunCheck(id=f"run/{unit}/i0.a1.l{launch}.check", unit=unit, command="true")
+    return RunCheck(id=EffectId(f"run/{unit}/i0.a1.l{launch}.check"), unit=unit, command="true")
 
 
 def test_a_unit_does_one_thing_at_a_time() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from agent_orchestrator.core.failure import DETERMINISTIC, GOES_ON, Failure, FailureKind
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.judging import After, judge_agent, judge_attempt, judge_session, retry_us, session_after
 from agent_orchestrator.core.limits import RETRY_BASE_S, RETRY_CAP_S
 from agent_orchestrator.core.units import US
 
-EFFECT = "r/a/i1.a1.l1.agent"
+EFFECT = EffectId("r/a/i1.a1.l1.agent")
 
 
 def _failed(kind: FailureKind, retry_at_us: int | None = None) -> Failure:

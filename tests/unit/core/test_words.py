@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.core.failure import DETERMINISTIC, Failure, FailureKind
-from agent_orchestrator.core.ids import checked_id, effect_id, split_effect_id
+from agent_orchestrator.core.ids import EffectId, RunId, UnitId, checked_id, effect_id, split_effect_id
 from agent_orchestrator.core.limits import RETRY_BASE_S, RETRY_CAP_S, SHORTAGE_BASE_S, SHORTAGE_CAP_S
 from agent_orchestrator.core.retry import backoff_us, shortage_pause_s
 from agent_orchestrator.core.units import US, from_iso, iso, read_count, read_duration_s, say_count, say_duration, was_or_were
@@ -29,7 +29,7 @@ def test_any_other_id_is_refused_before_it_becomes_a_path(value: Any) -> None:
 
 
 def test_an_effect_id_names_run_unit_iteration_attempt_and_launch() -> None:
-    effect = effect_id("f8c1", "code", 2, 3, 4, "agent")
+    effect = effect_id(RunId("f8c1"), UnitId("code"), 2, 3, 4, "agent")
     assert effect == "f8c1/code/i2.a3.l4.agent"
     assert split_effect_id(effect) == ("f8c1", "code", "i2.a3.l4.agent")
 
@@ -94,8 +94,8 @@ def test_exactly_what_would_happen_again_is_not_retried() -> None:
 
 
 def test_backoff_doubles_up_to_a_cap_and_is_the_same_every_time() -> None:
-    pauses = [backoff_us(attempt, "run/a/i0.a1.l1.agent") for attempt in range(1, 40)]
-    assert pauses == [backoff_us(attempt, "run/a/i0.a1.l1.agent") for attempt in range(1, 40)]
+    pauses = [backoff_us(attempt, EffectId("run/a/i0.a1.l1.agent")) for attempt in range(1, 40)]
+    assert pauses == [backoff_us(attempt, EffectId("run/a/i0.a1.l1.agent")) for attempt in range(1, 40)]
     assert pauses == sorted(pauses)
     assert RETRY_BASE_S * US <= pauses[0] <= 1.25 * RETRY_BASE_S * US
     assert RETRY_CAP_S * US <= pauses[-1] <= 1.25 * RETRY_CAP_S * US
@@ -108,7 +108,7 @@ def test_a_shortage_that_lasts_for_weeks_is_waited_out() -> None:
 
 
 def test_steps_that_failed_together_do_not_start_again_together() -> None:
-    pauses = {backoff_us(1, f"run/s{number}/i0.a1.l1.agent") for number in range(50)}
+    pauses = {backoff_us(1, EffectId(f"run/s{number}/i0.a1.l1.agent")) for number in range(50)}
     assert len(pauses) > 40
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, Effect, RunAgent
 from agent_orchestrator.core.events import Event
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import EffectId, RunId, UnitId, effect_id
 from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.core.summary import Summary
@@ -73,7 +73,9 @@ class Notes:
 class Rig:
     """A machine, a store, and as many engines one after the other as a test likes."""
 
-    def __init__(self, folder: Path, cast: Callable[[str], LaunchCourse] | None = None, system: System | None = None) -> None:
+    def __init__(
+        self, folder: Path, cast: Callable[[EffectId], LaunchCourse] | None = None, system: System | None = None
+    ) -> None:
         self.home = folder / "repo"
         self.home.mkdir()
         self.store, self.notes = Recorder(), Notes()
@@ -91,12 +93,12 @@ class Rig:
 
     def create(self, spec: Any, run: str = "one") -> StoredRun:
         """A stored run of the system."""
-        context = Context(run=run, home=str(self.home), workdir=str(self.home), created_us=self.clock.now_us())
+        context = Context(run=RunId(run), home=str(self.home), workdir=str(self.home), created_us=self.clock.now_us())
         events, state = self.system.begin(spec, context), self.system.fresh(spec, context)
         for event in events:
             self.system.evolve(state, event, context.created_us)
         summary = self.system.summary(state)
-        first = Append(run=run, expected_seq=0, at_us=context.created_us, body=encode_events(events), summary=summary)
+        first = Append(run=RunId(run), expected_seq=0, at_us=context.created_us, body=encode_events(events), summary=summary)
         new = NewRun(system=self.system.name, name=run, context=context, spec=msgspec.json.encode(spec), summary=summary)
         self.store.create(new, first)
         self.store.batches.clear()
@@ -203,9 +205,9 @@ async def until(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
-def named(unit: str, kind: str = "agent", run: str = "one", launch: int = 1) -> str:
+def named(unit: str, kind: str = "agent", run: str = "one", launch: int = 1) -> EffectId:
     """The id of a toy effect."""
-    return effect_id(run, unit, 0, 1, launch, kind)
+    return effect_id(RunId(run), UnitId(unit), 0, 1, launch, kind)
 
 
 def agent(unit: str, run: str = "one", launch: int = 1, **more: Any) -> RunAgent:

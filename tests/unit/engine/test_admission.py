@@ -10,20 +10,17 @@ from typing import Any
 
 import pytest
 
-from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import BudgetWarned, HoldEnded, LimitsSet, Paused, UnitHeld
 from agent_orchestrator.core.inputs import Pause, Resume, SetLimits
-from agent_orchestrator.core.limits import CLI_IDLE_S, PROGRAM_IDLE_S
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine
-from agent_orchestrator.engine.launches import Watch
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
 from agent_orchestrator.systems.workflow.system import WORKFLOW
-from agent_orchestrator.testing.world import LaunchCourse, SimulatedLaunches
+from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.rig import Rig, jump, until
 
 METERED = AgentChoice(
@@ -380,21 +377,3 @@ def test_without_limits_and_without_refusals_nothing_is_written_down(tmp_path: P
     run = rig.create(spec("a", "b"))
     assert rig.drive(run).status == "completed"
     assert rig.of_kind(run, UnitHeld, HoldEnded, BudgetWarned, LimitsSet, Paused) == []
-
-
-def test_an_agent_is_watched_for_its_silence_unless_it_may_be_silent_for_ever(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, lambda effect: LaunchCourse(1.0, 1))
-    seen: list[Watch] = []
-
-    class Recording(SimulatedLaunches):
-        def watch(self, effect: str, budget: Watch, done: Callable[[Ending], None]) -> None:
-            seen.append(budget)
-            super().watch(effect, budget, done)
-
-    rig.launches = lambda: Recording(rig.machine)
-    program = AgentChoice(name="command", options={"argv": ["sh"]})
-    rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1, idle_timeout_s=60.0), "two"))
-    rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1), "three"))
-    rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1, idle_timeout_s=0.0), "four"))
-    rig.drive(rig.create(spec("a", agent=program, max_attempts=1), "five"))
-    assert [budget.idle_timeout_s for budget in seen] == [60.0, CLI_IDLE_S, None, PROGRAM_IDLE_S]

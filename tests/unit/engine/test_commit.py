@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.engine.commit import Committer
 from agent_orchestrator.errors import Conflict, DiskFull
 from agent_orchestrator.store.port import Append
@@ -19,13 +20,13 @@ RUNS = ("one", "two", "three")
 
 
 def part(run: str, seq: int = 1) -> Append:
-    return Append(run=run, expected_seq=seq, at_us=5, body=b"[]")
+    return Append(run=RunId(run), expected_seq=seq, at_us=5, body=b"[]")
 
 
 def filled() -> Recorder:
     store = Recorder()
     for run in RUNS:
-        store.create(*new_run(run))
+        store.create(*new_run(RunId(run)))
     store.batches.clear()
     return store
 
@@ -48,9 +49,9 @@ def test_nothing_is_durable_before_its_future_is_done() -> None:
     async def main() -> None:
         done = Committer(store, asyncio.get_running_loop()).append(part("one"))
         assert not done.done()
-        assert len(store.rows("one")) == 1
+        assert len(store.rows(RunId("one"))) == 1
         await done
-        assert len(store.rows("one")) == 2
+        assert len(store.rows(RunId("one"))) == 2
 
     run_jumping(main(), FakeClock())
     assert len(store.batches) == 1
@@ -85,7 +86,7 @@ def test_somebody_who_no_longer_waits_does_not_stop_the_others() -> None:
             await gone
 
     run_jumping(main(), FakeClock())
-    assert [len(store.rows(run)) for run in ("one", "two")] == [2, 2], "what was appended is appended"
+    assert [len(store.rows(RunId(run))) for run in ("one", "two")] == [2, 2], "what was appended is appended"
 
 
 def test_runs_that_are_ready_together_are_committed_together(tmp_path: Path) -> None:

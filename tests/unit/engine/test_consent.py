@@ -11,7 +11,7 @@ import pytest
 from agent_orchestrator.config import load_agents, load_settings
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import EffectId, UnitId, effect_id
 from agent_orchestrator.core.inputs import Abort, Answer
 from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.clock import boot_id
@@ -51,7 +51,7 @@ def refused(world: World, directive: Answer) -> list[str]:
 
 
 def yes(question: str, unit: str | None = None) -> Answer:
-    return Answer(id="late", approved=True, unit=unit, asked=question, who=ADA)
+    return Answer(id="late", approved=True, unit=unit, asked=EffectId(question), who=ADA)
 
 
 def test_an_approval_of_work_that_was_sent_back_meanwhile_does_not_count_for_the_rework() -> None:
@@ -93,7 +93,7 @@ class Inside:
         started = start_workflow(self.orchestrator, prepared.spec)
         started.owner.release()
         self.run: StoredRun = started.run
-        self.launch = effect_id(self.run.id, "code", 0, 1, 1, "agent")
+        self.launch = effect_id(self.run.id, UnitId("code"), 0, 1, 1, "agent")
         folder = self.orchestrator.launches().directory(self.launch)
         folder.mkdir(parents=True)
         lock = take_lock(folder, create=True)

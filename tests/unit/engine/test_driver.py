@@ -11,6 +11,7 @@ import pytest
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import CameLate, DirectiveRefused, Ended, Paused, StopReason, TakenUp
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Abort, AgentEnded, Answer, Directive, Pause, Resume, Usage
 from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.engine import Engine
@@ -27,7 +28,7 @@ BUSY = StoreLocked(path="orc.db", seconds=10)
 
 def post(rig: Rig, directive: Directive, run: str = "one") -> bool:
     signed = msgspec.structs.replace(directive, who=ANNA)
-    return rig.store.post(run, directive.id, msgspec.json.encode(signed), rig.clock.now_us())
+    return rig.store.post(RunId(run), directive.id, msgspec.json.encode(signed), rig.clock.now_us())
 
 
 def test_nothing_starts_before_its_fact_is_durable(tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_an_outcome_that_nobody_wants_is_journaled_late_and_its_usage_counts(tmp
     assert rig.drive(run, inputs=[stale]).status == "completed"
     assert rig.of_kind(run, CameLate) == [CameLate(effect=named("a", launch=9))]
     assert [event.outcome.effect for event in rig.of_kind(run, Did)] == [named("a")]
-    assert [(row.effect, row.usage.cost_usd) for row in rig.store.usage("one")] == [(named("a", launch=9), 1.5)]
+    assert [(row.effect, row.usage.cost_usd) for row in rig.store.usage(RunId("one"))] == [(named("a", launch=9), 1.5)]
 
 
 def test_all_inputs_that_are_ready_share_one_tick(tmp_path: Path) -> None:
@@ -150,7 +151,7 @@ def test_all_inputs_that_are_ready_share_one_tick(tmp_path: Path) -> None:
     run = rig.toys(agent("a"))
     stale = [AgentEnded(effect=named("a", launch=number), started_us=1, ended_us=2) for number in (7, 8, 9)]
     rig.drive(run, inputs=stale)
-    first = rig.store.rows("one")[1][2]
+    first = rig.store.rows(RunId("one"))[1][2]
     assert first.count(b"came_late") == 3
     assert b"taken_up" in first
 
@@ -211,7 +212,7 @@ def test_a_directive_is_taken_in_the_append_that_holds_its_fact(tmp_path: Path) 
     (part,) = [part for batch in rig.store.batches for part in batch if part.taken]
     assert part.taken == ("d1",)
     assert b'"paused"' in (part.body or b"")
-    assert rig.store.inbox("one") == []
+    assert rig.store.inbox(RunId("one")) == []
 
 
 def test_a_directive_sent_twice_or_read_twice_counts_once(tmp_path: Path) -> None:
@@ -236,7 +237,7 @@ def test_a_refused_directive_is_taken_with_its_reason(tmp_path: Path) -> None:
     post(rig, Answer(id="d1", approved=True))
     rig.drive(run)
     assert rig.of_kind(run, DirectiveRefused) == [DirectiveRefused(directive="d1", why="nobody asked", who=ANNA)]
-    assert rig.store.inbox("one") == []
+    assert rig.store.inbox(RunId("one")) == []
 
 
 def test_the_inbox_of_an_ended_run_is_emptied_with_reasons(tmp_path: Path) -> None:
@@ -257,7 +258,7 @@ def test_event_times_never_go_back(tmp_path: Path) -> None:
         rig.clock.set_wall(-86_400)
 
     rig.drive(run, set_clock_back)
-    times = [at_us for _, at_us, _ in rig.store.rows("one")]
+    times = [at_us for _, at_us, _ in rig.store.rows(RunId("one"))]
     assert times == sorted(times)
     assert rig.clock.now_us() < times[0]
 

@@ -13,6 +13,7 @@ import pytest
 
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import HumanAnswered
 from agent_orchestrator.core.who import Surface
 from agent_orchestrator.engine.clock import SystemClock, boot_id
@@ -37,7 +38,7 @@ def answer_after(rig: Rig, text: str, other: Path) -> None:
         file.write_text(text)
 
 
-def ended(rig: Rig, effect: str) -> Path:
+def ended(rig: Rig, effect: EffectId) -> Path:
     """The mark of an agent that ended."""
     mark = rig.machine.directory(effect) / "exit.0"
     mark.parent.mkdir(parents=True, exist_ok=True)
@@ -181,9 +182,9 @@ class WithFolders(SimulatedLaunches):
         super().__init__(machine)
         self._real = ProcessLaunches(machine.folder, SystemClock(), boot_id())
 
-    def alive_at(self, run: str, at_ns: int) -> str | None:
+    def alive_at(self, run: RunId, at_ns: int) -> EffectId | None:
         """By the marks of the launch."""
-        return self._real.alive_at(run, at_ns)
+        return self._real.alive_at(RunId(run), at_ns)
 
 
 def begun(folder: Path) -> int:
@@ -241,7 +242,7 @@ def test_an_answer_forged_in_a_launch_folder_by_the_judged_agent_is_not_consent(
     rig = Rig(tmp_path)
     run = rig.toys(ASK)
     os.close(begun(rig.machine.directory(ASK.after)))
-    forged = rig.machine.directory(folder) / "answer.json"
+    forged = rig.machine.directory(EffectId(folder)) / "answer.json"
     forged.parent.mkdir(parents=True, exist_ok=True)
     forged.write_text(YES)
     mark = ended(rig, ASK.after)

@@ -13,6 +13,7 @@ import pytest
 
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Merge, RunCheck, Tree
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import CheckpointEnded, MergeEnded, MergeVerdict, Pause
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.engine.clock import SystemClock, boot_id
@@ -229,7 +230,7 @@ def test_a_secret_in_what_an_agent_says_reaches_no_file_and_no_event(tmp_path: P
     asyncio.run(main())
     assert outcome(rig, run).exit_code == 3
     assert "[redacted]" in outcome(rig, run).tail
-    stored = [body for _, _, body in rig.store.rows("one")]
+    stored = [body for _, _, body in rig.store.rows(RunId("one"))]
     written = [file.read_bytes() for place in (root, rig.home) for file in place.rglob("*") if file.is_file()]
     assert len(written) > 3
     assert not [text for text in (*stored, *written) if SECRET.encode() in text]

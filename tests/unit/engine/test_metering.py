@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.rig import Recorder
 from tests.unit.engine.test_admission import DONE, booked, call, limited, make_rig, spec
@@ -20,7 +21,7 @@ class Counting(Recorder):
         self, run: str, effect: str, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:
         self.marks += 1
-        return super().reserve(run, effect, amount, limit, since_us, at_us)
+        return super().reserve(RunId(run), EffectId(effect), amount, limit, since_us, at_us)
 
 
 def test_output_that_is_no_call_costs_no_commit(tmp_path: Path) -> None:

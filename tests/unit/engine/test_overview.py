@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from agent_orchestrator.core.effects import Checkpoint
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import CheckpointEnded
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document, ListedRun
@@ -70,7 +71,7 @@ def listed(rig: Rig) -> Any:
 def test_an_overview_is_written_from_a_fresh_read_and_says_who_is_driven(rig: ListingRig) -> None:
     rig.toys(agent("a"), run="one")
     rig.toys(agent("a"), run="two")
-    held = Ownership(rig.home / "store", "two")
+    held = Ownership(rig.home / "store", RunId("two"))
     assert overviews(rig).write(rig.system, rig.home)
     assert listed(rig) == {"one": [0, False], "two": [0, True]}
     held.release()

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.events import Ended
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import AgentEnded, Pause
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.publishing import DUTY
@@ -44,7 +45,7 @@ def test_a_busy_run_is_printed_for_a_small_share_of_the_time_and_at_its_end(tmp_
     rig.toy.on_print = lambda: rig.clock.advance(PRINT_S)
     run = rig.toys(*(agent(f"s{number}") for number in range(AGENTS)))
     rig.drive(run)
-    rows = len(rig.store.rows("one"))
+    rows = len(rig.store.rows(RunId("one")))
     prints = sum(bool(part.printed) for batch in rig.store.batches for part in batch)
     allowed = rig.clock.monotonic_s() / (PRINT_S / DUTY)
     assert rows > 4 * prints
@@ -85,7 +86,7 @@ def test_the_identity_is_committed_before_the_file_is_renamed(tmp_path: Path) ->
     rig.store.on_append = look
     rig.drive(run)
     assert (rig.home / "toy.json").stat().st_ino == committed[-1]
-    assert rig.store.printed("one")["toy.json"][-1].inode == committed[-1]
+    assert rig.store.printed(RunId("one"))["toy.json"][-1].inode == committed[-1]
 
 
 def test_nothing_is_shown_that_is_not_durable(tmp_path: Path) -> None:

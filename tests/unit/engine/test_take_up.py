@@ -12,6 +12,7 @@ from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import CameLate, Paused, TakenUp
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import AgentEnded, Resume
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.launches import Order, Watch
@@ -74,7 +75,7 @@ class Told(SimulatedLaunches):
         self.orders.append(order.effect)
         super().start(order)
 
-    def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
+    def watch(self, effect: EffectId, limits: Watch, done: Callable[[Ending], None]) -> None:
         out = self.directory(effect) / "out"
         ending = Ending(exit_code=0, cause=None, started_us=1, ended_us=2, out=out, err=out)
         self.done[effect] = partial(done, ending)
@@ -179,7 +180,7 @@ def test_what_a_leftover_consumed_counts_and_its_output_keeps_no_secret(tmp_path
     assert rig.drive(run).status == "completed"
     assert not process.alive
     assert [event.effect for event in rig.of_kind(run, CameLate)] == [named("a")]
-    assert [row.usage.cost_usd for row in rig.store.usage("one")] == [0.25]
+    assert [row.usage.cost_usd for row in rig.store.usage(RunId("one"))] == [0.25]
     assert SECRET not in (rig.machine.directory(named("a")) / "out").read_text()
     rig.drive(run)
     assert len(rig.of_kind(run, CameLate)) == 1, "it is settled"
@@ -201,11 +202,11 @@ def test_an_ended_run_is_printed_again_and_not_taken_up(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(agent("a"))
     rig.drive(run)
-    printed, rows = (rig.home / "toy.json").read_bytes(), len(rig.store.rows("one"))
+    printed, rows = (rig.home / "toy.json").read_bytes(), len(rig.store.rows(RunId("one")))
     (rig.home / "toy.json").unlink()
     assert rig.drive(run).status == "completed"
     assert (rig.home / "toy.json").read_bytes() == printed
-    assert len(rig.store.rows("one")) == rows
+    assert len(rig.store.rows(RunId("one"))) == rows
 
 
 def test_taking_up_remembers_the_boot_of_each_intent(tmp_path: Path) -> None:

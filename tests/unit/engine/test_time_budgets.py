@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import BudgetWarned
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Resume, SetLimits
-from agent_orchestrator.testing.world import LaunchCourse
-from tests.unit.engine.test_admission import DONE, calls, limited, make_rig, spec
+from agent_orchestrator.core.limits import CLI_IDLE_S, PROGRAM_IDLE_S
+from agent_orchestrator.engine.launches import Watch
+from agent_orchestrator.testing.world import LaunchCourse, SimulatedLaunches
+from tests.unit.engine.test_admission import CLAUDE, DONE, calls, limited, make_rig, spec
 
 PLAIN = AgentChoice(name="command", options={"argv": ["agent"]})
 
@@ -54,3 +59,21 @@ def test_a_run_is_warned_of_its_time(tmp_path: Path) -> None:
     run = limited(rig, rig.create(spec("a")), Budget(run=Amounts(wall_s=22.0, cost_usd=5.0)))
     assert rig.drive(run).status == "completed"
     assert [(event.what, event.percent) for event in rig.of_kind(run, BudgetWarned)] == [("run.wall_s", 75)]
+
+
+def test_an_agent_is_watched_for_its_silence_unless_it_may_be_silent_for_ever(tmp_path: Path) -> None:
+    rig = make_rig(tmp_path, lambda effect: LaunchCourse(1.0, 1))
+    seen: list[Watch] = []
+
+    class Recording(SimulatedLaunches):
+        def watch(self, effect: EffectId, limits: Watch, done: Callable[[Ending], None]) -> None:
+            seen.append(limits)
+            super().watch(effect, limits, done)
+
+    rig.launches = lambda: Recording(rig.machine)
+    program = AgentChoice(name="command", options={"argv": ["sh"]})
+    rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1, idle_timeout_s=60.0), "two"))
+    rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1), "three"))
+    rig.drive(rig.create(spec("a", agent=CLAUDE, max_attempts=1, idle_timeout_s=0.0), "four"))
+    rig.drive(rig.create(spec("a", agent=program, max_attempts=1), "five"))
+    assert [limits.idle_timeout_s for limits in seen] == [60.0, CLI_IDLE_S, None, PROGRAM_IDLE_S]

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from agent_orchestrator.core.effects import Checkpoint, Tree
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.git.checkpoint import take_checkpoint
 from agent_orchestrator.git.removal import plan_removal, remove_trees
 from agent_orchestrator.git.worktree import folder_of, open_tree
@@ -31,7 +32,7 @@ def prepared(repo: Path) -> Path:
 
 def checkpoint(repo: Path, tmp_path: Path, message: str = "Work\n\nOrc-Run: x\n") -> object:
     effect = Checkpoint(
-        id="x/A/i1.a1.l1.save", unit="A", ref="refs/orc/x/A-1", message="saved", tree=TREE, at_us=AT_US,
+        id=EffectId("x/A/i1.a1.l1.save"), unit="A", ref="refs/orc/x/A-1", message="saved", tree=TREE, at_us=AT_US,
         start="main", branch_message=message,
     )  # fmt: skip
     return take_checkpoint(folder_of(repo, "x", TREE), tmp_path / "scratch", effect)

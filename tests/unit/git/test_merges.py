@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from agent_orchestrator.core.effects import Merge
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
 from agent_orchestrator.core.limits import CONFLICT_CHARS
 from agent_orchestrator.git.merges import (
@@ -44,7 +45,9 @@ def branch(repo: Path, name: str, files: dict[str, str], start: str = "main") ->
 
 def merge(name: str, into: str = "main") -> Merge:
     effect = f"x/merge/i1.a1.l1.{name}"
-    return Merge(id=effect, unit="merge", branch=name, into=into, message=f"Merge {name}\n\nOrc-Effect: {effect}\n", at_us=AT_US)
+    return Merge(
+        id=EffectId(effect), unit="merge", branch=name, into=into, message=f"Merge {name}\n\nOrc-Effect: {effect}\n", at_us=AT_US
+    )
 
 
 def planned(repo: Path, effect: Merge) -> PlannedMerge:

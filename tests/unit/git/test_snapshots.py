@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.effects import Checkpoint
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.checkpoint import take_checkpoint
 from agent_orchestrator.git.exclude import exclude
@@ -66,7 +67,7 @@ def test_a_checkpoint_counts_from_the_last_and_lists_from_the_start(repo: Path, 
     (repo / "two").write_text("2\n2\n")
     (repo / "README.md").unlink()
     effect = Checkpoint(
-        id="x/loop/i2.a1.l1.save",
+        id=EffectId("x/loop/i2.a1.l1.save"),
         unit="loop",
         ref="refs/orc/x/2",
         message="two",
@@ -81,14 +82,14 @@ def test_a_checkpoint_counts_from_the_last_and_lists_from_the_start(repo: Path, 
 
 
 def test_without_git_a_checkpoint_says_so(tmp_path: Path) -> None:
-    effect = Checkpoint(id="x/loop/i1.a1.l1.save", unit="loop", ref=REF, message="m", at_us=AT_US)
+    effect = Checkpoint(id=EffectId("x/loop/i1.a1.l1.save"), unit="loop", ref=REF, message="m", at_us=AT_US)
     assert "not in a git repository" in take_checkpoint(tmp_path, tmp_path / "scratch", effect).unavailable
 
 
 def test_a_repository_without_a_commit_can_be_saved(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     (tmp_path / "a").write_text("a\n")
-    effect = Checkpoint(id="x/loop/i1.a1.l1.save", unit="loop", ref=REF, message="m", at_us=AT_US)
+    effect = Checkpoint(id=EffectId("x/loop/i1.a1.l1.save"), unit="loop", ref=REF, message="m", at_us=AT_US)
     ended = take_checkpoint(tmp_path, tmp_path.parent / "scratch", effect)
     assert [change.path for change in ended.changed] == ["a"]
     assert ended.head is None

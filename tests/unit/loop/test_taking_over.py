@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from agent_orchestrator.core.events import Paused
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import from_iso
 from agent_orchestrator.errors import InvalidDocument
@@ -23,7 +24,7 @@ NOW_US = from_iso("2026-02-03T00:00:00Z")
 def taken_over(file: dict[str, Any]) -> LoopState:
     """The loop made of a file, as it is right after it was taken over."""
     taken = import_state({"task": "x", "completion": "y", **file}, "state.json")
-    state: LoopState = LOOP.fresh(taken.spec, Context(run="ralph-x-00000000", home="/h", workdir="/h", created_us=NOW_US))
+    state: LoopState = LOOP.fresh(taken.spec, Context(run=RunId("ralph-x-00000000"), home="/h", workdir="/h", created_us=NOW_US))
     for event in taken.facts:
         LOOP.evolve(state, event, NOW_US)
     return state

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import EffectId, RunId, UnitId, effect_id
 from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.process import ProcessLaunches
@@ -25,21 +25,21 @@ def make_launches(tmp_path: Path, *, pidfds: bool = True) -> ProcessLaunches:
     return ProcessLaunches(tmp_path / "launches", SystemClock(), boot_id(), pidfds=pidfds)
 
 
-def name(launch: int = 1, *, run: str = "run1", unit: str = "build") -> str:
-    return effect_id(run, unit, 0, 1, launch, "agent")
+def name(launch: int = 1, *, run: str = "run1", unit: str = "build") -> EffectId:
+    return effect_id(RunId(run), UnitId(unit), 0, 1, launch, "agent")
 
 
 def order(
-    cwd: Path, *argv: str, effect: str | None = None, stdin: Path | None = None, env: dict[str, str] | None = None
+    cwd: Path, *argv: str, effect: EffectId | None = None, stdin: Path | None = None, env: dict[str, str] | None = None
 ) -> Order:
     return Order(effect=effect or name(), argv=argv, env={**ENV, **(env or {})}, cwd=cwd, stdin=stdin)
 
 
-def sh(cwd: Path, script: str, *, effect: str | None = None) -> Order:
+def sh(cwd: Path, script: str, *, effect: EffectId | None = None) -> Order:
     return order(cwd, "sh", "-c", script, effect=effect)
 
 
-def ending_of(launches: ProcessLaunches, effect: str, limits: Watch | None = None) -> asyncio.Future[Ending]:
+def ending_of(launches: ProcessLaunches, effect: EffectId, limits: Watch | None = None) -> asyncio.Future[Ending]:
     future: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
     launches.watch(effect, limits or Watch(), future.set_result)
     return future

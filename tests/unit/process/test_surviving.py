@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from agent_orchestrator.core.failure import FailureKind
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.launches import Standing, Watch
 from agent_orchestrator.engine.process import ProcessLaunches
@@ -267,19 +268,19 @@ def test_an_unreaped_shim_is_dead_although_its_pid_answers(tmp_path: Path) -> No
 def test_the_living_launches_of_a_run_are_found_by_their_locks(tmp_path: Path) -> None:
     async def play() -> None:
         launches = make_launches(tmp_path)
-        assert launches.living("run1") == []
+        assert launches.living(RunId("run1")) == []
         launches.start(sh(tmp_path, "exit 0"))
         launches.start(sh(tmp_path, WAIT, effect=name(2)))
         launches.start(sh(tmp_path, WAIT, effect=name(3, run="run2")))
         await over(ending_of(launches, name()))
         (tmp_path / "launches" / "run1" / "stray-file").touch()
         (tmp_path / "launches" / "run1" / "stray~file").touch()
-        assert launches.living("run1") == [name(2)]
+        assert launches.living(RunId("run1")) == [name(2)]
         futures = [ending_of(launches, name(2)), ending_of(launches, name(3, run="run2"))]
         (tmp_path / "go").touch()
         for future in futures:
             await over(future)
-        assert launches.living("run1") == []
+        assert launches.living(RunId("run1")) == []
 
     asyncio.run(play())
 
@@ -290,14 +291,14 @@ def test_a_launch_that_was_stopped_is_unsettled_for_every_process_until_its_end_
         for launch in (1, 2):
             stopper.start(sh(tmp_path, WAIT, effect=name(launch)))
         futures = [ending_of(stopper, name(1)), ending_of(stopper, name(2))]
-        assert later.unsettled("run1") == [name(1), name(2)], "both live"
+        assert later.unsettled(RunId("run1")) == [name(1), name(2)], "both live"
         stopper.stop(name(1), STOPPED)
         (tmp_path / "go").touch()
         for future in futures:
             await over(future)
-        assert later.unsettled("run1") == [name(1)], "the other ended by itself"
+        assert later.unsettled(RunId("run1")) == [name(1)], "the other ended by itself"
         later.settle(name(1))
-        assert make_launches(tmp_path).unsettled("run1") == []
+        assert make_launches(tmp_path).unsettled(RunId("run1")) == []
 
     asyncio.run(play())
 

@@ -16,6 +16,7 @@ import apsw
 import msgspec
 import pytest
 
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.errors import (
     DiskFull,
@@ -37,15 +38,15 @@ from agent_orchestrator.testing.store import new_run
 
 
 def part(seq: int, body: bytes = b"[]") -> Append:
-    return Append(run="one", expected_seq=seq, at_us=seq, body=body)
+    return Append(run=RunId("one"), expected_seq=seq, at_us=seq, body=body)
 
 
 def test_what_was_appended_is_there_after_the_process_is_gone(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    store.create(*new_run("one"))
+    store.create(*new_run(RunId("one")))
     store.append([part(1, b"[2]")])
     again = SqliteStore(tmp_path)
-    assert [body for _, _, body in again.rows("one")] == [b"[1]", b"[2]"]
+    assert [body for _, _, body in again.rows(RunId("one"))] == [b"[1]", b"[2]"]
 
 
 def test_a_new_store_is_for_its_owner_alone_and_a_mode_set_later_stays(tmp_path: Path) -> None:
@@ -60,13 +61,15 @@ def test_a_new_store_is_for_its_owner_alone_and_a_mode_set_later_stays(tmp_path:
 
 def test_a_day_that_is_remembered_sees_what_other_processes_add_and_keeps_what_they_prune(tmp_path: Path) -> None:
     mine, theirs = SqliteStore(tmp_path), SqliteStore(tmp_path)
-    theirs.create(*new_run("one"))
+    theirs.create(*new_run(RunId("one")))
     for number in (1, 2):
-        row = UsageRow(effect=f"one/a/i0.a1.l{number}.agent", unit="a", agent="x", usage=Usage(cost_usd=0.5, input_tokens=10))
-        theirs.append([Append(run="one", expected_seq=0, at_us=7, usage=(row,))])
+        row = UsageRow(
+            effect=EffectId(f"one/a/i0.a1.l{number}.agent"), unit="a", agent="x", usage=Usage(cost_usd=0.5, input_tokens=10)
+        )
+        theirs.append([Append(run=RunId("one"), expected_seq=0, at_us=7, usage=(row,))])
         assert mine.day(1) == mine.day(1) == Day(cost_usd=0.5 * number, tokens=10 * number)
     assert mine.day(8) == Day()
-    theirs.delete("one")
+    theirs.delete(RunId("one"))
     assert mine.day(1) == Day(cost_usd=1.0, tokens=20)
 
 
@@ -79,7 +82,7 @@ def test_the_journal_is_synced_on_every_commit(tmp_path: Path) -> None:
 def test_a_store_deleted_under_us_stops_acknowledging_and_is_rescued(tmp_path: Path) -> None:
     folder = tmp_path / "repo" / "orc"
     store = SqliteStore(folder)
-    store.create(*new_run("one"))
+    store.create(*new_run(RunId("one")))
     store.append([part(1, b"[2]")])
     shutil.rmtree(folder)
     with pytest.raises(StoreVanished) as raised:
@@ -90,7 +93,7 @@ def test_a_store_deleted_under_us_stops_acknowledging_and_is_rescued(tmp_path: P
 
 def test_a_newer_schema_stops_driving(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    store.create(*new_run("one"))
+    store.create(*new_run(RunId("one")))
     other = apsw.Connection(str(tmp_path / "orc.db"))
     other.pragma("user_version", 99)
     with pytest.raises(StoreNewer, match="99"):
@@ -124,12 +127,12 @@ def test_the_ledger_of_the_second_schema_is_taken_over(tmp_path: Path) -> None:
     old.execute("""INSERT INTO usage VALUES ('one/a/i0.a1.l1.agent', 0, 7, 'a', 'x', 5, CAST('{"cost_usd": 0.5}' AS BLOB))""")
     old.close()
     store = SqliteStore(tmp_path)
-    assert [(line.run, line.usage.cost_usd) for line in store.usage("one")] == [("one", 0.5)]
+    assert [(line.run, line.usage.cost_usd) for line in store.usage(RunId("one"))] == [("one", 0.5)]
     assert store.day(1).cost_usd == 0.5
 
 
 def _second_schema() -> tuple[bytes, bytes]:
-    new, _ = new_run("one")
+    new, _ = new_run(RunId("one"))
     return msgspec.json.encode(new.context), msgspec.json.encode(new.summary)
 
 
@@ -139,7 +142,7 @@ def statement_parameters(statement: str) -> int:
 
 def _write_without_pause(folder: Path, ready: Event, stop: Event) -> None:
     store = SqliteStore(folder)
-    store.create(*new_run("one"))
+    store.create(*new_run(RunId("one")))
     ready.set()
     seq = 1
     while not stop.is_set():
@@ -158,8 +161,8 @@ def test_a_directive_gets_in_while_another_process_writes_without_pause(tmp_path
         # Without the turnstile some of these wait for the whole busy time-out; here it is shorter than that needs.
         store._db.set_busy_timeout(100)
         for number in range(100):
-            assert store.post("one", f"d{number}", b"x", number)
-        assert len(store.inbox("one")) == 100
+            assert store.post(RunId("one"), f"d{number}", b"x", number)
+        assert len(store.inbox(RunId("one"))) == 100
     finally:
         stop.set()
         writer.join(30)
@@ -167,7 +170,7 @@ def test_a_directive_gets_in_while_another_process_writes_without_pause(tmp_path
 
 def test_a_frozen_poster_does_not_stop_the_engine(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    store.create(*new_run("one"))
+    store.create(*new_run(RunId("one")))
     frozen = os.open(tmp_path / "turnstile", os.O_RDWR)
     fcntl.flock(frozen, fcntl.LOCK_EX)
     assert store.append([part(1)]) == [None]
@@ -176,10 +179,10 @@ def test_a_frozen_poster_does_not_stop_the_engine(tmp_path: Path) -> None:
 
 def test_another_process_is_noticed(tmp_path: Path) -> None:
     store, other = SqliteStore(tmp_path), SqliteStore(tmp_path)
-    store.create(*new_run("one"))
+    store.create(*new_run(RunId("one")))
     store.moved()
     assert not store.moved()
-    other.post("one", "d1", b"x", 1)
+    other.post(RunId("one"), "d1", b"x", 1)
     assert store.moved()
     assert not store.moved()
 
@@ -192,7 +195,7 @@ def test_a_damaged_store_is_named(tmp_path: Path) -> None:
 
 def test_a_locked_store_is_named(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    store.create(*new_run("one"))
+    store.create(*new_run(RunId("one")))
     other = apsw.Connection(str(tmp_path / "orc.db"))
     other.execute("BEGIN IMMEDIATE")
     store._db.set_busy_timeout(1)
@@ -204,12 +207,12 @@ def test_a_locked_store_is_named(tmp_path: Path) -> None:
 
 def test_a_full_disk_changes_nothing_and_is_named(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    store.create(*new_run("one"))
+    store.create(*new_run(RunId("one")))
     store._db.pragma("max_page_count", store._db.pragma("page_count"))
     with pytest.raises(DiskFull, match="nothing was lost"):
         store.append([part(1, b"x" * 100_000)])
     store._db.pragma("max_page_count", 100_000)
-    assert len(store.rows("one")) == 1
+    assert len(store.rows(RunId("one"))) == 1
     assert store.append([part(1)]) == [None]
 
 

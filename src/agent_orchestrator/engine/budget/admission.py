@@ -16,6 +16,7 @@ from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import Event, HoldEnded, Paused, StopReason, UnitHeld
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.hold import Hold, HoldReason
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.limits import DAY_RECHECK_S, WAIT_RECHECK_S
 from agent_orchestrator.core.units import US
@@ -33,11 +34,11 @@ class Admission:
     def __init__(self, driver: Driver) -> None:
         self._driver, self._engine = driver, driver.engine
         self._budget = driver.budget
-        self._granted: set[str] = set()
+        self._granted: set[EffectId] = set()
         """Held effects that may start as soon as that is durable."""
-        self._asked: set[str] = set()
+        self._asked: set[EffectId] = set()
         """Effects whose hold is not durable yet."""
-        self._shortages: dict[str, str] = {}
+        self._shortages: dict[EffectId, str] = {}
         """The flag that would mend it, by held effect."""
         self._timer: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None

@@ -11,6 +11,7 @@ from typing import Any
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.hold import UNKNOWN_WINDOW
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.limits import RATE_BACKOFF_BASE_S, RATE_BACKOFF_CAP_S, RATE_JITTER_S, RATE_WINDOW_MAX_S
 from agent_orchestrator.core.retry import DOUBLINGS_MAX
 from agent_orchestrator.core.units import US
@@ -31,7 +32,7 @@ def account_of(choice: AgentChoice) -> str:
     return f"{name}:{key}" if key else name
 
 
-def jitter_us(effect: str, window: RateWindow) -> int:
+def jitter_us(effect: EffectId, window: RateWindow) -> int:
     """A part of RATE_JITTER_S, or of a tenth of a short wait, by the id: the same whenever it is asked."""
     most_us = min(RATE_JITTER_S * US, (window.resets_us - window.seen_us) / 10)
     return int(most_us * (zlib.crc32(effect.encode()) % 1000) / 1000)
@@ -57,7 +58,7 @@ class Rates:
             self._load()
         return self._latest_us != 0 and self._clock.now_us() < self._latest_us
 
-    def closed(self, account: str, effect: str) -> tuple[RateWindow, int] | None:
+    def closed(self, account: str, effect: EffectId) -> tuple[RateWindow, int] | None:
         """The window of the account that opens last, and when this effect may start, if that is not now."""
         if not self.any_closed:
             return None

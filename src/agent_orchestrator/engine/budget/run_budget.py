@@ -27,7 +27,7 @@ from agent_orchestrator.core.budget import (
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import BudgetWarned
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.ids import split_effect_id, unit_of
+from agent_orchestrator.core.ids import EffectId, split_effect_id, unit_of
 from agent_orchestrator.core.inputs import AgentEnded, Usage
 from agent_orchestrator.core.units import US, day_start_us
 from agent_orchestrator.errors import DiskFull, StoreLocked
@@ -76,7 +76,7 @@ class RunBudget:
         """Say whether nothing is reserved: then nothing can come free."""
         return self._balance is None or not self._balance.reservations
 
-    def has_reserved(self, effect: str) -> bool:
+    def has_reserved(self, effect: EffectId) -> bool:
         """Say whether anything is reserved for a launch."""
         return self._balance is not None and effect in self._balance.reservations
 
@@ -139,7 +139,7 @@ class RunBudget:
             self._loaded().adopt(effect.id, self._scopes(effect), self._next_call(effect))
             self._reserve_day(effect)
 
-    def release(self, effect: str) -> None:
+    def release(self, effect: EffectId) -> None:
         """Give back what was reserved for a launch that does not start after all."""
         self._shares.pop(effect, None)
         if self._balance is not None and effect in self._balance.reservations:
@@ -283,7 +283,9 @@ class RunBudget:
         reserved = day.reserved_usd if kind == "cost_usd" else day.reserved_tokens
         return Shortfall(scope=Scope("day", "day", limit), kind=kind, spent=spent, reserved=reserved)
 
-    def _store_reservation(self, effect: str, amount: tuple[float, int], most: tuple[float, int], *, unwritten: bool) -> bool:
+    def _store_reservation(
+        self, effect: EffectId, amount: tuple[float, int], most: tuple[float, int], *, unwritten: bool
+    ) -> bool:
         """Say whether it fits; `unwritten` is the answer when the store cannot be written now."""
         store, now_us = self._engine.store, self._engine.clock.now_us()
         try:
@@ -328,7 +330,7 @@ def is_free(effect: RunAgent) -> bool:
     return "free" in getattr(find_performer(effect.agent.performer), "abilities", ())
 
 
-def attempt_key(effect: str) -> str:
+def attempt_key(effect: EffectId) -> str:
     """Return the key under which an attempt's launches are counted together."""
     _, unit, launch = split_effect_id(effect)
     return f"attempt:{unit}/{'.'.join(launch.split('.')[:2])}"
@@ -341,7 +343,7 @@ def _mean_call(usage: Usage) -> Call:
     return Call(cost_usd, None if usage.tokens is None else math.ceil(usage.tokens / calls))
 
 
-def _keys(effect: str) -> tuple[str, str, str]:
+def _keys(effect: EffectId) -> tuple[str, str, str]:
     return "run", f"step:{unit_of(effect)}", attempt_key(effect)
 
 

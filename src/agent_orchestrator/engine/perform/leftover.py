@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.ids import unit_of
+from agent_orchestrator.core.ids import EffectId, unit_of
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.engine.launches import Watch
 from agent_orchestrator.engine.perform.work import Finished, Leftover
@@ -20,7 +20,7 @@ UNWANTED = Failure(kind=FailureKind.STOPPED, message="no longer wanted")
 class LeftoverWork:
     """Keeps the unit occupied until the launch is gone; its outcome comes late and changes nothing."""
 
-    def __init__(self, driver: Driver, effect: str, finished: Finished) -> None:
+    def __init__(self, driver: Driver, effect: EffectId, finished: Finished) -> None:
         self.driver, self.effect = driver, Leftover(effect, unit_of(effect))
         self._finished = finished
         self._abandoned = False

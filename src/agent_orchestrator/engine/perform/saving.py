@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agent_orchestrator.core.effects import Checkpoint, Tree
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import CheckpointEnded
 from agent_orchestrator.engine.perform.work import Finished
 from agent_orchestrator.errors import OrcError
@@ -58,5 +59,5 @@ def no_trees(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnde
     return CheckpointEnded(effect=effect.id, unavailable="there is no git here")
 
 
-def no_worktrees(home: Path, run: str, tree: Tree) -> None:
+def no_worktrees(home: Path, run: RunId, tree: Tree) -> None:
     """For worlds without git: every tree is there already."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from agent_orchestrator.core.effects import Effect
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Outcome
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ Finished = Callable[[Outcome | None], None]
 class Leftover(msgspec.Struct, frozen=True):
     """A launch that lives though nobody wants it any more: its stop was interrupted by a crash."""
 
-    id: str
+    id: EffectId
     unit: str
 
 

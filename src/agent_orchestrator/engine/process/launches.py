@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure
-from agent_orchestrator.core.ids import launch_folder, launched_in
+from agent_orchestrator.core.ids import EffectId, RunId, launch_folder, launched_in
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.launches import SHORTAGES, CannotStart, Order, Shortage, Standing, Watch
 from agent_orchestrator.engine.process import folder as folders
@@ -40,11 +40,11 @@ class ProcessLaunches:
         self._monitor: Monitor | None = None
         prepare_engine()
 
-    def directory(self, effect: str) -> Path:
+    def directory(self, effect: EffectId) -> Path:
         """The launch's own; nothing is created."""
         return Path(f"{self._root}/{launch_folder(effect)}")
 
-    def standing(self, effect: str, *, same_boot: bool) -> Standing:
+    def standing(self, effect: EffectId, *, same_boot: bool) -> Standing:
         """What became of a launch that an earlier engine may have started."""
         folder = self.directory(effect)
         try:
@@ -77,12 +77,12 @@ class ProcessLaunches:
         except OSError as error:
             raise refusal(error, order.argv[0]) from error
 
-    def living(self, run: str) -> list[str]:
+    def living(self, run: RunId) -> list[EffectId]:
         """Launches of a run whose lock is held, in order."""
         launches = sorted((self._root / run).glob("*~*"))
         return [launched_in(run, folder.name) for folder in launches if folders.is_locked(folder)]
 
-    def unsettled(self, run: str) -> list[str]:
+    def unsettled(self, run: RunId) -> list[EffectId]:
         """Launches of a run whose lock is held, or that were stopped and are not settled, in order."""
         found = []
         for folder in sorted((self._root / run).glob("*~*")):
@@ -93,7 +93,7 @@ class ProcessLaunches:
                 found.append(effect)
         return found
 
-    def alive_at(self, run: str, at_ns: int) -> str | None:
+    def alive_at(self, run: RunId, at_ns: int) -> EffectId | None:
         """A launch of the run that lived at that time; one that lives on counts from its start, whatever its program is doing."""
         for folder in sorted((self._root / run).glob("*~*")):
             birth = folders.read_birth(folder)
@@ -101,13 +101,13 @@ class ProcessLaunches:
                 return launched_in(run, folder.name)
         return None
 
-    def settle(self, effect: str) -> None:
+    def settle(self, effect: EffectId) -> None:
         """Takes the mark of a stop away."""
         if effect in self._stopped:
             self._stopped.discard(effect)
             (self.directory(effect) / folders.STOPPED).unlink(missing_ok=True)
 
-    def void(self, effect: str) -> None:
+    def void(self, effect: EffectId) -> None:
         """Marks a launch that never started, so that it never will; one that somebody holds is left to him."""
         lock = _lock_for_start(self.directory(effect))
         if lock is None:
@@ -118,7 +118,7 @@ class ProcessLaunches:
         finally:
             os.close(lock)
 
-    def watch(self, effect: str, limits: Watch, done: Callable[[Ending], None]) -> None:
+    def watch(self, effect: EffectId, limits: Watch, done: Callable[[Ending], None]) -> None:
         """Calls `done` once, on the event loop, when the launch is over: in the loop's next turn, if it is over already."""
         loop = asyncio.get_running_loop()
         if self._monitor is None or self._monitor.loop is not loop:
@@ -128,7 +128,7 @@ class ProcessLaunches:
         shim = self._started.pop(effect, None) or Shim(pidfds=self._pidfds)
         self._monitor.add(Watched(effect, self.directory(effect), shim, limits, done, self._clock.monotonic_s()))
 
-    def stop(self, effect: str, cause: Failure) -> None:
+    def stop(self, effect: EffectId, cause: Failure) -> None:
         """TERM, grace, KILL, sweep; nothing for a launch that is not watched or is being stopped already."""
         if self._monitor is not None:
             if effect not in self._stopped:

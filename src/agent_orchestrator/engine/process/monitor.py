@@ -16,6 +16,7 @@ from functools import partial
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure, FailureKind
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.limits import LINGER_GRACE_S
 from agent_orchestrator.core.units import say_duration
 from agent_orchestrator.engine.clock import Clock
@@ -58,7 +59,7 @@ class Monitor:
         else:
             self.loop.call_soon(self._look, watched)
 
-    def stop(self, effect: str, cause: Failure) -> None:
+    def stop(self, effect: EffectId, cause: Failure) -> None:
         """Begins the stop ladder; a launch that ended by itself a moment ago keeps its own ending."""
         watched = self._watched.get(effect)
         if watched is None or watched.phase is Phase.STOPPING:

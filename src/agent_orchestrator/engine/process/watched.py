@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.engine.launches import Watch
 from agent_orchestrator.engine.process.folder import ERR, OUT, Birth, read_birth, read_pid
 from agent_orchestrator.engine.process.identity import carries, signal_carrier
@@ -92,7 +93,7 @@ class Watched:
     )  # fmt: skip
 
     def __init__(
-        self, effect: str, folder: Path, shim: Shim, limits: Watch, done: Callable[[Ending], None], now_s: float
+        self, effect: EffectId, folder: Path, shim: Shim, limits: Watch, done: Callable[[Ending], None], now_s: float
     ) -> None:
         self.effect, self.folder, self.shim, self.limits, self.done = effect, folder, shim, limits, done
         self.files = (f"{folder}/{OUT}", f"{folder}/{ERR}")

@@ -13,6 +13,7 @@ import msgspec
 
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Instruct, Resume
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
@@ -292,7 +293,7 @@ def import_loop(orchestrator: Orchestrator, path: Path, document: dict[str, Any]
 
 def _import(orchestrator: Orchestrator, taken: ImportedLoop) -> None:
     home, name = orchestrator.settings.home, taken.name
-    context = Context(run=name, home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us())
+    context = Context(run=RunId(name), home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us())
     spec = msgspec.structs.replace(taken.spec, git=top_level(home) is not None, command=as_command(taken.spec.completion, home))
     owner = orchestrator.own(name)
     try:

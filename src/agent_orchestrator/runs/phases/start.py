@@ -15,7 +15,7 @@ import msgspec
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.files import Patterns
-from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.ids import RunId, checked_id
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
@@ -87,7 +87,7 @@ def import_phases(
     _refuse_without_git(home)
     with alone(orchestrator.settings.folder, "phases"):
         now_us, run = orchestrator.clock.now_us(), uuid.uuid4().hex[:8]
-        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
+        context = Context(run=RunId(run), home=str(home), workdir=str(home), created_us=now_us)
         taken = import_state(document, str(path), spec, context, find_head(home) or "")
         budget = taken.budget.override(budget)
         refuse_unmetered(budget, spec.agents.values())

@@ -16,7 +16,7 @@ from agent_orchestrator.config import load_agents
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import Ended, StopReason
 from agent_orchestrator.core.foreign import read_entry
-from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.ids import RunId, checked_id
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
@@ -97,7 +97,7 @@ def _import(orchestrator: Orchestrator, bead: str, by: AgentOptions, notes: list
     notes += [f"{bead}.{note}" for note in told]
     spec = SwarmSpec(beads=(_spec(orchestrator, taken.run, by),), dispatch=True)
     stop = STOPS.get(taken.result.status, StopReason.FAILED)
-    context = Context(run=bead, home=str(home), workdir=str(home), created_us=now_us)
+    context = Context(run=RunId(bead), home=str(home), workdir=str(home), created_us=now_us)
     owner = orchestrator.own(bead)
     try:
         facts = (taken, Ended(stop=stop, detail="imported"))

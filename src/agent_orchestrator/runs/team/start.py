@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.errors import Refused, RunExists, UsageError
@@ -50,7 +51,7 @@ def import_team(
     with alone(orchestrator.settings.folder, "teams"):
         run, notes = _session(orchestrator, taken, now_us)
         refuse_unfinished(orchestrator, run)
-        context = Context(run=run, home=str(home), workdir=str(home), created_us=now_us)
+        context = Context(run=RunId(run), home=str(home), workdir=str(home), created_us=now_us)
         owner = orchestrator.own(run)
         try:
             made = orchestrator.create(TEAM, spec, _name(spec), context, Beginning(facts=taken.facts))

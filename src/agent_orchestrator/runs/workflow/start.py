@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.core.ids import checked_id, unit_of
+from agent_orchestrator.core.ids import RunId, checked_id, unit_of
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import InvalidDocument, Refused, RunExists
 from agent_orchestrator.git.repository import checkout_of
@@ -81,7 +81,7 @@ def keep_as(orchestrator: Orchestrator, run: str) -> None:
 
 
 def _keep(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -> None:
-    if living := orchestrator.launches().living(run):
+    if living := orchestrator.launches().living(RunId(run)):
         names = ", ".join(unit_of(effect) for effect in living)
         raise Refused(why=f"Agents of an earlier run {run} are still alive ({names}); end them with `orc abort {run}` first.")
     launches = orchestrator.settings.folder / "launches"
@@ -89,12 +89,12 @@ def _keep(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -
         (launches / run).rename(launches / kept)
     if journaled:
         store = orchestrator.store
-        store.rename(run, kept)
+        store.rename(RunId(run), RunId(kept))
         if (stored := store.run(kept)) is not None and not stored.summary.ended:
             replaced = msgspec.structs.replace(
                 stored.summary, status="replaced", detail=f"run {run} was started afresh", doing=()
             )
-            store.append([Append(run=kept, expected_seq=0, at_us=orchestrator.clock.now_us(), summary=replaced)])
+            store.append([Append(run=RunId(kept), expected_seq=0, at_us=orchestrator.clock.now_us(), summary=replaced)])
 
 
 def _is_in_the_way(orchestrator: Orchestrator, run: str) -> bool:
@@ -188,5 +188,5 @@ def _create_imported(orchestrator: Orchestrator, spec: WorkflowSpec, run: str, i
     _make_room(orchestrator, run)
     home = str(orchestrator.settings.home)
     created_us = orchestrator.clock.now_us() if imported.created_us is None else imported.created_us
-    context = Context(run=run, home=home, workdir=home, created_us=created_us)
+    context = Context(run=RunId(run), home=home, workdir=home, created_us=created_us)
     return orchestrator.create(WORKFLOW, spec, spec.name, context, Beginning(facts=imported.facts))

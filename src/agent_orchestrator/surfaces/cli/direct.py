@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.engine.journal import decode_events
@@ -122,7 +123,9 @@ def answer(
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)
         refuse_second_answer(orchestrator, found, unit)
-        said = Answer(id=new_id(), approved=approved, unit=unit, comments=comments, asked=asked)
+        said = Answer(
+            id=new_id(), approved=approved, unit=unit, comments=comments, asked=EffectId(asked) if asked is not None else None
+        )
         sent = send_and_wait(orchestrator, found, said)
         word = "Approved" if approved else "Rejected"
         text = f"{word} in run {found.id}."

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from agent_orchestrator.core.ids import launch_folder, split_effect_id
+from agent_orchestrator.core.ids import EffectId, launch_folder, split_effect_id
 
 JSON_TAIL_BYTES = 1024 * 1024
 LAUNCH = re.compile(r"i(\d+)\.a(\d+)\.l(\d+)\.(\w+)\Z")
@@ -44,7 +44,7 @@ class StreamPrinter:
         self._current = ""
         self.wrote = False
 
-    def print_new(self, effect: str) -> None:
+    def print_new(self, effect: EffectId) -> None:
         """What was written since the last call."""
         try:
             file: BinaryIO = (self._root / launch_folder(effect) / self._stream).open("rb")
@@ -59,7 +59,7 @@ class StreamPrinter:
             self._positions[effect] = file.tell()
         self._out.flush()
 
-    def _head(self, effect: str) -> None:
+    def _head(self, effect: EffectId) -> None:
         if self._headed and effect != self._current:
             _, unit, name = split_effect_id(effect)
             self._out.write(f"{chr(10) if self._current else ''}==> {unit} {name} <==\n")

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman, Checkpoint, RunAgent, RunCheck
 from agent_orchestrator.core.forms import Forms
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.limits import CHECK_TIMEOUT_S, TIMEOUT_LEFT_MIN_S
 from agent_orchestrator.core.report import FAILED, ReportRule, common_words
 from agent_orchestrator.systems.loop.prompts import compose, compose_confirmation
@@ -45,7 +46,7 @@ def ref_of(run: str, iteration: int) -> str:
     return f"refs/orc/{run}/{iteration}"
 
 
-def run_agent(state: LoopState, effect: str, at_us: int) -> RunAgent:
+def run_agent(state: LoopState, effect: EffectId, at_us: int) -> RunAgent:
     """The agent of the iteration at work."""
     spec, current, run = state.spec, state.current, state.context.run
     assert spec.agent is not None, "an iteration has an agent"
@@ -75,7 +76,7 @@ def run_agent(state: LoopState, effect: str, at_us: int) -> RunAgent:
     )
 
 
-def confirm(state: LoopState, effect: str, at_us: int) -> RunAgent:
+def confirm(state: LoopState, effect: EffectId, at_us: int) -> RunAgent:
     """The other agent that confirms a prose criterion."""
     spec, run = state.spec, state.context.run
     assert spec.confirm_with is not None, "somebody confirms"
@@ -101,7 +102,7 @@ def confirm(state: LoopState, effect: str, at_us: int) -> RunAgent:
     )
 
 
-def run_check(state: LoopState, effect: str, purpose: str, at_us: int) -> RunCheck:
+def run_check(state: LoopState, effect: EffectId, purpose: str, at_us: int) -> RunCheck:
     """The criterion, or the tests; the loop's own time-out is theirs too, until it is completing."""
     command = state.spec.test_command if purpose == "tests" else state.spec.command
     left_s = None if state.completing else state.time_left_s(at_us)
@@ -109,12 +110,12 @@ def run_check(state: LoopState, effect: str, purpose: str, at_us: int) -> RunChe
     return RunCheck(id=effect, unit=UNIT, command=command or "", timeout_s=limit_s)
 
 
-def ask_human(state: LoopState, effect: str, question: str, after: str) -> AskHuman:
+def ask_human(state: LoopState, effect: EffectId, question: str, after: EffectId) -> AskHuman:
     """A question to a person."""
     return AskHuman(id=effect, unit=UNIT, question=question, after=after or effect)
 
 
-def save_tree(state: LoopState, effect: str, iteration: int, at_us: int) -> Checkpoint:
+def save_tree(state: LoopState, effect: EffectId, iteration: int, at_us: int) -> Checkpoint:
     """The tree as it was found, or as an iteration left it."""
     run, spec = state.context.run, state.spec
     trailers = f"Loop-Id: {run}\nLoop-Iteration: {iteration}\nOrc-Effect: {effect}\n"

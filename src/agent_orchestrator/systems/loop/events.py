@@ -11,6 +11,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import CommonEvent, Event, StopReason
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Change
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
 from agent_orchestrator.core.unit_events import EditRefused
@@ -26,7 +27,7 @@ class LoopBegan(Event, frozen=True, kw_only=True, tag="loop_began"):
 class SavingStarted(Event, frozen=True, kw_only=True, tag="saving_started"):
     """The working tree is being saved: as it was found (iteration 0), or as an iteration left it."""
 
-    effect: str
+    effect: EffectId
     iteration: int
 
 
@@ -50,7 +51,7 @@ class TreeSaved(Event, frozen=True, kw_only=True, tag="tree_saved"):
 class IterationStarted(Event, frozen=True, kw_only=True, tag="iteration_started"):
     """The agent is to work."""
 
-    effect: str
+    effect: EffectId
     iteration: int
 
 
@@ -81,7 +82,7 @@ class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupte
 class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
     """A command is being run: before the first iteration, to check one, or to verify the criterion or the tests."""
 
-    effect: str
+    effect: EffectId
     purpose: str
 
 
@@ -100,16 +101,16 @@ class CheckFinished(JudgedCheckFinished, frozen=True, kw_only=True, tag="check_f
 class ConfirmationStarted(Event, frozen=True, kw_only=True, tag="confirmation_started"):
     """Another agent is asked whether the criterion is met."""
 
-    effect: str
+    effect: EffectId
 
 
 class HumanAsked(Event, frozen=True, kw_only=True, tag="human_asked"):
     """A person is asked: `criterion`, `weakened` or `stuck`."""
 
-    effect: str
+    effect: EffectId
     about: str
     question: str
-    after: str
+    after: EffectId
     step: str = "loop"
 
 
@@ -171,7 +172,7 @@ class CompletionBegan(Event, frozen=True, kw_only=True, tag="completion_began"):
 class BackoffStarted(Event, frozen=True, kw_only=True, tag="backoff_started"):
     """Nothing starts before `until_us`: the agent failed, or its account may not ask the model for a while."""
 
-    effect: str
+    effect: EffectId
     until_us: int
     reason: str
     then: str = "next"

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Document, ListedRun
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.errors import InvalidDocument
@@ -27,7 +28,7 @@ def active_loops(runs: Sequence[ListedRun]) -> list[ListedRun]:
     return sorted(active, key=lambda run: (run.context.created_us, run.id))
 
 
-def overview(runs: Sequence[ListedRun], driven: Callable[[str], bool], now_us: int) -> list[Document]:
+def overview(runs: Sequence[ListedRun], driven: Callable[[RunId], bool], now_us: int) -> list[Document]:
     """registry.json, and current-loop.json where there is one about a loop of ours, unless several are active."""
     listed = [_entry(run, now_us, driven=driven(run.id)) for run in active_loops(runs)]
     body = {

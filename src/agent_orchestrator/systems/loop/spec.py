@@ -13,7 +13,7 @@ from typing import TypeGuard
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.core.ids import ID_LENGTH_MAX
+from agent_orchestrator.core.ids import ID_LENGTH_MAX, RunId
 
 LOOP_ID = re.compile(r"ralph-[a-z0-9-]+-[a-f0-9]{8}\Z")
 SLUG_CHARS_MAX = 30
@@ -124,6 +124,6 @@ def is_loop_id(given: object) -> TypeGuard[str]:
     return isinstance(given, str) and len(given) <= ID_LENGTH_MAX and LOOP_ID.match(given) is not None
 
 
-def loop_id(task: str, unique: str) -> str:
+def loop_id(task: str, unique: str) -> RunId:
     """The id of a loop: `ralph-`, what it is about, eight hex digits."""
-    return f"ralph-{slug_of(task)}-{unique}"
+    return RunId(f"ralph-{slug_of(task)}-{unique}")

@@ -14,7 +14,7 @@ from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import StopReason
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import EffectId, UnitId, effect_id
 from agent_orchestrator.core.inputs import Change
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
 from agent_orchestrator.core.system import Context
@@ -188,10 +188,10 @@ class LoopState:
             return LoopStatus.PAUSED
         return LoopStatus.RUNNING if self.lifecycle.running and not self.completing else self.status
 
-    def name_effect(self, kind: str, iteration: int | None = None) -> str:
+    def name_effect(self, kind: str, iteration: int | None = None) -> EffectId:
         """The id of the next effect."""
         number = self.number if iteration is None else iteration
-        return effect_id(self.context.run, UNIT, number, 1, self.record.launches + 1, kind)
+        return effect_id(self.context.run, UnitId(UNIT), number, 1, self.record.launches + 1, kind)
 
     @property
     def number(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.effects import AskHuman, Checkpoint, Merge, Remote, RunAgent, RunCheck, Tree
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.phases.prompts import (
@@ -25,7 +26,7 @@ def _commands(state: PhasesState, work: PhasesWork) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.command for one in criteria if one.command is not None))
 
 
-def run_agent(state: PhasesState, work: PhasesWork, effect: str) -> RunAgent:
+def run_agent(state: PhasesState, work: PhasesWork, effect: EffectId) -> RunAgent:
     """The agent that the unit is to run for its purpose."""
     turn = TURNS[work.purpose]
     spec, run = state.spec, state.context.run
@@ -70,7 +71,7 @@ def _prompt(state: PhasesState, work: PhasesWork) -> str:
             return compose_planning(state)
 
 
-def run_check(state: PhasesState, work: PhasesWork, effect: str, criterion: str) -> RunCheck:
+def run_check(state: PhasesState, work: PhasesWork, effect: EffectId, criterion: str) -> RunCheck:
     """A criterion's command, or a tool that speaks to where issues and pull requests live."""
     if isinstance(work, MilestoneWork):
         tool = tool_of(state, work)
@@ -88,12 +89,12 @@ def run_check(state: PhasesState, work: PhasesWork, effect: str, criterion: str)
     return RunCheck(id=effect, unit=work.unit, command=command or "", tree=_tree(work))
 
 
-def ask_human(state: PhasesState, work: PhasesWork, effect: str, question: str) -> AskHuman:
+def ask_human(state: PhasesState, work: PhasesWork, effect: EffectId, question: str) -> AskHuman:
     """A question to a person."""
     return AskHuman(id=effect, unit=work.unit, question=question, after=work.agent_launch or effect)
 
 
-def save_tree(state: PhasesState, work: PhasesWork, effect: str, at_us: int) -> Checkpoint:
+def save_tree(state: PhasesState, work: PhasesWork, effect: EffectId, at_us: int) -> Checkpoint:
     """The tree kept, or committed on the branch, as the purpose says."""
     run, spec, purpose = state.context.run, state.spec, work.purpose
     title = _title(state, work)
@@ -117,7 +118,7 @@ def save_tree(state: PhasesState, work: PhasesWork, effect: str, at_us: int) -> 
     )
 
 
-def merge(state: PhasesState, work: TaskWork, effect: str, at_us: int) -> Merge:
+def merge(state: PhasesState, work: TaskWork, effect: EffectId, at_us: int) -> Merge:
     """A task's branch brought into the run's."""
     run, task = state.context.run, work.task
     trailers = f"Orc-Run: {run}\nOrc-Task: {task}\nOrc-Checkpoint: {task}\nOrc-Effect: {effect}\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_orchestrator.core.events import CommonEvent, Event
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
 from agent_orchestrator.core.report import Learning
 from agent_orchestrator.core.unit_events import (
@@ -25,7 +26,7 @@ from agent_orchestrator.systems.phases.spec import PlanChange, PlanConflict, Rev
 class EffectStarted(Event, frozen=True, kw_only=True):
     """Something begins for a unit."""
 
-    effect: str
+    effect: EffectId
     step: str
     purpose: str
 
@@ -87,7 +88,7 @@ class LaunchInterrupted(UnitHalted, frozen=True, kw_only=True, tag="launch_inter
 class BackoffStarted(Event, frozen=True, kw_only=True, tag="backoff_started"):
     """A new attempt of the unit starts at `until_us`."""
 
-    effect: str
+    effect: EffectId
     step: str
     until_us: int
     reason: str
@@ -110,14 +111,13 @@ class CheckStarted(EffectStarted, frozen=True, kw_only=True, tag="check_started"
 
 
 class CheckFinished(JudgedCheckFinished, frozen=True, kw_only=True, tag="check_finished"):
-    """The evidence of one command."""
+    """The evidence of one command; `then` follows the last criterion of the whole: `reviewed`, `repair`, `unmet`."""
 
     step: str
     purpose: str
     criterion: str
     command: str
     then: str = ""
-    """What follows the last criterion of the whole: `reviewed`, `repair`, `unmet`."""
 
 
 class AgentGaveUp(UnitHalted, frozen=True, kw_only=True, tag="agent_gave_up"):

@@ -9,7 +9,7 @@ import msgspec
 
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.events import StopReason
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import EffectId, UnitId, effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.text import stamp
@@ -205,11 +205,11 @@ class PhasesState:
             work.evidence, work.warnings = before.evidence, before.warnings
         self.works[work.unit] = self.records[work.unit] = work
 
-    def name_effect(self, unit: str, iteration: int, attempt: int, kind: str) -> str:
+    def name_effect(self, unit: str, iteration: int, attempt: int, kind: str) -> EffectId:
         """Give the id of a unit's next effect."""
         record = self.records.get(unit)
         launch = record.launches + 1 if record is not None else 1
-        return effect_id(self.context.run, unit, iteration, attempt, launch, kind)
+        return effect_id(self.context.run, UnitId(unit), iteration, attempt, launch, kind)
 
     @property
     def active_tasks(self) -> list[TaskWork]:

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from agent_orchestrator.core.effects import Checkpoint, Merge, RunAgent, RunCheck
 from agent_orchestrator.core.forms import Forms
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.report import FAILED, ReportRule, common_words
 from agent_orchestrator.systems.swarm.prompts import compose
 from agent_orchestrator.systems.swarm.spec import terminal_of
@@ -31,7 +32,7 @@ CLOSE_TIMEOUT_S = 60.0
 TITLE_CHARS = 60
 
 
-def run_agent(state: SwarmState, bead: str, effect: str, beside: tuple[str, ...]) -> RunAgent:
+def run_agent(state: SwarmState, bead: str, effect: EffectId, beside: tuple[str, ...]) -> RunAgent:
     """The bead's agent, for the attempt that the state is at."""
     spec, held, run = state.specs[bead], state.beads[bead], state.context.run
     return RunAgent(
@@ -56,13 +57,13 @@ def run_agent(state: SwarmState, bead: str, effect: str, beside: tuple[str, ...]
     )
 
 
-def run_verification(state: SwarmState, bead: str, effect: str) -> RunCheck:
+def run_verification(state: SwarmState, bead: str, effect: EffectId) -> RunCheck:
     """The command whose exit code says whether the work is good."""
     spec = state.specs[bead]
     return RunCheck(id=effect, unit=bead, command=spec.verify or "", tree=spec.tree)
 
 
-def close_bead(state: SwarmState, bead: str, effect: str) -> RunCheck:
+def close_bead(state: SwarmState, bead: str, effect: EffectId) -> RunCheck:
     """Tells the tracker, in the workspace, that the bead is done."""
     result = state.beads[bead].result
     reason = shlex.quote(result.reason if result is not None else "done")
@@ -70,7 +71,7 @@ def close_bead(state: SwarmState, bead: str, effect: str) -> RunCheck:
     return RunCheck(id=effect, unit=bead, command=command, timeout_s=CLOSE_TIMEOUT_S)
 
 
-def save_work(state: SwarmState, bead: str, effect: str, at_us: int) -> Checkpoint:
+def save_work(state: SwarmState, bead: str, effect: EffectId, at_us: int) -> Checkpoint:
     """Commits on the bead's branch what its agent left uncommitted."""
     spec = state.specs[bead]
     message = f"{_title(state, bead)}\n\n{_trailers(state, bead)}"
@@ -78,7 +79,7 @@ def save_work(state: SwarmState, bead: str, effect: str, at_us: int) -> Checkpoi
     return Checkpoint(id=effect, unit=bead, ref=ref, message=message, tree=spec.tree, at_us=at_us, branch_message=message)
 
 
-def merge_branch(state: SwarmState, bead: str, effect: str, at_us: int) -> Merge:
+def merge_branch(state: SwarmState, bead: str, effect: EffectId, at_us: int) -> Merge:
     """Brings the bead's branch into the one that was asked for."""
     spec, job = state.specs[bead], state.beads[bead].merge
     assert job is not None, "what is merged was asked for"

@@ -6,6 +6,7 @@ Events that begin an effect carry its id; the effect itself is built from the sp
 from __future__ import annotations
 
 from agent_orchestrator.core.events import CommonEvent, Event
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, CheckLaunchFinished, LaunchFinished
 from agent_orchestrator.systems.swarm.records import AttemptVerdict, ResultRecord, RunRecord
 
@@ -32,7 +33,7 @@ class BeadQueued(BeadEvent, frozen=True, kw_only=True, tag="bead_queued"):
 class AttemptStarted(BeadEvent, frozen=True, kw_only=True, tag="attempt_started"):
     """The bead's agent is to run: a new attempt, or one that was interrupted goes on."""
 
-    effect: str
+    effect: EffectId
     attempt: int
     beside: tuple[str, ...] = ()
     """Other beads at work on the same repository, which the agent is told about."""
@@ -63,7 +64,7 @@ class VerificationQueued(BeadEvent, frozen=True, kw_only=True, tag="verification
 class VerificationStarted(BeadEvent, frozen=True, kw_only=True, tag="verification_started"):
     """The verification runs."""
 
-    effect: str
+    effect: EffectId
 
 
 class VerificationFinished(CheckLaunchFinished, frozen=True, kw_only=True, tag="verification_finished"):
@@ -82,7 +83,7 @@ class AttemptEnded(BeadEvent, frozen=True, kw_only=True, tag="attempt_ended"):
 class WaitStarted(BeadEvent, frozen=True, kw_only=True, tag="wait_started"):
     """The bead waits: before its next attempt, or until an account may be used again."""
 
-    effect: str
+    effect: EffectId
     until_us: int
     reason: str
 
@@ -94,7 +95,7 @@ class WaitEnded(BeadEvent, frozen=True, kw_only=True, tag="wait_ended"):
 class ClosingStarted(BeadEvent, frozen=True, kw_only=True, tag="closing_started"):
     """A bead that is done is closed in the tracker it came from."""
 
-    effect: str
+    effect: EffectId
 
 
 class ClosingFinished(LaunchFinished, frozen=True, kw_only=True, tag="closing_finished"):
@@ -107,7 +108,7 @@ class ClosingFinished(LaunchFinished, frozen=True, kw_only=True, tag="closing_fi
 class StopAsked(BeadEvent, frozen=True, kw_only=True, tag="stop_asked"):
     """A person stops the bead; its attempt ends when nothing of it runs any more."""
 
-    effect: str
+    effect: EffectId
     at_us: int
     reason: str
 
@@ -130,13 +131,13 @@ class MergeAsked(Event, frozen=True, kw_only=True, tag="merge_asked"):
 class SavingStarted(BeadEvent, frozen=True, kw_only=True, tag="saving_started"):
     """What the bead's agent left uncommitted is committed on its branch first."""
 
-    effect: str
+    effect: EffectId
 
 
 class SavingFinished(BeadEvent, frozen=True, kw_only=True, tag="saving_finished"):
     """The branch is ready to be merged; with a problem it is not merged."""
 
-    effect: str
+    effect: EffectId
     commit: str | None = None
     problem: str = ""
 
@@ -144,13 +145,13 @@ class SavingFinished(BeadEvent, frozen=True, kw_only=True, tag="saving_finished"
 class MergeStarted(BeadEvent, frozen=True, kw_only=True, tag="merge_started"):
     """The bead's branch is being merged."""
 
-    effect: str
+    effect: EffectId
 
 
 class MergeFinished(BeadEvent, frozen=True, kw_only=True, tag="merge_finished"):
     """What came of the merge; only `landed` moved the target."""
 
-    effect: str
+    effect: EffectId
     verdict: str
     detail: str = ""
     commit: str | None = None

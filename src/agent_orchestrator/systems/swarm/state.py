@@ -15,7 +15,7 @@ from agent_orchestrator.core.dag import Dag
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import RunCheck, Wait
 from agent_orchestrator.core.events import StopReason
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import EffectId, UnitId, effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.unit import UnitRecord, UnitView
@@ -146,10 +146,10 @@ class SwarmState:
         found = self.holders.get(self.specs[bead].place)
         return found if found != bead else None
 
-    def name_effect(self, bead: str, kind: str, attempt: int | None = None) -> str:
+    def name_effect(self, bead: str, kind: str, attempt: int | None = None) -> EffectId:
         """The id of the bead's next effect."""
         held = self.beads[bead]
-        return effect_id(self.context.run, bead, 0, held.attempt if attempt is None else attempt, held.launches + 1, kind)
+        return effect_id(self.context.run, UnitId(bead), 0, held.attempt if attempt is None else attempt, held.launches + 1, kind)
 
     def standing(self, bead: str) -> BeadStanding:
         """Where a bead stands."""

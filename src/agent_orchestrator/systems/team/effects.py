@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman, Checkpoint, Merge, RunAgent, RunCheck, Tree
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.limits import CHECK_TIMEOUT_S
 from agent_orchestrator.systems.team.prompts import compose
 from agent_orchestrator.systems.team.roles import ROLE_OF, Purpose, Role, rule_of
@@ -41,7 +42,7 @@ def choose(state: TeamState, unit: TeamUnit, role: Role) -> AgentChoice:
     return spec.agents.get(role.value) or spec.agents[""]
 
 
-def run_agent(state: TeamState, unit: TeamUnit, turn: Turn, effect: str) -> RunAgent:
+def run_agent(state: TeamState, unit: TeamUnit, turn: Turn, effect: EffectId) -> RunAgent:
     """The agent whose turn it is."""
     spec, run = state.spec, state.context.run
     role = ROLE_OF[turn.purpose]
@@ -66,7 +67,7 @@ def run_agent(state: TeamState, unit: TeamUnit, turn: Turn, effect: str) -> RunA
     )
 
 
-def save_work(state: TeamState, group: Group, effect: str, at_us: int) -> Checkpoint:
+def save_work(state: TeamState, group: Group, effect: EffectId, at_us: int) -> Checkpoint:
     """Commits what the agents left on the group's branch, with trailers that say whose it is."""
     run = state.context.run
     trailers = f"Orc-Run: {run}\nOrc-Group: {group.unit}\nOrc-Effect: {effect}\n"
@@ -92,7 +93,7 @@ def _rivals(state: TeamState, group: Group) -> tuple[str, ...]:
     return tuple(other.branch_name for other in others)[:RIVALS_MAX]
 
 
-def merge_work(state: TeamState, group: Group, effect: str, at_us: int) -> Merge:
+def merge_work(state: TeamState, group: Group, effect: EffectId, at_us: int) -> Merge:
     """The group's branch into the target, tested on the way."""
     spec, run = state.spec, state.context.run
     trailers = f"Orc-Run: {run}\nOrc-Group: {group.unit}\nOrc-Effect: {effect}\n"
@@ -108,14 +109,14 @@ def merge_work(state: TeamState, group: Group, effect: str, at_us: int) -> Merge
     )
 
 
-def check_requirement(state: TeamState, effect: str, number: int) -> RunCheck:
+def check_requirement(state: TeamState, effect: EffectId, number: int) -> RunCheck:
     """A requirement's own check, on what was merged."""
     command = state.requirements[number].check or ""
     timeout_s = state.spec.check_timeout_s or CHECK_TIMEOUT_S
     return RunCheck(id=effect, unit=PM, command=command, tree=verified_tree(state), timeout_s=timeout_s)
 
 
-def ask_human(state: TeamState, unit: TeamUnit, effect: str, question: str, after: str) -> AskHuman:
+def ask_human(state: TeamState, unit: TeamUnit, effect: EffectId, question: str, after: EffectId) -> AskHuman:
     """A question to a person."""
     in_words = unit.asking == "clarification"
     return AskHuman(id=effect, unit=unit.unit, question=question, after=after or effect, in_words=in_words)

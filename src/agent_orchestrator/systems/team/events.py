@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import CommonEvent, Event
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Commit, MergeVerdict
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
 from agent_orchestrator.core.unit_events import BackoffEnded, Concluded, HumanAsked, HumanJudged, MergeStarted, QuestionsRaised
@@ -33,7 +34,7 @@ class Decided(Event, frozen=True, kw_only=True, tag="decided"):
 class AgentStarted(Event, frozen=True, kw_only=True, tag="agent_started"):
     """An agent is to work: a new turn of the unit, or the same one again."""
 
-    effect: str
+    effect: EffectId
     step: str
     purpose: Purpose
     again: bool = False
@@ -54,7 +55,7 @@ class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupte
 class RetryScheduled(Event, frozen=True, kw_only=True, tag="retry_scheduled"):
     """The unit's turn, or its merge, is tried again at `until_us`; `attempt` is the next one."""
 
-    effect: str
+    effect: EffectId
     step: str
     until_us: int
     attempt: int
@@ -116,7 +117,7 @@ class WorkReported(Event, frozen=True, kw_only=True, tag="work_reported"):
 class SavingStarted(Event, frozen=True, kw_only=True, tag="saving_started"):
     """What the agent left is being committed on the group's branch."""
 
-    effect: str
+    effect: EffectId
     step: str
 
 
@@ -180,7 +181,7 @@ class LimitReached(Event, frozen=True, kw_only=True, tag="limit_reached"):
 class MergeFinished(Event, frozen=True, kw_only=True, tag="merge_finished"):
     """What came of the merge; what it means follows."""
 
-    effect: str
+    effect: EffectId
     group: str
     verdict: MergeVerdict
     detail: str = ""
@@ -223,7 +224,7 @@ class SentBack(Event, frozen=True, kw_only=True, tag="sent_back"):
 class CheckStarted(Event, frozen=True, kw_only=True, tag="check_started"):
     """A requirement's own check is being run on what was merged."""
 
-    effect: str
+    effect: EffectId
     step: str
     requirement: int
 

@@ -13,7 +13,7 @@ import msgspec
 
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.events import StopReason
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import EffectId, UnitId, effect_id
 from agent_orchestrator.core.inputs import Commit
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.queue import MergeQueue
@@ -249,13 +249,13 @@ class TeamState:
         """The project manager or a group."""
         return self.pm if name == PM else self.groups[name]
 
-    def name_effect(self, unit: TeamUnit, kind: str, number: int | None = None) -> str:
+    def name_effect(self, unit: TeamUnit, kind: str, number: int | None = None) -> EffectId:
         """The id of the unit's next effect: of the turn that goes on, or of the one with this number."""
         turn = unit.turn
         attempt = turn.attempt if turn is not None and number is None else 1
         if number is None:
             number = turn.number if turn is not None else unit.developer if isinstance(unit, Group) else self.finals
-        return effect_id(self.context.run, unit.unit, number, attempt, unit.launches + 1, kind)
+        return effect_id(self.context.run, UnitId(unit.unit), number, attempt, unit.launches + 1, kind)
 
     def next_number(self, unit: TeamUnit, purpose: Purpose) -> int:
         """The number of the unit's next turn for a purpose."""

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from agent_orchestrator.core.effects import AskHuman, AwaitGates, ReadFile, RunAgent, RunCheck
 from agent_orchestrator.core.forms import Forms
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.report import COMPLETED, FAILED, ReportRule, common_words
 from agent_orchestrator.systems.workflow.spec import StepSpec
 from agent_orchestrator.systems.workflow.state import WorkflowState
@@ -50,7 +51,7 @@ def report_file(run: str, unit: str) -> str:
     return f"{run_directory(run)}/reports/{run}__{unit}.json"
 
 
-def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
+def run_agent(state: WorkflowState, unit: str, effect: EffectId) -> RunAgent:
     """The step's agent, for the iteration, attempt and item that the state is at."""
     spec, step = state.spec, state.specs[unit]
     runtime, work, run = state.steps[unit], state.works[unit], state.context.run
@@ -91,12 +92,12 @@ def run_agent(state: WorkflowState, unit: str, effect: str) -> RunAgent:
     )
 
 
-def run_check(state: WorkflowState, unit: str, effect: str) -> RunCheck:
+def run_check(state: WorkflowState, unit: str, effect: EffectId) -> RunCheck:
     """The step's check."""
     return RunCheck(id=effect, unit=unit, command=state.specs[unit].check or "")
 
 
-def ask_human(state: WorkflowState, unit: str, effect: str, after: str) -> AskHuman:
+def ask_human(state: WorkflowState, unit: str, effect: EffectId, after: EffectId) -> AskHuman:
     """The question whether the step's work is good."""
     summary = state.works[unit].summary
     question = f"Approve step {unit}?" + (f" {summary}" if summary else "")
@@ -104,12 +105,12 @@ def ask_human(state: WorkflowState, unit: str, effect: str, after: str) -> AskHu
     return AskHuman(id=effect, unit=unit, question=question, answer_file=file, after=after)
 
 
-def await_gates(state: WorkflowState, unit: str, effect: str) -> AwaitGates:
+def await_gates(state: WorkflowState, unit: str, effect: EffectId) -> AwaitGates:
     """The wait for the step's gates."""
     return AwaitGates(id=effect, unit=unit, file=state.spec.gate_state_file or "", names=state.specs[unit].gates)
 
 
-def read_items(state: WorkflowState, unit: str, effect: str) -> ReadFile:
+def read_items(state: WorkflowState, unit: str, effect: EffectId) -> ReadFile:
     """The reading of the file that lists the items of the step's loop."""
     loop = state.specs[unit].loop
     return ReadFile(id=effect, unit=unit, path=(loop.items_from_artifact if loop else None) or "")

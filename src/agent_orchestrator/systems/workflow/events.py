@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import CommonEvent, Event
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, CheckLaunchFinished
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 
@@ -30,7 +31,7 @@ class RunBegan(Event, frozen=True, kw_only=True, tag="run_began"):
 class StepStarted(StepEvent, frozen=True, kw_only=True, tag="step_started"):
     """The step's agent is to run."""
 
-    effect: str
+    effect: EffectId
     attempt: int
     item: int | None = None
 
@@ -48,7 +49,7 @@ class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_f
 class RetryScheduled(StepEvent, frozen=True, kw_only=True, tag="retry_scheduled"):
     """The attempt failed; the next one follows at `until_us`."""
 
-    effect: str
+    effect: EffectId
     until_us: int
     error: str
 
@@ -73,7 +74,7 @@ class CheckQueued(StepEvent, frozen=True, kw_only=True, tag="check_queued"):
 class CheckStarted(StepEvent, frozen=True, kw_only=True, tag="check_started"):
     """The step's check runs."""
 
-    effect: str
+    effect: EffectId
 
 
 class CheckFinished(CheckLaunchFinished, frozen=True, kw_only=True, tag="check_finished"):
@@ -86,8 +87,8 @@ class CheckFinished(CheckLaunchFinished, frozen=True, kw_only=True, tag="check_f
 class HumanAsked(StepEvent, frozen=True, kw_only=True, tag="human_asked"):
     """The step waits for a person to judge the work of the launch `after`."""
 
-    effect: str
-    after: str
+    effect: EffectId
+    after: EffectId
 
 
 class HumanJudged(StepEvent, frozen=True, kw_only=True, tag="human_judged"):
@@ -100,7 +101,7 @@ class HumanJudged(StepEvent, frozen=True, kw_only=True, tag="human_judged"):
 class GatesAwaited(StepEvent, frozen=True, kw_only=True, tag="gates_awaited"):
     """The step waits until its gates are open."""
 
-    effect: str
+    effect: EffectId
 
 
 class GatesPassed(StepEvent, frozen=True, kw_only=True, tag="gates_passed"):
@@ -110,7 +111,7 @@ class GatesPassed(StepEvent, frozen=True, kw_only=True, tag="gates_passed"):
 class ItemsAsked(StepEvent, frozen=True, kw_only=True, tag="items_asked"):
     """The file that lists the items of the step's loop is to be read."""
 
-    effect: str
+    effect: EffectId
 
 
 class ItemsListed(StepEvent, frozen=True, kw_only=True, tag="items_listed"):

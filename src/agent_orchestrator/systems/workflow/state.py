@@ -12,7 +12,7 @@ import msgspec
 
 from agent_orchestrator.core.dag import Dag
 from agent_orchestrator.core.doing import Doing
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import EffectId, UnitId, effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.limits import CHECKS_TOLD_MAX
 from agent_orchestrator.core.system import Context
@@ -103,11 +103,11 @@ class WorkflowState:
         self.conditions: dict[str, Condition] = {step.id: parse_when(step.when) for step in spec.steps if step.when}
         self.variables = spec.variables | {"run_id": self.context.run}
 
-    def name_effect(self, unit: str, kind: str, attempt: int | None = None) -> str:
+    def name_effect(self, unit: str, kind: str, attempt: int | None = None) -> EffectId:
         """The id of the unit's next effect."""
         step, work = self.steps[unit], self.works[unit]
         tried = step.attempts if attempt is None else attempt
-        return effect_id(self.context.run, unit, step.iteration_count, tried, work.launches + 1, kind)
+        return effect_id(self.context.run, UnitId(unit), step.iteration_count, tried, work.launches + 1, kind)
 
     def applies(self, unit: str) -> bool:
         """Whether the step's `when` holds."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.errors import Refused, UnknownUnit
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument, step_argument
@@ -83,7 +84,7 @@ def print_logs(
 def _print_all(printer: StreamPrinter, follower: Follower, step: str | None, wanted: int | None, *, follow: bool) -> bool:
     from agent_orchestrator.surfaces.cli.follow import pause
 
-    seen: dict[str, None] = {}
+    seen: dict[EffectId, None] = {}
     while True:
         over = follower.is_over() or not follow
         newest = _launches(follower, step, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agent_orchestrator.core.ids import launch_of
+from agent_orchestrator.core.ids import EffectId, launch_of
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.errors import InvalidSpec, Problem
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time, names
@@ -13,7 +13,7 @@ from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.workflow import events as workflow
 
 
-def _iteration(effect: str) -> int:
+def _iteration(effect: EffectId) -> int:
     digits = launch_of(effect).split(".", 1)[0].lstrip("i")
     return int(digits) if digits.isdigit() else 0
 

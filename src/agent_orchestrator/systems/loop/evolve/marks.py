@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.systems.loop.spec import LoopSpec
 from agent_orchestrator.systems.loop.state import LoopState
 
@@ -12,7 +13,7 @@ def begin(state: LoopState) -> None:
     state.due = None
 
 
-def begin_program(state: LoopState, effect: str, at_us: int) -> None:
+def begin_program(state: LoopState, effect: EffectId, at_us: int) -> None:
     """Keep the launch of a program that begins; nothing is due, and whoever drives the loop has started it."""
     state.record.open_launch(effect, at_us)
     state.due, state.orphaned = None, False

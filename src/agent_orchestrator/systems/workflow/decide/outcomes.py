@@ -9,7 +9,7 @@ import msgspec
 
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
-from agent_orchestrator.core.ids import unit_of
+from agent_orchestrator.core.ids import EffectId, unit_of
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead
 from agent_orchestrator.core.judging import After, Worth, judge_agent, judge_check, judge_session, retry_us, say_check_failure
 from agent_orchestrator.core.launch_events import agent_fields, check_fields
@@ -139,7 +139,7 @@ def _check_report(outcome: AgentEnded) -> Failure | None:
     return invalid_report(message)
 
 
-def _follow_failure(state: WorkflowState, unit: str, effect: str, failure: Failure, now_us: int) -> WorkflowEvent:
+def _follow_failure(state: WorkflowState, unit: str, effect: EffectId, failure: Failure, now_us: int) -> WorkflowEvent:
     attempt = state.steps[unit].attempts
     after = judge_agent(failure, attempt, state.spec.attempts_of(state.specs[unit]))
     if after is After.GOES_ON:
