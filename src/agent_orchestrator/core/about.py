@@ -1,4 +1,4 @@
-"""What everybody may know of a system without loading it: its words, its files and its commands, as plain data.
+"""The words, files and commands of a system, as plain data: known to everybody without loading it.
 
 No msgspec here: `orc --help` reads these tables and must stay instant.
 """

@@ -10,7 +10,7 @@ from agent_orchestrator.core.who import Surface
 
 
 def name_of(directive: Posted) -> str:
-    """What people call the directive."""
+    """Name the directive as people do."""
     match directive:
         case Answer():
             return "approve" if directive.approved else "reject"
@@ -40,7 +40,7 @@ def question_of(doing: Doing, directive: Posted) -> AskHuman | None:
 
 
 def why_refused(doing: Doing, directive: Posted) -> str | None:
-    """Why the directive does not count, in words that follow the run's name; None when it does."""
+    """Say why the directive does not count, in words that follow the run's name; None when it does."""
     who = directive.who
     if who is not None and who.launch is not None:
         return f"`{name_of(directive)}` came from inside the launch {who.launch}, and agents may not direct runs"

@@ -72,12 +72,12 @@ class Dag:
 
     @property
     def finished(self) -> int:
-        """How many units are done."""
+        """The number of units that are done."""
         return len(self._finished)
 
     @property
     def taken(self) -> int:
-        """How many units are being worked on."""
+        """The number of units that are being worked on."""
         return len(self._taken)
 
     def _is_ready(self, unit: str) -> bool:

@@ -1,4 +1,4 @@
-"""What ought to be going on: unit → effect, one thing per unit at a time.
+"""The effects that ought to be going on: unit → effect, one thing per unit at a time.
 
 Only `evolve` changes it. It remembers which units changed since the engine last looked, so that making the world
 match costs what changed, not what exists; after a crash the engine looks at all of it, with the same code.
@@ -77,16 +77,16 @@ class Doing:
             self._effects[unit] = msgspec.structs.replace(effect, agent=agent)
 
     def is_held(self, effect: EffectId) -> bool:
-        """Whether this effect is wanted, and may not start yet."""
+        """Tell whether this effect is wanted, and may not start yet."""
         hold = self.holds.get(unit_of(effect)) if self.holds else None
         return hold is not None and hold.effect == effect
 
     def of(self, unit: str) -> Effect | None:
-        """What the unit does."""
+        """Give the unit's effect."""
         return self._effects.get(unit)
 
     def wants(self, effect: EffectId) -> bool:
-        """Whether an outcome of this effect still matters."""
+        """Tell whether an outcome of this effect still matters."""
         wanted = self._effects.get(unit_of(effect))
         return wanted is not None and wanted.id == effect
 
@@ -96,12 +96,12 @@ class Doing:
 
     @property
     def active(self) -> int:
-        """How many units run a program, those that are held included: they keep their place."""
+        """The number of units that run a program, those that are held included: they keep their place."""
         return self._active
 
     @property
     def at_work(self) -> int:
-        """How many units run a program now."""
+        """The number of units that run a program now."""
         return self._active - len(self.holds)
 
     def take_changes(self) -> list[str]:

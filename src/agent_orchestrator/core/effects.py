@@ -1,4 +1,4 @@
-"""What a system wants done, as plain data: no handles, no closures, so that an effect can be performed elsewhere.
+"""Effects: the things that a system wants done, as plain data, so that an effect can be performed elsewhere.
 
 A system keeps its effects in `state.doing`; the engine makes the world match. `ACTIVE` effects occupy the
 machine and are stopped by `pause --now` and `abort`; the others only wait.
@@ -17,7 +17,7 @@ from agent_orchestrator.core.report import ReportRule
 
 
 class AgentChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who performs, with which model; `options` are the adapter's own (argv, script, …)."""
+    """An agent and its model; `options` are the adapter's own (argv, script, …)."""
 
     name: str
     """What people call the agent: an adapter, or an entry of the configuration."""
@@ -35,7 +35,7 @@ class AgentChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where something is done when it is not the run's own working tree; made sure of before anything starts there."""
+    """A working tree that is not the run's own; made sure of before anything starts there."""
 
     repo: str = ""
     """Another repository or folder, as an absolute path; empty for the run's own."""

@@ -18,7 +18,7 @@ from agent_orchestrator.core.who import Who
 
 
 class StopReason(StrEnum):
-    """Why a run is not running; a pause or a limit is never recorded as success."""
+    """The reason why a run is not running; a pause or a limit is never recorded as success."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -61,7 +61,7 @@ class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
 
 
 class Aborted(Event, frozen=True, kw_only=True, tag="aborted"):
-    """Everything is being stopped; `Ended` follows when it has."""
+    """All that runs is being stopped; `Ended` follows when it has."""
 
     reason: str
 
@@ -88,13 +88,13 @@ class CameLate(Event, frozen=True, kw_only=True, tag="came_late"):
 
 
 class LimitsSet(Event, frozen=True, kw_only=True, tag="limits_set"):
-    """What the run may spend from now on: all of it, not only what changed."""
+    """The budgets of the run from now on: all of them, not only what changed."""
 
     limits: Budget
 
 
 class AgentsSet(Event, frozen=True, kw_only=True, tag="agents_set"):
-    """Who works from the next launch on, where that changed: by role, and by bead in a swarm."""
+    """The agents from the next launch on, where that changed: by role, and by bead in a swarm."""
 
     agents: dict[str, AgentChoice]
     changes: tuple[str, ...] = ()

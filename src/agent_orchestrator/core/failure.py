@@ -1,4 +1,4 @@
-"""Why an attempt failed, as a closed set of kinds, and which of them a retry can mend."""
+"""The reasons why an attempt fails, as a closed set of kinds, and which of them a retry can mend."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class FailureKind(StrEnum):
-    """What went wrong with one launch."""
+    """The kind of thing that went wrong with one launch."""
 
     EXIT = "exit"
     REPORTED = "reported"
@@ -58,12 +58,12 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def retryable(self) -> bool:
-        """Whether another attempt may end differently."""
+        """True when another attempt may end differently."""
         return self.kind not in DETERMINISTIC
 
     @property
     def goes_on(self) -> bool:
-        """Whether the attempt goes on with a new launch, as soon as it may, instead of counting as failed."""
+        """True when the attempt goes on with a new launch, as soon as it may, instead of counting as failed."""
         return self.kind in GOES_ON
 
 

@@ -17,7 +17,7 @@ ASIDE = ("edited-", "imported", "invalid")
 
 
 def beside(folder: str) -> tuple[str, ...]:
-    """What else comes to lie in a folder where we write JSON files: drafts, and files that were moved out of their way."""
+    """List what else comes to lie in a folder where we write JSON files: drafts, and files moved out of their way."""
     return (f"{folder}/.*{DRAFT}", *(f"{folder}/*.json.{word}*" for word in ASIDE))
 
 
@@ -36,7 +36,7 @@ class Patterns:
                 self._plain.add(pattern)
 
     def match(self, path: str) -> bool:
-        """Whether a file is one of these, or lies in a folder that is."""
+        """Tell whether a file is one of these, or lies in a folder that is."""
         parts = path.rstrip("/").split("/")
         folders = ("/".join(parts[:count]) for count in range(1, len(parts) + path.endswith("/")))
         return self._names(path) or any(self._names(f"{folder}/") for folder in folders)

@@ -1,4 +1,4 @@
-"""What a role may say in its report, from one source: the struct that is decoded.
+"""Forms: the fields that a role may put in its report, from one source, the struct that is decoded.
 
 `shape_of` is its JSON Schema, which adapters turn into the strict kind that model services take; `example_of` is a whole
 example, for prompts; `unfold` brings an answer to a strict schema back to what the struct decodes. All by type, never by
@@ -40,7 +40,7 @@ def shape_of(form: Form | None) -> Shape:
 
 
 def mapped(shape: Shape) -> Shape | None:
-    """What the values of a free mapping look like; None for everything else."""
+    """Give the schema of a free mapping's values; None for anything else."""
     if shape.get("type") != "object" or "properties" in shape:
         return None
     values = shape.get("additionalProperties")

@@ -17,7 +17,7 @@ UNKNOWN_WINDOW = "unknown"
 
 
 class HoldReason(StrEnum):
-    """Why a unit is held."""
+    """The reason why a unit is held."""
 
     RATE_LIMIT = "rate_limit"
     BUDGET = "budget"

@@ -1,4 +1,4 @@
-"""What can happen to a run: outcomes of its effects, directives from people, documents edited by hand.
+"""The inputs of a run: outcomes of its effects, directives from people, documents edited by hand.
 
 Everything a system learns arrives as one of these; a system never looks at the world itself.
 """
@@ -19,7 +19,7 @@ from agent_orchestrator.core.who import Who
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one launch consumed; None means unknown, which is not zero."""
+    """The usage of one launch; None means unknown, which is not zero."""
 
     model: str | None = None
     input_tokens: int | None = None
@@ -157,7 +157,7 @@ class CheckpointEnded(_Outcome, frozen=True, kw_only=True, tag="checkpoint_ended
 
 
 class MergeVerdict(StrEnum):
-    """What came of a merge; only `LANDED` moved the branch."""
+    """The outcome of a merge; only `LANDED` moved the branch."""
 
     LANDED = "landed"
     CONFLICT = "conflict"
@@ -194,7 +194,7 @@ class MergeEnded(_Outcome, frozen=True, kw_only=True, tag="merge_ended"):
 
     @property
     def again(self) -> bool:
-        """Whether nothing was learned and the same merge is to be tried as a new launch."""
+        """True when nothing was learned and the same merge is to be tried as a new launch."""
         return self.verdict in (MergeVerdict.MOVED, MergeVerdict.INTERRUPTED)
 
 

@@ -22,7 +22,7 @@ _WENT_ON_IN_0_1_0 = frozenset({FailureKind.STOPPED, FailureKind.SESSION_LOST, Fa
 
 
 class Worth(StrEnum):
-    """What a check is evidence of."""
+    """The worth of a check as evidence."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -87,7 +87,7 @@ def judge_session(failure: Failure | None, effect: Effect | None) -> Failure | N
 
 
 class After(StrEnum):
-    """What follows the end of an agent."""
+    """The step that follows the end of an agent."""
 
     SUCCESS = "success"
     GOES_ON = "goes_on"

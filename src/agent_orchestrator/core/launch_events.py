@@ -37,7 +37,7 @@ class AgentLaunchFinished(LaunchFinished, frozen=True, kw_only=True):
 
     @property
     def went_on(self) -> bool:
-        """Whether the attempt went on, in old journals too."""
+        """True when the attempt went on, in old journals too."""
         return has_gone_on(self.goes_on, self.failure)
 
 
@@ -61,12 +61,12 @@ class JudgedCheckFinished(CheckLaunchFinished, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        """Whether it is evidence of success."""
+        """True when it is evidence of success."""
         return self.judged is Worth.PASSED
 
     @property
     def judged(self) -> Worth:
-        """What it is evidence of, in old journals too."""
+        """The worth of the evidence, in old journals too."""
         return known_worth(self.worth, self.failure, self.exit_code, moved=self.moved, again=self.again)
 
 

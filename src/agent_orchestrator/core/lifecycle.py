@@ -45,7 +45,7 @@ def refuse(directive: Directive, why: str) -> list[Any]:
 
 
 class Phase(StrEnum):
-    """Where a run is in its life."""
+    """The phase of a run's life."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -66,12 +66,12 @@ class Lifecycle:
 
     @property
     def running(self) -> bool:
-        """Whether `advance` may start anything."""
+        """True while `advance` may start something."""
         return self.phase is Phase.RUNNING
 
     @property
     def ended(self) -> bool:
-        """Whether the run is over."""
+        """True when the run is over."""
         return self.phase is Phase.ENDED
 
     @property

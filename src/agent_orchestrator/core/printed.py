@@ -1,4 +1,4 @@
-"""What makes a file on disk one of our print-outs."""
+"""The identity of a print-out on disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes a file on disk ours: a copy or an edit has another inode, time or size."""
+    """The marks of a file that is ours: a copy or an edit has another inode, time or size."""
 
     inode: int
     mtime_ns: int

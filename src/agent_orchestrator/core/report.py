@@ -33,7 +33,7 @@ def common_words(own: Iterable[str], completed: str | None) -> dict[str, str]:
 
 
 class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report must look like for one effect."""
+    """The rule for the report of one effect."""
 
     words: dict[str, str]
     """The role's own status words, upper case, with the word each stands for: these are offered."""
@@ -58,7 +58,7 @@ class Learning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Common(msgspec.Struct, kw_only=True):
-    """What the report of every role may carry."""
+    """The fields that the report of every role may carry."""
 
     status: str
     summary: Annotated[str, Meta(description="What was done, in a few sentences, for people and for whoever works next.")]

@@ -29,7 +29,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen by itself or by an answer."""
+        """True when nothing more will happen by itself or by an answer."""
         return self.status not in {"running", "waiting", "paused", "aborting"}
 
 

@@ -1,4 +1,4 @@
-"""What a system is: a value with pure functions over one run's state. The engine knows systems only through this.
+"""A system: a value with pure functions over one run's state. The engine knows systems only through this.
 
 No function may look at a clock, a file or a random number; `now_us` and ids come in from outside. `evolve` changes
 the state in place and touches only what the event names: this, and nothing else, keeps a long run's cost flat.
@@ -19,7 +19,7 @@ from agent_orchestrator.core.summary import Summary
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and when a run was created: recorded once, never recomputed."""
+    """The place and time of a run's creation: recorded once, never recomputed."""
 
     run: RunId
     home: str
@@ -42,7 +42,7 @@ class ListedRun(Protocol):
 
     @property
     def context(self) -> Context:
-        """Where and when it was created."""
+        """The place and time of its creation."""
 
     @property
     def summary(self) -> Summary:

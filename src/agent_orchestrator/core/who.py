@@ -1,4 +1,4 @@
-"""Who said something to a run: the person, or the program that spoke in a person's name. It travels with a directive
+"""The author of what is said to a run: the person, or the program that spoke in a person's name. It travels with a directive
 into the journal, beside the fact that the directive led to."""
 
 from __future__ import annotations

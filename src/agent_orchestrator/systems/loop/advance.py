@@ -1,4 +1,4 @@
-"""What follows by itself: the next start, a pause at the end of an iteration, or the end of the loop."""
+"""Says what follows by itself: the next start, a pause at the end of an iteration, or the end of the loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the iterations brought: scores, deltas, consumption, the best one, and whether more of them bring little.
+"""The figures of the iterations: scores, deltas, usage, the best one, and whether more of them bring little.
 
 It suggests; it never stops a loop.
 """

@@ -19,7 +19,7 @@ _WORDS = {"A": "created", "M": "modified", "D": "deleted", "T": "modified"}
 
 
 def checkpoint_path(run: str, iteration: int) -> str:
-    """Where a checkpoint stands, relative to the loop's home."""
+    """Give the path of a checkpoint, relative to the loop's home."""
     return f".aiwg/ralph/loops/{run}/checkpoints/iteration-{iteration:03d}.json.gz"
 
 

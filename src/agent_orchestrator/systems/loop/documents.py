@@ -1,4 +1,4 @@
-"""What is shown of a loop: the seed's state file, its checkpoints and analytics, the line in lists, and the rest."""
+"""Shows a loop: the seed's state file, its checkpoints and analytics, the line in lists, and the rest."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _facts(state: LoopState) -> dict[str, Any]:
 
 
 def details(state: LoopState) -> dict[str, Any]:
-    """Everything the state file does not carry."""
+    """Give all that the state file does not carry."""
     spec, run = state.spec, state.context.run
     best = state.best
     return {

@@ -24,7 +24,7 @@ ITERATION = "iteration"
 
 
 class IterationReport(msgspec.Struct, frozen=True):
-    """What an iteration's report may add: both are noted, neither ends anything."""
+    """The fields that an iteration's report may add: both are noted, neither ends anything."""
 
     quality_score: Annotated[
         Annotated[float, Meta(ge=0, le=100)] | None,
@@ -42,7 +42,7 @@ def loop_directory(run: str) -> str:
 
 
 def ref_of(run: str, iteration: int) -> str:
-    """Where an iteration's tree is kept."""
+    """Give the ref that keeps an iteration's tree."""
     return f"refs/orc/{run}/{iteration}"
 
 

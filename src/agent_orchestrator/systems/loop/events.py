@@ -74,7 +74,7 @@ class BudgetNeared(Event, frozen=True, kw_only=True, tag="budget_neared"):
 
 
 class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
-    """What ran was stopped; the same thing goes on with a new launch when the loop does."""
+    """The launch was stopped; the same thing goes on with a new one when the loop does."""
 
     what: str
 
@@ -156,7 +156,7 @@ class StuckNoticed(Event, frozen=True, kw_only=True, tag="stuck_noticed"):
 
 
 class Steered(Event, frozen=True, kw_only=True, tag="steered"):
-    """What stands first in the next prompt, once."""
+    """A person's words stand first in the next prompt, once."""
 
     text: str
 
@@ -179,7 +179,7 @@ class BackoffStarted(Event, frozen=True, kw_only=True, tag="backoff_started"):
 
 
 class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
-    """What waited may start."""
+    """The wait is over."""
 
 
 class PauseAsked(Event, frozen=True, kw_only=True, tag="pause_asked"):
@@ -214,7 +214,7 @@ class Recovered(Event, frozen=True, kw_only=True, tag="recovered"):
 
 
 class Imported(Event, frozen=True, kw_only=True, tag="imported"):
-    """What a state file without a journal said."""
+    """The loop was made of a state file without a journal."""
 
     iteration: int = 0
     checks: tuple[dict[str, Any], ...] = msgspec.field(default_factory=tuple)

@@ -42,7 +42,7 @@ _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.M)
 
 
 def count_tests(output: str) -> tuple[int, int] | None:
-    """How many tests ran and how many passed, by the last words of a recognised runner; skipped ones did not run."""
+    """Count the tests that ran and those that passed, by the last words of a recognised runner; skipped ones did not run."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output)
     if found := _PYTEST.findall(text):
         counts = {word.rstrip("s"): int(number) for number, word in re.findall(r"(\d+) (\w+)", found[-1])}
@@ -125,7 +125,7 @@ def _low_deltas(state: LoopState, score: float) -> int:
 
 
 def error_of(state: LoopState, current: Iteration) -> str:
-    """Why the iteration did not do it, in a line."""
+    """Say in a line why the iteration did not do it."""
     said = last_line(state.check_output)
     if state.spec.command is None:
         return current.agent_error or said or "the agent does not say that it is done"
@@ -133,7 +133,7 @@ def error_of(state: LoopState, current: Iteration) -> str:
 
 
 def find_weakened(state: LoopState) -> tuple[str, ...]:
-    """How the tests were made easier to pass, if they were."""
+    """Say how the tests were made easier to pass, if they were."""
     found = []
     ran, most = state.current.tests if state.current is not None else None, state.tests_most
     if ran is not None and most is not None and ran < most:
@@ -148,7 +148,7 @@ def find_weakened(state: LoopState) -> tuple[str, ...]:
 
 
 def is_protected(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a path is, or lies below, one of the patterns."""
+    """Tell whether a path is, or lies below, one of the patterns."""
     for pattern in patterns:
         stem = pattern.rstrip("/")
         if fnmatchcase(path, stem) or fnmatchcase(path, f"{stem}/*"):
@@ -157,7 +157,7 @@ def is_protected(path: str, patterns: tuple[str, ...]) -> bool:
 
 
 def stuck_evidence(state: LoopState, current: Iteration, signature: str) -> tuple[str, ...]:
-    """What says that the loop does not get on: the same error, no diff, a tree that was there before."""
+    """List the signs that the loop does not get on: the same error, no diff, a tree that was there before."""
     found = []
     recent = [one.signature for one in state.iterations[-(SAME_ERROR_TIMES - 1) :]]
     enough = state.window + 1 >= SAME_ERROR_TIMES and len(recent) == SAME_ERROR_TIMES - 1

@@ -1,4 +1,4 @@
-"""What a loop is asked to do. Stored with the run as JSON, so it holds plain values only.
+"""The specification of a loop. Stored with the run as JSON, so it holds plain values only.
 
 Reading flags and looking at the disk is `runs/loop/options.py`'s; here is only what was decided.
 """
@@ -42,7 +42,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a successor takes over from the loop it goes on for."""
+    """The part of a loop that its successor takes over."""
 
     loop: str
     iteration: int = 0
@@ -91,12 +91,12 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def handed_seed(self) -> int | None:
-        """What the agent gets as LOOP_SEED; the modes with a seed have one, whoever chose them and when."""
+        """The agent's LOOP_SEED; the modes with a seed have one, whoever chose them and when."""
         return self.seed or 0 if self.execution_mode in (ExecutionMode.SEEDED, ExecutionMode.STRICT) else None
 
     @property
     def assigned(self) -> dict[str, AgentChoice]:
-        """Who works: `agent`, and `confirm_with` where somebody confirms."""
+        """The agents: `agent`, and `confirm_with` where somebody confirms."""
         known = {"agent": self.agent, "confirm_with": self.confirm_with}
         return {place: choice for place, choice in known.items() if choice is not None}
 
@@ -120,7 +120,7 @@ def slug_of(task: str) -> str:
 
 
 def is_loop_id(given: object) -> TypeGuard[str]:
-    """Whether it is an id that a loop may have; what cannot be a file's name is none."""
+    """Tell whether it is an id that a loop may have; what cannot be a file's name is none."""
     return isinstance(given, str) and len(given) <= ID_LENGTH_MAX and LOOP_ID.match(given) is not None
 
 

@@ -168,7 +168,7 @@ class LoopState:
 
     @property
     def status(self) -> LoopStatus:
-        """Where the loop stands in the seed's words."""
+        """The loop's status in the seed's words."""
         life = self.lifecycle
         if life.ended:
             if self.crashed:
@@ -199,7 +199,7 @@ class LoopState:
         return self.current.number if self.current is not None else self.iteration
 
     def carry_over(self) -> Carried:
-        """What a successor takes over."""
+        """Give what a successor takes over."""
         return Carried(
             loop=self.context.run,
             iteration=self.iteration,

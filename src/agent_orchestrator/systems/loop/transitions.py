@@ -42,7 +42,7 @@ ENDED = tuple(status for status, ways in ALLOWED.items() if not ways)
 
 
 def refusal(now: LoopStatus, wanted: LoopStatus) -> str | None:
-    """Why a loop cannot go from one status to another, or None when it can."""
+    """Say why a loop cannot go from one status to another, or None when it can."""
     if wanted in ALLOWED[now]:
         return None
     ways = ", ".join(ALLOWED[now]) or "nothing, it is terminal"

@@ -1,4 +1,4 @@
-"""What follows by itself: the next start, or the end of the run. Asked until it is silent; one start at a time."""
+"""Says what follows by itself: the next start, or the end of the run. Asked until it is silent; one start at a time."""
 
 from __future__ import annotations
 

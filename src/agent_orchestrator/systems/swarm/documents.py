@@ -1,4 +1,4 @@
-"""What is shown of a swarm run: the records of its beads, the line in lists, and the rest for `orc show --json`."""
+"""Shows a swarm run: the records of its beads, the line in lists, and the rest for `orc show --json`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def summary(state: SwarmState) -> Summary:
 
 
 def _outcome(state: SwarmState) -> dict[str, Any]:
-    """What analysis needs to know of a dispatch, so that it need not read journals; a run of many is folded."""
+    """Give what analysis needs to know of a dispatch, so that it need not read journals; a run of many is folded."""
     if not state.spec.dispatch:
         return {}
     (spec,) = state.spec.beads
@@ -102,7 +102,7 @@ def _outcome(state: SwarmState) -> dict[str, Any]:
 
 
 def details(state: SwarmState) -> dict[str, Any]:
-    """Everything the records do not carry."""
+    """Give all that the records do not carry."""
     spec = state.spec
     return {
         **state.lifecycle.details(),

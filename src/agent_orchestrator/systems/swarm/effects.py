@@ -22,7 +22,7 @@ BEAD = "bead"
 
 
 class BeadReport(msgspec.Struct, frozen=True):
-    """What a bead's report may add."""
+    """The field that a bead's report may add."""
 
     reason: Annotated[str, Meta(description="What you did, or why it could not be done.")] = ""
 

@@ -129,7 +129,7 @@ class MergeAsked(Event, frozen=True, kw_only=True, tag="merge_asked"):
 
 
 class SavingStarted(BeadEvent, frozen=True, kw_only=True, tag="saving_started"):
-    """What the bead's agent left uncommitted is committed on its branch first."""
+    """The uncommitted work of the bead's agent is committed on its branch first."""
 
     effect: EffectId
 
@@ -149,7 +149,7 @@ class MergeStarted(BeadEvent, frozen=True, kw_only=True, tag="merge_started"):
 
 
 class MergeFinished(BeadEvent, frozen=True, kw_only=True, tag="merge_finished"):
-    """What came of the merge; only `landed` moved the target."""
+    """The merge is over; only `landed` moved the target."""
 
     effect: EffectId
     verdict: str

@@ -14,12 +14,12 @@ SCHEMAS = {"run": RUN, "result": RESULT}
 
 
 def kind_of(path: str) -> str:
-    """Whether a path is that of a run or of a result."""
+    """Tell whether a path is that of a `run` or of a `result`."""
     return "result" if path.startswith(f"{RESULTS}/") or f"/{RESULTS}/" in path else "run"
 
 
 def record_faults(path: str, document: Any) -> list[str]:
-    """What is wrong with the record that stands, or is to stand, at the path."""
+    """List the faults of the record that stands, or is to stand, at the path."""
     return faults_of(kind_of(path), document)
 
 

@@ -1,4 +1,4 @@
-"""What an agent is told beside its instruction: which bead it is, who else is at work, what to report. Pure text."""
+"""The prompt of a bead's agent: its instruction, which bead it is, who else is at work, what to report. Pure text."""
 
 from __future__ import annotations
 

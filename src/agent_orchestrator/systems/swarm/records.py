@@ -76,7 +76,7 @@ class ResultRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def duration_s(self) -> int | None:
-        """How long it took; None for an imported one that does not say."""
+        """The time that it took; None for an imported one that does not say."""
         return self.duration_seconds if isinstance(self.duration_seconds, int) else None
 
 
@@ -88,7 +88,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class AttemptVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How an attempt ended, in the words of the records."""
+    """The end of an attempt, in the words of the records."""
 
     status: AttemptStatus
     reason: str

@@ -1,4 +1,4 @@
-"""What a swarm run is asked to do: the specification that is stored with it. Plain data, whole and checked before it is made."""
+"""The specification of a swarm run, stored with it. Plain data, whole and checked before it is made."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BeadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def tree(self) -> Tree:
-        """Where its agent works."""
+        """The tree that its agent works in."""
         return Tree(repo=self.repo, branch=self.branch, start=self.start, onto=self.onto)
 
     @property
@@ -81,7 +81,7 @@ class SwarmSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def assigned(self) -> dict[str, AgentChoice]:
-        """Who works, by bead."""
+        """The agents by bead."""
         return {bead.id: bead.agent for bead in self.beads}
 
     def with_assigned(self, agents: Mapping[str, AgentChoice]) -> SwarmSpec:

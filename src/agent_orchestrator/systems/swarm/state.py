@@ -60,7 +60,7 @@ class Merging(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class BeadStanding(StrEnum):
-    """Where a bead stands, for people: finer than the words of the records."""
+    """The state of a bead for people: finer than the words of the records."""
 
     WAITING = "waiting"
     QUEUED = "queued"
@@ -125,22 +125,22 @@ class SwarmState:
 
     @property
     def room(self) -> bool:
-        """Whether one more agent may run."""
+        """True while one more agent may run."""
         return len(self.working) < self.spec.max_agents
 
     @property
     def tripped(self) -> bool:
-        """Whether so many beads failed that no other is begun."""
+        """True when so many beads failed that no other is begun."""
         limit = self.spec.stop_after_failures
         return limit is not None and len(self.failed) >= limit
 
     def is_untried(self, bead: str) -> bool:
-        """Whether none of the attempts that the bead may have now was begun."""
+        """Tell whether none of the attempts that the bead may have now was begun."""
         held = self.beads[bead]
         return held.attempt == held.limit - self.specs[bead].max_attempts
 
     def holder(self, bead: str) -> str | None:
-        """Who is in the bead's way in its tree, or None."""
+        """Give the bead that is in this one's way in its tree, or None."""
         if self.spec.shared:
             return None
         found = self.holders.get(self.specs[bead].place)
@@ -152,7 +152,7 @@ class SwarmState:
         return effect_id(self.context.run, UnitId(bead), 0, held.attempt if attempt is None else attempt, held.launches + 1, kind)
 
     def standing(self, bead: str) -> BeadStanding:
-        """Where a bead stands."""
+        """Give the state of a bead."""
         held, doing = self.beads[bead], self.doing.of(bead)
         if bead in self.working:
             verifying = isinstance(doing, RunCheck) or self.due.get(bead) == "verify"

@@ -198,7 +198,7 @@ def find_cycle(needs: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def _known(document: dict[str, Any]) -> dict[str, Any]:
-    """What we look at; a tracker leaves out what is empty, or writes null."""
+    """Keep the fields that we look at; a tracker leaves out what is empty, or writes null."""
     return {name: document[name] for name in _Issue.__struct_fields__ if document.get(name) is not None}
 
 

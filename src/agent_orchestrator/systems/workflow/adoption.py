@@ -44,7 +44,7 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(state: WorkflowState, new: WorkflowSpec) -> list[Difference]:
-    """What a file has otherwise, in its order, and then what it no longer has."""
+    """List what a file has otherwise, in its order, and then what it no longer has."""
     new = _as_stored(new)
     whole = _keys(state.spec, new, ("description", "metadata"))
     found = [Difference(step="", keys=whole)] if whole else []
@@ -89,7 +89,7 @@ def _is_done(state: WorkflowState, unit: str) -> bool:
 
 
 def _is_begun(state: WorkflowState, unit: str) -> bool:
-    """Whether the step is in the middle of something, or has failed: half of each definition would make no sense."""
+    """Tell whether the step is in the middle of something, or has failed: half of each definition would make no sense."""
     return unit in state.due or unit in state.failed or state.doing.of(unit) is not None
 
 

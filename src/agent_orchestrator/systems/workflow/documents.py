@@ -1,4 +1,4 @@
-"""What is shown of a workflow run: the seed's state file, the line in `orc list`, and the rest for `orc show --json`."""
+"""Shows a workflow run: the seed's state file, the line in `orc list`, and the rest for `orc show --json`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def summary(state: WorkflowState) -> Summary:
 
 
 def details(state: WorkflowState) -> dict[str, Any]:
-    """Everything the state file does not carry."""
+    """Give all that the state file does not carry."""
     return {
         **state.lifecycle.details(),
         "max_parallel": state.spec.max_parallel,

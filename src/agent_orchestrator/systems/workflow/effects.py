@@ -22,7 +22,7 @@ GATE = "gate"
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """What a step that loops back may add to its report."""
+    """The field that a step which loops back may add to its report."""
 
     gate_failure: Annotated[
         bool | str | None,
@@ -42,12 +42,12 @@ def run_directory(run: str) -> str:
 
 
 def answer_file(run: str, unit: str) -> str:
-    """Where a person's answer is looked for, relative to the run's home."""
+    """Give the path of a person's answer, relative to the run's home."""
     return f"{run_directory(run)}/manual_inputs/{run}__{unit}.json"
 
 
 def report_file(run: str, unit: str) -> str:
-    """Where the copy of the newest report stands, relative to the run's home."""
+    """Give the path of the copy of the newest report, relative to the run's home."""
     return f"{run_directory(run)}/reports/{run}__{unit}.json"
 
 

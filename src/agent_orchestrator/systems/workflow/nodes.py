@@ -180,12 +180,12 @@ class Reader:
 
 
 def is_null(node: yaml.Node) -> bool:
-    """Whether the node says nothing (`key:` or `key: null`)."""
+    """Tell whether the node says nothing (`key:` or `key: null`)."""
     return bool(node.tag == _TAG + "null")
 
 
 def kind_of(node: yaml.Node) -> str:
-    """What a person would call the node."""
+    """Name the node's type as people would."""
     if isinstance(node, yaml.MappingNode):
         return "a mapping"
     if isinstance(node, yaml.SequenceNode):

@@ -180,7 +180,7 @@ def _read_loop(reader: Reader, node: yaml.Node, place: str) -> ItemLoop | None:
 
 
 def _check_graph(reader: Reader, drafts: dict[str, _Draft], file: str) -> list[str]:
-    """What can only be seen with all steps at hand; answers with the warnings."""
+    """Check what can only be seen with all steps at hand; return the warnings."""
     for unit, draft in drafts.items():
         if draft.spec.when is not None:
             _check_when(reader, unit, draft.spec.when, draft.nodes["when"])
@@ -199,7 +199,7 @@ def _check_when(reader: Reader, unit: str, text: str, node: yaml.Node) -> None:
 
 
 def graph_faults(steps: Sequence[StepSpec]) -> Iterator[GraphFault]:
-    """What is wrong between steps: needs that are missing or go in a circle, references to steps that are not above."""
+    """Find what is wrong between steps: needs that are missing or go in a circle, references to steps that are not above."""
     known = {step.id for step in steps}
     needs = {step.id: [need for need in step.needs if need in known and need != step.id] for step in steps}
     for step in steps:
@@ -275,7 +275,7 @@ def find_cycle(needs: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def is_above(needs: Mapping[str, Iterable[str]], unit: str, other: str) -> bool:
-    """Whether `unit` depends on `other`; nearest first, because loop-backs are mostly short."""
+    """Tell whether `unit` depends on `other`; nearest first, because loop-backs are mostly short."""
     seen = {unit}
     queue = deque(needs[unit])
     while queue:
@@ -289,7 +289,7 @@ def is_above(needs: Mapping[str, Iterable[str]], unit: str, other: str) -> bool:
 
 
 def _amounts(reader: Reader, keys: Mapping[str, yaml.Node], name: str, place: str) -> Amounts | None:
-    """What a step may spend: `budget_usd` and its like."""
+    """Read the budget of a step: `budget_usd` and its like."""
     money, count, time = (keys.get(f"{name}_{unit}") for unit in ("usd", "tokens", "time"))
     if money is None and count is None and time is None:
         return None

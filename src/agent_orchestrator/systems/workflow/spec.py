@@ -1,4 +1,4 @@
-"""What a workflow run is asked to do: the workflow file as data, and the options of this run.
+"""The specification of a workflow run: the workflow file as data, and the options of this run.
 
 Stored with the run as JSON, so it holds plain values only. Reading the file is `parse.py`'s; paths are resolved
 by the caller, who may look at the disk, and put in with `with_prompts`.
@@ -80,12 +80,12 @@ class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Where the workflow file is; absolute. Runs of 0.1.0 do not say."""
 
     def attempts_of(self, step: StepSpec) -> int:
-        """How often one iteration of the step may be tried."""
+        """Give the number of times that one iteration of the step may be tried."""
         return step.max_attempts if step.max_attempts is not None else self.max_attempts
 
     @property
     def assigned(self) -> dict[str, AgentChoice]:
-        """Who works, by role; a role that is an agent's name needs no choice."""
+        """The agents by role; a role that is an agent's name needs no choice."""
         named = {step.agent for step in self.steps if step.agent != "shell"} if "" not in self.agents else set()
         return {**{role: AgentChoice(name=role) for role in sorted(named)}, **self.agents}
 

@@ -110,7 +110,7 @@ class WorkflowState:
         return effect_id(self.context.run, UnitId(unit), step.iteration_count, tried, work.launches + 1, kind)
 
     def applies(self, unit: str) -> bool:
-        """Whether the step's `when` holds."""
+        """Tell whether the step's `when` holds."""
         condition = self.conditions.get(unit)
         return condition is None or holds(condition, self._look_up)
 

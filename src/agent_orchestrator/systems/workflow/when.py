@@ -78,7 +78,7 @@ def parse_when(text: str) -> Condition:
 
 
 def holds(condition: Condition, look_up: Callable[[Operand], str | None]) -> bool:
-    """Whether the condition is true; `look_up` gives the value behind a name."""
+    """Tell whether the condition is true; `look_up` gives the value behind a name."""
     if isinstance(condition, Join):
         if condition.sign == "not":
             return not holds(condition.parts[0], look_up)

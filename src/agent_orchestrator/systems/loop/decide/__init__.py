@@ -1,4 +1,4 @@
-"""What an input means for a loop: a file per kind of input."""
+"""Says what an input means for a loop: a file per kind of input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person's directive means. A refusal names both states and what is allowed, out of the one table."""
+"""Says what a person's directive means. A refusal names both states and what is allowed, out of the one table."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def answer_question(state: LoopState, directive: Answer) -> list[LoopEvent]:
 
 
 def instruct_loop(state: LoopState, directive: Instruct) -> list[LoopEvent]:
-    """What only loops understand: steering, a crash that somebody saw, a successor."""
+    """Follow what only loops understand: steering, a crash that somebody saw, a successor."""
     values = directive.values
     if directive.what == "steer":
         text = str(values.get("text", "")).strip()

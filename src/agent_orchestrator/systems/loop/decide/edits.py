@@ -143,7 +143,7 @@ def _id_for(task: str, document: dict[str, Any]) -> str:
 
 
 def _import_metrics(metrics: object) -> dict[str, Any]:
-    """What the file counted and a journal cannot recompute; what it does not say is left out."""
+    """Read what the file counted and a journal cannot recompute; what it does not say is left out."""
     given = metrics if isinstance(metrics, dict) else {}
     names = {
         "successes": "successful_iterations",
@@ -185,7 +185,7 @@ def _import_checks(given: dict[str, Any], notes: list[str]) -> tuple[dict[str, A
 
 
 def _standstill(given: dict[str, Any], notes: list[str]) -> list[LoopEvent]:
-    """How it stands until it is resumed: ended as it was, or paused."""
+    """Leave it as it is until it is resumed: ended as it was, or paused."""
     status, context = given.get("status"), given.get("error_context")
     said = context.get("error_message") if isinstance(context, dict) else None
     why = said if isinstance(said, str) and said.strip() else IMPORTED

@@ -1,4 +1,4 @@
-"""What the outcome of a loop's effect means: go on, once more, or the end."""
+"""Says what the outcome of a loop's effect means: go on, once more, or the end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def agent_ended(state: LoopState, outcome: AgentEnded) -> list[LoopEvent]:
 
 
 def _follow_agent(state: LoopState, finished: AgentFinished, report: Report) -> list[LoopEvent]:
-    """What the end of an agent means."""
+    """Say what follows the end of an agent."""
     failure = finished.failure
     after = judge_agent(failure, state.failing + 1, None)  # The next iteration is the next attempt.
     what = "confirm" if state.confirming else "agent"
@@ -138,7 +138,7 @@ def _say_unverified(check: CheckFinished) -> str:
 
 
 def _read(report: Report) -> IterationReport | Failure:
-    """What the report adds; what is wrong with it is said in words."""
+    """Read what the report adds, or say what is wrong with it."""
     try:
         return read_fields(report, IterationReport)
     except msgspec.ValidationError as error:

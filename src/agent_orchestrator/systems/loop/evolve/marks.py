@@ -20,7 +20,7 @@ def begin_program(state: LoopState, effect: EffectId, at_us: int) -> None:
 
 
 def has_tests(spec: LoopSpec) -> bool:
-    """Whether completing runs tests besides the criterion."""
+    """Tell whether completing runs tests besides the criterion."""
     return spec.auto_test and spec.test_command is not None and spec.test_command != spec.command
 
 

@@ -1,4 +1,4 @@
-"""What followed in journals of 0.1.0, whose events do not say it. Never changed: these journals have happened.
+"""The rules of 0.1.0, whose events do not say what followed. Never changed: these journals have happened.
 
 Today's rules are in `iterations` and `steps`, and what they decide stands in the events.
 """

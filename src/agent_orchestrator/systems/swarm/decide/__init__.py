@@ -1,4 +1,4 @@
-"""What an input means for a swarm run: all judging lives here, a file per kind of input."""
+"""Says what an input means for a swarm run: all judging lives here, a file per kind of input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person's directive means: resume, stop, retry, release. A refusal says why in a sentence."""
+"""Says what a person's directive means: resume, stop, retry, release. A refusal says why in a sentence."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def _follow_closing(bead: str, outcome: CheckEnded) -> list[SwarmEvent]:
 
 
 def saving_ended(outcome: CheckpointEnded) -> list[SwarmEvent]:
-    """What was left uncommitted is on the branch, or why it is not."""
+    """Note that the uncommitted work is on the branch, or why it is not."""
     bead = unit_of(outcome.effect)
     commit = outcome.branch_commit or outcome.head
     return [SavingFinished(bead=bead, effect=outcome.effect, commit=commit, problem=outcome.unavailable)]

@@ -83,7 +83,7 @@ _READ = {"run": ("bead", "agent", "model", "repo", "prompt", "started_at", "atte
 
 
 def widened(schema: dict[str, Any], kind: str) -> dict[str, Any]:
-    """What is accepted when reading: the minimal format, null for what is not known, any length and any hash."""
+    """Widen a schema to what is accepted when reading: the minimal format, null for the unknown, any length and any hash."""
     required = list(_READ[kind])
     loose = {"maxLength", "minLength", "pattern", "const"}
     properties: dict[str, Any] = {}

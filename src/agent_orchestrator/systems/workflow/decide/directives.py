@@ -1,4 +1,4 @@
-"""What a person's directive means: resume with its changes, or an answer. A refusal says why in a sentence."""
+"""Says what a person's directive means: resume with its changes, or an answer. A refusal says why in a sentence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def resume_run(state: WorkflowState, directive: Resume) -> list[WorkflowEvent]:
 
 
 class _Changes(msgspec.Struct):
-    """What `Resume.changes` may hold."""
+    """The content of `Resume.changes`."""
 
     start_at: str | None
     spec: WorkflowSpec | None
@@ -144,7 +144,7 @@ def _retry_failed(state: WorkflowState) -> list[WorkflowEvent]:
 
 
 def _tell_rejections(state: WorkflowState, steps: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """What people said who rejected one of the steps; it would be lost where no loop-back told it."""
+    """Give the comments of people who rejected one of the steps; they would be lost where no loop-back told them."""
     told = {}
     for unit in (one for one in steps if one in state.works):
         answer, step = state.works[unit].answer, state.steps[unit]

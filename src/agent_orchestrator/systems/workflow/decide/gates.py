@@ -55,7 +55,7 @@ def fail_gate(state: WorkflowState, unit: str, why: str, said: dict[str, Any]) -
 
 
 def gate_failure_of(outcome: AgentEnded) -> str | None:
-    """Why the agent's report says that the gate failed, or None when it does not say so."""
+    """Give the reason why the agent's report says that the gate failed, or None when it does not say so."""
     report = outcome.report
     value = report.fields.get("gate_failure") if report is not None else None
     if report is None or value in (None, False, ""):
@@ -67,7 +67,7 @@ def gate_failure_of(outcome: AgentEnded) -> str | None:
 
 
 def tell_report(report: Report | None) -> dict[str, Any]:
-    """What a report tells the next iteration."""
+    """Give the part of a report that the next iteration is told."""
     if report is None:
         return {}
     logs = [clip(line) for line in report.logs[-LOGS_TOLD_MAX:]]

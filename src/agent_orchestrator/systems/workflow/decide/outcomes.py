@@ -1,4 +1,4 @@
-"""What the outcome of a step's effect means: done, once more, or no."""
+"""Says what the outcome of a step's effect means: done, once more, or no."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _make_finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure
 
 
 def _read_usage(state: WorkflowState, unit: str, outcome: AgentEnded) -> dict[str, str]:
-    """What is known of the launch's consumption, beside the agent's own metrics; a step with items has one launch each."""
+    """Give the usage of the launch as metrics, beside the agent's own; a step with items has one launch each."""
     if outcome.usage is None or state.specs[unit].loop is not None:
         return {}
     known = {name: getattr(outcome.usage, name) for name in USAGE_METRICS}
