@@ -10,7 +10,7 @@ stop what runs; an agent that finished before the signal reached it still counts
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -42,6 +42,20 @@ def apply_event(facts: Facts, state: Any, event: Any, at_us: int) -> None:
 def refuse(directive: Directive, why: str) -> list[Any]:
     """Take the directive from the inbox, change nothing, and say why."""
     return [DirectiveRefused(directive=directive.id, why=why)]
+
+
+Decisions = dict[type, Callable[[Any, Any, int], Sequence[Any]]]
+"""The function that says what follows each input of a system: state, input, now."""
+
+
+def decide_input(decisions: Decisions, state: Any, what: Any, now_us: int) -> Sequence[Any]:
+    """Give the events that follow an input; a pause and an abort are the lifecycle's, unless the system has its own way."""
+    decide = decisions.get(type(what))
+    if decide is not None:
+        return decide(state, what, now_us)
+    assert isinstance(what, Pause | Abort), f"this run asks for nothing that ends so: {what}"
+    life: Lifecycle = state.lifecycle
+    return life.decide(what)
 
 
 class Phase(StrEnum):

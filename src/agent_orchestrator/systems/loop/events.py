@@ -10,11 +10,10 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.core.events import CommonEvent, Event, StopReason
+from agent_orchestrator.core.events import CommonEvent, EditRefused, Event, StopReason
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Change
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
-from agent_orchestrator.core.unit_events import EditRefused
 
 
 class LoopBegan(Event, frozen=True, kw_only=True, tag="loop_began"):

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agent_orchestrator.core.events import Ended, Paused, StopReason
+from agent_orchestrator.core.events import Concluded, Ended, HumanAsked, MergeStarted, Paused, StopReason
 from agent_orchestrator.core.lifecycle import Phase
-from agent_orchestrator.core.unit_events import Concluded, HumanAsked, MergeStarted
 from agent_orchestrator.core.units import say_count, was_or_were
 from agent_orchestrator.systems.phases.changes import say_change
 from agent_orchestrator.systems.phases.decide.programs import record_as_file

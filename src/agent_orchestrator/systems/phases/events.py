@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_orchestrator.core.events import CommonEvent, Event
-from agent_orchestrator.core.ids import EffectId
-from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
-from agent_orchestrator.core.report import Learning
-from agent_orchestrator.core.unit_events import (
+from agent_orchestrator.core.events import (
     BackoffEnded,
+    CommonEvent,
     Concluded,
     EditRefused,
+    Event,
     HumanAsked,
     HumanJudged,
     MergeStarted,
     QuestionsRaised,
 )
+from agent_orchestrator.core.ids import EffectId
+from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
+from agent_orchestrator.core.report import Learning
 from agent_orchestrator.systems.phases.spec import PlanChange, PlanConflict, ReviewFinding
 
 
@@ -36,6 +37,12 @@ class UnitHalted(Event, frozen=True, kw_only=True):
 
     step: str
     why: str
+
+
+class TaskEvent(Event, frozen=True, kw_only=True):
+    """Something about a task."""
+
+    task: str
 
 
 class SavingStarted(EffectStarted, frozen=True, kw_only=True, tag="saving_started"):
@@ -73,10 +80,9 @@ class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_f
     cost_usd: float | None = None
 
 
-class LearningsRecorded(Event, frozen=True, kw_only=True, tag="learnings_recorded"):
+class LearningsRecorded(TaskEvent, frozen=True, kw_only=True, tag="learnings_recorded"):
     """An agent wants later ones to know something."""
 
-    task: str
     iteration: int
     learnings: tuple[Learning, ...]
 
@@ -128,10 +134,9 @@ class CheckAbandoned(UnitHalted, frozen=True, kw_only=True, tag="check_abandoned
     """The run goes on without what the agent was to do."""
 
 
-class TaskStarted(Event, frozen=True, kw_only=True, tag="task_started"):
+class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="task_started"):
     """A task is at work, and holds the files that it declared."""
 
-    task: str
     branch: str = ""
     """The branch that it works on in a worktree of its own; empty in the run's own tree."""
     start: str = ""
@@ -139,25 +144,22 @@ class TaskStarted(Event, frozen=True, kw_only=True, tag="task_started"):
     """What it begins with: `pre`, the supervisor looks first, or `execute`."""
 
 
-class TaskBlocked(Event, frozen=True, kw_only=True, tag="task_blocked"):
+class TaskBlocked(TaskEvent, frozen=True, kw_only=True, tag="task_blocked"):
     """A task could run beside others, but wants files that one of them holds."""
 
-    task: str
     by: str
 
 
-class CriteriaReported(Event, frozen=True, kw_only=True, tag="criteria_reported"):
+class CriteriaReported(TaskEvent, frozen=True, kw_only=True, tag="criteria_reported"):
     """What the agent says of criteria that nobody can run; `status` is its word for the whole."""
 
-    task: str
     status: str
     criteria: dict[str, bool]
 
 
-class IterationFinished(Event, frozen=True, kw_only=True, tag="iteration_finished"):
+class IterationFinished(TaskEvent, frozen=True, kw_only=True, tag="iteration_finished"):
     """One iteration is over and counted; `error` says why it did not do it."""
 
-    task: str
     iteration: int
     met: dict[str, bool]
     error: str = ""
@@ -180,10 +182,9 @@ class SupervisorChecked(Event, frozen=True, kw_only=True, tag="supervisor_checke
     summary: str = ""
 
 
-class Intervened(Event, frozen=True, kw_only=True, tag="intervened"):
+class Intervened(TaskEvent, frozen=True, kw_only=True, tag="intervened"):
     """One conflict is settled."""
 
-    task: str
     check_type: str
     conflict_type: str
     severity: str
@@ -199,17 +200,15 @@ class PlanChanged(Event, frozen=True, kw_only=True, tag="plan_changed"):
     why: str
 
 
-class TaskFailed(Event, frozen=True, kw_only=True, tag="task_failed"):
+class TaskFailed(TaskEvent, frozen=True, kw_only=True, tag="task_failed"):
     """A task cannot go on by itself: a person has to say what becomes of it."""
 
-    task: str
     why: str
 
 
-class TaskRetried(Event, frozen=True, kw_only=True, tag="task_retried"):
+class TaskRetried(TaskEvent, frozen=True, kw_only=True, tag="task_retried"):
     """A task is tried again, its iterations counted anew; tasks skipped with it are wanted again."""
 
-    task: str
     comments: str = ""
     also: tuple[str, ...] = ()
 
@@ -221,19 +220,16 @@ class TasksSkipped(Event, frozen=True, kw_only=True, tag="tasks_skipped"):
     why: str
 
 
-class TaskCompleted(Event, frozen=True, kw_only=True, tag="task_completed"):
+class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="task_completed"):
     """All criteria of a task are met, and its work is committed: this is a checkpoint."""
 
-    task: str
     number: int
     git_sha: str
     files: tuple[str, ...]
 
 
-class CheckRequested(Event, frozen=True, kw_only=True, tag="check_requested"):
+class CheckRequested(TaskEvent, frozen=True, kw_only=True, tag="check_requested"):
     """A person wants the supervisor to look, as soon as nothing else works on the tree."""
-
-    task: str
 
 
 class RunPlanned(Event, frozen=True, kw_only=True, tag="run_planned"):

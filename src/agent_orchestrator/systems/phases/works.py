@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.unit import UnitRecord
-from agent_orchestrator.systems.phases.spec import PlanChange, PlanConflict, ReviewFinding
+from agent_orchestrator.systems.phases.events import SupervisorChecked
+from agent_orchestrator.systems.phases.spec import ReviewFinding
 
 PLAN, REVIEW, CHECK, PULL_REQUEST = "plan", "review", "check", "pull-request"
 
@@ -18,18 +19,6 @@ PLAN, REVIEW, CHECK, PULL_REQUEST = "plan", "review", "check", "pull-request"
 def milestone_unit(phase: int) -> str:
     """The unit that records a phase's milestone."""
     return f"milestone-{phase + 1}"
-
-
-class SupervisorVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a supervisor's check found and what is being done about it."""
-
-    task: str
-    check_type: str
-    action: str
-    conflicts: tuple[PlanConflict, ...]
-    changes: tuple[PlanChange, ...]
-    affected: tuple[str, ...]
-    summary: str
 
 
 class PhasesWork(UnitRecord, kw_only=True):
@@ -49,7 +38,8 @@ class PhasesWork(UnitRecord, kw_only=True):
     asking: str = ""
     trouble: str = ""
     """Why it cannot go on by itself."""
-    verdict: SupervisorVerdict | None = None
+    verdict: SupervisorChecked | None = None
+    """What the supervisor found last, while it is not settled."""
     diff: str = ""
     """What the supervisor is shown."""
     notes: list[str] = msgspec.field(default_factory=list)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agent_orchestrator.core.events import Ended, StopReason
+from agent_orchestrator.core.events import Ended, HumanAsked, MergeStarted, StopReason
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.text import clip_line
-from agent_orchestrator.core.unit_events import HumanAsked, MergeStarted
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.events import AgentStarted, CheckStarted, Decided, GroupSerialised, SavingStarted, TeamEvent
 from agent_orchestrator.systems.team.roles import Purpose

@@ -9,11 +9,19 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import CommonEvent, Event
+from agent_orchestrator.core.events import (
+    BackoffEnded,
+    CommonEvent,
+    Concluded,
+    Event,
+    HumanAsked,
+    HumanJudged,
+    MergeStarted,
+    QuestionsRaised,
+)
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Commit, MergeVerdict
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
-from agent_orchestrator.core.unit_events import BackoffEnded, Concluded, HumanAsked, HumanJudged, MergeStarted, QuestionsRaised
 from agent_orchestrator.systems.team.roles import Purpose
 from agent_orchestrator.systems.team.shapes import ImportedGroup
 
@@ -93,18 +101,22 @@ class PlanMade(Event, frozen=True, kw_only=True, tag="plan_made"):
     groups: tuple[PlannedGroup, ...] = ()
 
 
-class GroupSerialised(Event, frozen=True, kw_only=True, tag="group_serialised"):
-    """A group that could start waits, because one at work changes the same files."""
+class GroupEvent(Event, frozen=True, kw_only=True):
+    """Something about a group."""
 
     group: str
+
+
+class GroupSerialised(GroupEvent, frozen=True, kw_only=True, tag="group_serialised"):
+    """A group that could start waits, because one at work changes the same files."""
+
     behind: str
     paths: tuple[str, ...] = ()
 
 
-class WorkReported(Event, frozen=True, kw_only=True, tag="work_reported"):
+class WorkReported(GroupEvent, frozen=True, kw_only=True, tag="work_reported"):
     """What a developer says of the work."""
 
-    group: str
     status: str
     summary: str = ""
     notes: str = ""
@@ -121,10 +133,9 @@ class SavingStarted(Event, frozen=True, kw_only=True, tag="saving_started"):
     step: str
 
 
-class WorkSaved(Event, frozen=True, kw_only=True, tag="work_saved"):
+class WorkSaved(GroupEvent, frozen=True, kw_only=True, tag="work_saved"):
     """The branch as it is now, or why nothing could be saved."""
 
-    group: str
     unavailable: str = ""
     head: str | None = None
     files_modified: tuple[str, ...] = ()
@@ -132,10 +143,9 @@ class WorkSaved(Event, frozen=True, kw_only=True, tag="work_saved"):
     diff: str = ""
 
 
-class CollisionForeseen(Event, frozen=True, kw_only=True, tag="collision_foreseen"):
+class CollisionForeseen(GroupEvent, frozen=True, kw_only=True, tag="collision_foreseen"):
     """The group's branch and that of one that is ahead cannot both be merged as they are: it waits and is repaired then."""
 
-    group: str
     behind: tuple[str, ...]
     paths: tuple[str, ...] = ()
 
@@ -148,20 +158,18 @@ class MessageSent(Event, frozen=True, kw_only=True, tag="message_sent"):
     message: dict[str, Any]
 
 
-class QaReported(Event, frozen=True, kw_only=True, tag="qa_reported"):
+class QaReported(GroupEvent, frozen=True, kw_only=True, tag="qa_reported"):
     """What QA found."""
 
-    group: str
     passed: bool
     test_results: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     failures: tuple[str, ...] = ()
     summary: str = ""
 
 
-class Reviewed(Event, frozen=True, kw_only=True, tag="reviewed"):
+class Reviewed(GroupEvent, frozen=True, kw_only=True, tag="reviewed"):
     """What the tech lead decided: approved, changes_requested or unblocked."""
 
-    group: str
     decision: str
     feedback: str = ""
     points: tuple[str, ...] = ()
@@ -192,10 +200,9 @@ class MergeFinished(Event, frozen=True, kw_only=True, tag="merge_finished"):
     retry_at_us: int | None = None
 
 
-class GroupCompleted(Event, frozen=True, kw_only=True, tag="group_completed"):
+class GroupCompleted(GroupEvent, frozen=True, kw_only=True, tag="group_completed"):
     """The group's work is on the target branch."""
 
-    group: str
     commit: str | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_orchestrator.core.unit_events import EditRefused
+from agent_orchestrator.core.events import EditRefused
 from agent_orchestrator.core.units import US, say_cost, say_count, say_duration
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words

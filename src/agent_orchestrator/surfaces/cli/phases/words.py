@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agent_orchestrator.core.unit_events import (
+from agent_orchestrator.core.events import (
     BackoffEnded,
     Concluded,
     EditRefused,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_orchestrator.core.unit_events import BackoffEnded, Concluded, HumanAsked, HumanJudged, MergeStarted, QuestionsRaised
+from agent_orchestrator.core.events import BackoffEnded, Concluded, HumanAsked, HumanJudged, MergeStarted, QuestionsRaised
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.errors import InvalidSpec, Problem
 from agent_orchestrator.surfaces.cli.phrases import because, clock_time

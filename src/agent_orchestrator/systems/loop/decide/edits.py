@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import Aborted, Ended, Paused, Resumed, StopReason
+from agent_orchestrator.core.events import Aborted, EditRefused, Ended, Paused, Resumed, StopReason
 from agent_orchestrator.core.inputs import Edited
-from agent_orchestrator.core.unit_events import EditRefused
 from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.loop.decide.directives import changed_spec

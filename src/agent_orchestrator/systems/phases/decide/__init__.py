@@ -1,12 +1,13 @@
-"""What an input means for a phased run: a file per kind of input."""
+"""Decides what follows an input of a phased run, with a file per kind of input."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from agent_orchestrator.core import inputs as i
+from agent_orchestrator.core.events import BackoffEnded
 from agent_orchestrator.core.ids import unit_of
-from agent_orchestrator.core.unit_events import BackoffEnded
+from agent_orchestrator.core.lifecycle import Decisions, decide_input
 from agent_orchestrator.systems.phases.decide.edits import adopt_edit
 from agent_orchestrator.systems.phases.decide.outcomes import settle_agent
 from agent_orchestrator.systems.phases.decide.people import answer_question, instruct_run, resume_run, settle_answer
@@ -16,29 +17,19 @@ from agent_orchestrator.systems.phases.state import PhasesState
 
 
 def decide(state: PhasesState, what: i.Input, now_us: int) -> Sequence[PhasesEvent]:
-    """The events that follow from the input; outcomes that come here are wanted ones."""
-    match what:
-        case i.AgentEnded():
-            return settle_agent(state, what, now_us)
-        case i.CheckEnded():
-            return settle_check(state, what)
-        case i.CheckpointEnded():
-            return settle_tree(state, what)
-        case i.MergeEnded():
-            return settle_merge(state, what)
-        case i.TimerFired():
-            return [BackoffEnded(step=unit_of(what.effect))]
-        case i.HumanAnswered():
-            return settle_answer(state, unit_of(what.effect), approved=what.approved, comments=what.comments)
-        case i.Answer():
-            return answer_question(state, what)
-        case i.Pause() | i.Abort():
-            return list(state.lifecycle.decide(what))
-        case i.Resume():
-            return resume_run(state, what)
-        case i.Instruct():
-            return instruct_run(state, what)
-        case i.Edited():
-            return adopt_edit(state, what)
-        case _:
-            raise AssertionError(f"a phased run asks for nothing that ends so: {what}")
+    """Give the events that follow from the input; outcomes that come here are wanted ones."""
+    return decide_input(_DECISIONS, state, what, now_us)
+
+
+_DECISIONS: Decisions = {
+    i.AgentEnded: settle_agent,
+    i.CheckEnded: settle_check,
+    i.CheckpointEnded: settle_tree,
+    i.MergeEnded: settle_merge,
+    i.TimerFired: lambda state, what, now_us: [BackoffEnded(step=unit_of(what.effect))],
+    i.HumanAnswered: settle_answer,
+    i.Answer: answer_question,
+    i.Resume: resume_run,
+    i.Instruct: instruct_run,
+    i.Edited: adopt_edit,
+}

@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import LimitsSet, Paused
+from agent_orchestrator.core.events import EditRefused, LimitsSet, Paused
 from agent_orchestrator.core.inputs import Edited
-from agent_orchestrator.core.unit_events import EditRefused
 from agent_orchestrator.errors import InvalidValue
 from agent_orchestrator.systems.phases.bounds import read_money_usd, read_time_s, show_cost, show_time
 from agent_orchestrator.systems.phases.changes import change_plan, read_criteria
@@ -36,7 +35,7 @@ OLD_FORMAT = (
 )
 
 
-def adopt_edit(state: PhasesState, edit: Edited) -> list[PhasesEvent]:
+def adopt_edit(state: PhasesState, edit: Edited, now_us: int) -> list[PhasesEvent]:
     """Adopts what a person changed, or refuses the edit with all its faults; other files are derived."""
     if not edit.path.endswith(f"/{STATE_FILE}"):
         return []

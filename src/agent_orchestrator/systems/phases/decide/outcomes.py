@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from agent_orchestrator.core.events import QuestionsRaised
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.ids import unit_of
@@ -12,7 +13,6 @@ from agent_orchestrator.core.judging import After, judge_agent, judge_session, r
 from agent_orchestrator.core.launch_events import agent_fields
 from agent_orchestrator.core.report import Learning, Report
 from agent_orchestrator.core.text import clip
-from agent_orchestrator.core.unit_events import QuestionsRaised
 from agent_orchestrator.systems.phases.decide.settlements import list_interventions, settle_finding
 from agent_orchestrator.systems.phases.events import (
     AgentFinished,

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import ACTIVE, AskHuman
-from agent_orchestrator.core.events import DirectiveRefused, Paused, Resumed, StopReason
-from agent_orchestrator.core.inputs import Answer, Instruct, Resume
+from agent_orchestrator.core.events import Concluded, DirectiveRefused, HumanJudged, Paused, Resumed, StopReason
+from agent_orchestrator.core.ids import unit_of
+from agent_orchestrator.core.inputs import Answer, HumanAnswered, Instruct, Resume
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.limits import TAIL_CHARS
-from agent_orchestrator.core.unit_events import Concluded, HumanJudged
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import InvalidValue
 from agent_orchestrator.systems.phases.bounds import change_bounds
@@ -34,7 +34,7 @@ from agent_orchestrator.systems.phases.works import PhasesWork, TaskWork
 CHANGEABLE = ("max_iterations", "max_parallel", "publish")
 
 
-def resume_run(state: PhasesState, directive: Resume) -> list[PhasesEvent]:
+def resume_run(state: PhasesState, directive: Resume, now_us: int) -> list[PhasesEvent]:
     """Goes on where it stood, with the bounds that were given."""
     life = state.lifecycle
     if life.ended:
@@ -67,7 +67,7 @@ def check_changes(state: PhasesState, changes: dict[str, Any]) -> str | None:
     return None
 
 
-def answer_question(state: PhasesState, directive: Answer) -> list[PhasesEvent]:
+def answer_question(state: PhasesState, directive: Answer, now_us: int) -> list[PhasesEvent]:
     """Approves or rejects what a person was asked."""
     asking = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
     if not asking:
@@ -77,10 +77,10 @@ def answer_question(state: PhasesState, directive: Answer) -> list[PhasesEvent]:
     unit = directive.unit or asking[0]
     if unit not in asking:
         return _refused(directive, f"{unit!r} waits for nobody; these do: {', '.join(asking)}")
-    return settle_answer(state, unit, approved=directive.approved, comments=directive.comments)
+    return _judge(state, unit, approved=directive.approved, comments=directive.comments)
 
 
-def instruct_run(state: PhasesState, directive: Instruct) -> list[PhasesEvent]:
+def instruct_run(state: PhasesState, directive: Instruct, now_us: int) -> list[PhasesEvent]:
     """What only phased runs understand: skip, retry, check, rewind, archive."""
     values = directive.values
     if directive.what == "archive":
@@ -163,8 +163,13 @@ def _refused(directive: Resume | Answer | Instruct, why: str) -> list[PhasesEven
     return [DirectiveRefused(directive=directive.id, why=why)]
 
 
-def settle_answer(state: PhasesState, unit: str, *, approved: bool, comments: str) -> list[PhasesEvent]:
-    """The answer as a fact, and what follows."""
+def settle_answer(state: PhasesState, outcome: HumanAnswered, now_us: int) -> list[PhasesEvent]:
+    """Take the answer of a person who was asked."""
+    return _judge(state, unit_of(outcome.effect), approved=outcome.approved, comments=outcome.comments)
+
+
+def _judge(state: PhasesState, unit: str, *, approved: bool, comments: str) -> list[PhasesEvent]:
+    """Give the answer as a fact, and what follows."""
     work = state.works[unit]
     said = comments.strip()[:TAIL_CHARS]
     judged = HumanJudged(step=unit, about=work.asking, approved=approved, comments=said)

@@ -34,7 +34,7 @@ DIFF_KEPT = 8_000
 ERROR_CHARS = 4_000
 
 
-def settle_merge(state: PhasesState, outcome: MergeEnded) -> list[PhasesEvent]:
+def settle_merge(state: PhasesState, outcome: MergeEnded, now_us: int) -> list[PhasesEvent]:
     """A task's work is on the run's branch, or why it is not."""
     work = state.works[unit_of(outcome.effect)]
     assert isinstance(work, TaskWork), "a task is merged"
@@ -64,7 +64,7 @@ def _trespassed(state: PhasesState, work: TaskWork, files: tuple[str, ...]) -> s
     return ""
 
 
-def settle_check(state: PhasesState, outcome: CheckEnded) -> list[PhasesEvent]:
+def settle_check(state: PhasesState, outcome: CheckEnded, now_us: int) -> list[PhasesEvent]:
     """A command is over: the evidence, whether it is run once more, and what follows for a milestone."""
     work = state.works[unit_of(outcome.effect)]
     worth = judge_check(outcome, work.reruns)
@@ -111,7 +111,7 @@ def record_as_file(state: PhasesState, work: MilestoneWork, problem: str) -> Pha
     return MilestoneRecorded(phase=work.phase, url=url, body=milestone_body(state, work.phase), problem=problem)
 
 
-def settle_tree(state: PhasesState, outcome: CheckpointEnded) -> list[PhasesEvent]:
+def settle_tree(state: PhasesState, outcome: CheckpointEnded, now_us: int) -> list[PhasesEvent]:
     """A tree is kept or committed, or git would not."""
     work = state.works[unit_of(outcome.effect)]
     files = tuple(change.path for change in outcome.changed)

@@ -7,42 +7,31 @@ from agent_orchestrator.systems.phases.changes import say_change
 from agent_orchestrator.systems.phases.events import FindingSettled, Intervened, PhasesEvent, PlanChanged, SupervisorChecked
 from agent_orchestrator.systems.phases.evolve.marks import next_command
 from agent_orchestrator.systems.phases.state import PhasesState
-from agent_orchestrator.systems.phases.supervision import AUTO_FIX, PASS, resolution_of
-from agent_orchestrator.systems.phases.works import PhasesWork, ReviewWork, SupervisorVerdict
+from agent_orchestrator.systems.phases.supervision import AUTO_FIX, PASS, REFUSE, resolution_of
+from agent_orchestrator.systems.phases.works import PhasesWork, ReviewWork
 
 
-def list_interventions(
-    verdict: SupervisorChecked | SupervisorVerdict, what: str, *, action: str | None = None
-) -> list[PhasesEvent]:
-    """One for each conflict; `action` overrides what the matrix says where nothing came of it."""
+def list_interventions(verdict: SupervisorChecked, what: str, *, action: str = "", fixed: bool = False) -> list[PhasesEvent]:
+    """Make one for each conflict; `action` overrides what the matrix says."""
+    passed = verdict.action in (PASS, REFUSE)
     return [
         Intervened(
             task=verdict.task,
             check_type=verdict.check_type,
             conflict_type=one.type,
             severity=one.severity,
-            action=action or (PASS if verdict.action in (PASS, "refuse") else one.action),
+            action=action or (PASS if passed else one.action),
             resolution=resolution_of(one, what),
+            fixed=fixed,
         )
         for one in verdict.conflicts
     ]
 
 
-def settle_fix(verdict: SupervisorVerdict, commit: str | None) -> list[PhasesEvent]:
-    """What was mended is committed, or it turned out that nothing was."""
+def settle_fix(verdict: SupervisorChecked, commit: str | None) -> list[PhasesEvent]:
+    """Say of each conflict that it is mended in the commit, or that nothing turned out to be."""
     what = f"mended in {commit[:12]}" if commit is not None else "reported as mended, but nothing changed"
-    return [
-        Intervened(
-            task=verdict.task,
-            check_type=verdict.check_type,
-            conflict_type=one.type,
-            severity=one.severity,
-            action=AUTO_FIX,
-            resolution=resolution_of(one, what),
-            fixed=commit is not None,
-        )
-        for one in verdict.conflicts
-    ]
+    return list_interventions(verdict, what, action=AUTO_FIX, fixed=commit is not None)
 
 
 def replan(work: PhasesWork, by: str) -> list[PhasesEvent]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.effects import Wait
+from agent_orchestrator.core.events import BackoffEnded, HumanAsked, MergeStarted
 from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
-from agent_orchestrator.core.unit_events import BackoffEnded, HumanAsked, MergeStarted
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.effects import ask_human, merge, run_agent, run_check, save_tree
 from agent_orchestrator.systems.phases.evolve.marks import go_on_reviewing, next_command, warn

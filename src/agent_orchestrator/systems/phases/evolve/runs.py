@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from agent_orchestrator.core.events import Ended, Resumed
+from agent_orchestrator.core.events import Concluded, Ended, QuestionsRaised, Resumed
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
-from agent_orchestrator.core.unit_events import Concluded, QuestionsRaised
 from agent_orchestrator.core.units import US, read_count
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import change_bounds

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.events import HumanJudged
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
-from agent_orchestrator.core.unit_events import HumanJudged
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import say_money, say_spent
 from agent_orchestrator.systems.phases.changes import change_plan
@@ -23,8 +23,8 @@ from agent_orchestrator.systems.phases.state import (
     as_intervention,
     because_of,
 )
-from agent_orchestrator.systems.phases.supervision import AUTO_FIX, RE_PLAN, REFUSE
-from agent_orchestrator.systems.phases.works import OnDemandWork, PhasesWork, ReviewWork, SupervisorVerdict, TaskWork
+from agent_orchestrator.systems.phases.supervision import AUTO_FIX, PASS, RE_PLAN, REFUSE
+from agent_orchestrator.systems.phases.works import OnDemandWork, PhasesWork, ReviewWork, TaskWork
 
 
 def _task_started(state: PhasesState, event: e.TaskStarted, at_us: int) -> None:
@@ -180,15 +180,7 @@ def _supervisor_checked(state: PhasesState, event: e.SupervisorChecked, at_us: i
     supervisor.re_plans_triggered += event.action == RE_PLAN
     supervisor.last_check = stamp(at_us)
     work = state.works[event.step]
-    work.verdict = SupervisorVerdict(
-        task=event.task,
-        check_type=event.check_type,
-        action=event.action,
-        conflicts=event.conflicts,
-        changes=event.changes,
-        affected=event.affected,
-        summary=event.summary,
-    )
+    work.verdict = event
     if event.action == AUTO_FIX:
         work.due = "kept" if event.check_type == "post_task" else "fix"
     elif event.action == RE_PLAN:
@@ -289,8 +281,8 @@ def _check_abandoned(state: PhasesState, event: e.CheckAbandoned, at_us: int) ->
         work.due = "execute" if work.purpose == "pre_task" else "approve"
 
 
-def _nothing_found(task: str) -> SupervisorVerdict:
-    return SupervisorVerdict(task=task, check_type="post_task", action="pass", conflicts=(), changes=(), affected=(), summary="")
+def _nothing_found(task: str) -> e.SupervisorChecked:
+    return e.SupervisorChecked(step=task, task=task, check_type="post_task", verdict="PASS", action=PASS)
 
 
 def _check_requested(state: PhasesState, event: e.CheckRequested, at_us: int) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import AskHuman
-from agent_orchestrator.core.events import DirectiveRefused, Resumed, StopReason
-from agent_orchestrator.core.inputs import Answer, Edited, Instruct, Resume
+from agent_orchestrator.core.events import Concluded, DirectiveRefused, HumanJudged, Resumed, StopReason
+from agent_orchestrator.core.ids import unit_of
+from agent_orchestrator.core.inputs import Answer, Edited, HumanAnswered, Instruct, Resume
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.text import clip
-from agent_orchestrator.core.unit_events import Concluded, HumanJudged
 from agent_orchestrator.systems.team.documents import GROUP_STATUS, MESSAGES, ORCHESTRATOR_STATE, PM_STATE
 from agent_orchestrator.systems.team.events import (
     EditRefused,
@@ -33,7 +33,7 @@ CHANGEABLE = ("max_parallel", "max_attempts", "max_qa_rounds", "max_review_round
 REQUIREMENTS_MAX = 200
 
 
-def resume_run(state: TeamState, directive: Resume) -> list[TeamEvent]:
+def resume_run(state: TeamState, directive: Resume, now_us: int) -> list[TeamEvent]:
     """Goes on; what ended without being completed is tried again."""
     life = state.lifecycle
     if life.phase is Phase.ABORTING:
@@ -64,15 +64,15 @@ def change_spec(spec: TeamSpec, changes: dict[str, Any]) -> TeamSpec:
     return made
 
 
-def answer_question(state: TeamState, directive: Answer) -> list[TeamEvent]:
+def answer_question(state: TeamState, directive: Answer, now_us: int) -> list[TeamEvent]:
     """Approves or rejects what a person was asked."""
     found = _asked(state, directive.unit)
     if found not in _waiting(state):
         return _refused(directive, found)
-    return settle_answer(state, found, directive.approved, directive.comments)
+    return _judge(state, found, directive.approved, directive.comments)
 
 
-def instruct_run(state: TeamState, directive: Instruct) -> list[TeamEvent]:
+def instruct_run(state: TeamState, directive: Instruct, now_us: int) -> list[TeamEvent]:
     """What only teams understand: one more requirement, an answer to a question."""
     values = directive.values
     text = clip(str(values.get("text", "")))
@@ -88,7 +88,7 @@ def _told(state: TeamState, directive: Instruct, text: str) -> list[TeamEvent]:
     waiting = _waiting(state)
     asks = next((name for name in waiting if state.unit(name).asking == "clarification"), None)
     if asks is not None:
-        return settle_answer(state, asks, True, text) if text else _refused(directive, "there is no answer in it")
+        return _judge(state, asks, True, text) if text else _refused(directive, "there is no answer in it")
     if not waiting:
         return _refused(directive, "nobody is asked anything now")
     run, verb = state.context.run, "waits" if len(waiting) == 1 else "wait"
@@ -131,7 +131,12 @@ def _refused(directive: Resume | Answer | Instruct, why: str) -> list[TeamEvent]
 LIMITS = ("qa_rounds", "review_rounds", "blocked", "partial", "saving")
 
 
-def settle_answer(state: TeamState, unit: str, approved: bool, comments: str) -> list[TeamEvent]:
+def settle_answer(state: TeamState, outcome: HumanAnswered, now_us: int) -> list[TeamEvent]:
+    """Take the answer of a person who was asked."""
+    return _judge(state, unit_of(outcome.effect), outcome.approved, outcome.comments)
+
+
+def _judge(state: TeamState, unit: str, approved: bool, comments: str) -> list[TeamEvent]:
     """Yes goes on, with the comments in the next prompt; no gives up, but for questions and for the scope."""
     asked = state.unit(unit)
     about, comments = asked.asking, clip(comments)
@@ -178,7 +183,7 @@ def check_document(path: str, document: object) -> list[str]:
     return []
 
 
-def adopt_edit(state: TeamState, edit: Edited) -> list[TeamEvent]:
+def adopt_edit(state: TeamState, edit: Edited, now_us: int) -> list[TeamEvent]:
     """Adopts what a person changed, or refuses the edit with its fault."""
     faults = check_document(edit.path, edit.document)
     groups: dict[str, str] = {}

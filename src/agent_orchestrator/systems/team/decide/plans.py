@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
+from agent_orchestrator.core.events import QuestionsRaised
 from agent_orchestrator.core.failure import Failure, invalid_report
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip
-from agent_orchestrator.core.unit_events import QuestionsRaised
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.team.events import CompletionClaimed, LimitReached, PlanMade, RequirementMet, SentBack, TeamEvent
 from agent_orchestrator.systems.team.proposals import draw

@@ -120,7 +120,7 @@ def _after_merge(state: TeamState, group: Group, outcome: MergeEnded, now_us: in
             return []
 
 
-def settle_check(state: TeamState, outcome: CheckEnded) -> list[TeamEvent]:
+def settle_check(state: TeamState, outcome: CheckEnded, now_us: int) -> list[TeamEvent]:
     """A requirement's check is over: evidence that it is met, or a reason to send the project manager back."""
     number, failure = _checked(state), outcome.failure
     worth, moved = judge_check(outcome, state.pm.reruns), tree_moved(outcome)

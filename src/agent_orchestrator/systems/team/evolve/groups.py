@@ -47,21 +47,9 @@ def _plan_made(state: TeamState, event: e.PlanMade, at_us: int) -> None:
     for task in event.tasks:
         state.tasks[task.id] = TeamTask(id=task.id, description=task.description, group_id=task.group_id)
     for planned in event.groups:
-        group = Group(
-            unit=planned.id,
-            stage=Stage.PENDING,
-            name=planned.name,
-            tasks=planned.tasks,
-            files_affected=planned.files_affected,
-            branch_name=planned.branch_name,
-            can_parallel=planned.can_parallel,
-            depends_on=planned.depends_on,
-            complexity=planned.complexity,
-            estimated_effort_minutes=planned.estimated_effort_minutes,
-            order=len(state.groups),
-            updated_us=at_us,
-        )
-        state.groups[planned.id] = group
+        fields = msgspec.structs.asdict(planned)
+        name = fields.pop("id")
+        state.groups[name] = Group(unit=name, stage=Stage.PENDING, order=len(state.groups), updated_us=at_us, **fields)
     _connect(state, [group.id for group in event.groups])
     settle_manager(state)
     touch_plan(state, at_us)

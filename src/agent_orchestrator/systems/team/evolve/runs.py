@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from agent_orchestrator.core.events import Ended, HoldEnded, Resumed, StopReason, TakenUp, UnitHeld
+from agent_orchestrator.core.events import Concluded, Ended, HoldEnded, QuestionsRaised, Resumed, StopReason, TakenUp, UnitHeld
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
-from agent_orchestrator.core.unit_events import Concluded, QuestionsRaised
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.evolve.marks import recount, rest, touch, touch_plan
 from agent_orchestrator.systems.team.spec import RequirementSpec, TeamSpec

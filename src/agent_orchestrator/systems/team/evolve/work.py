@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agent_orchestrator.core.effects import Wait
+from agent_orchestrator.core.events import BackoffEnded, HumanAsked, HumanJudged, MergeStarted
 from agent_orchestrator.core.judging import Worth
 from agent_orchestrator.core.lifecycle import Facts
-from agent_orchestrator.core.unit_events import BackoffEnded, HumanAsked, HumanJudged, MergeStarted
 from agent_orchestrator.systems.team import events as e
 from agent_orchestrator.systems.team.effects import ask_human, check_requirement, merge_work, run_agent, save_work
 from agent_orchestrator.systems.team.evolve.marks import begin, launch, rest, touch, touch_group, touch_plan
