@@ -13,7 +13,7 @@ import msgspec
 import agent_orchestrator.systems.loop as package
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, RunAgent
 from agent_orchestrator.core.events import TakenUp
-from agent_orchestrator.core.inputs import Change, CheckpointEnded
+from agent_orchestrator.core.inputs import CheckpointEnded, FileChange
 from agent_orchestrator.systems.loop.decide.edits import import_state
 from agent_orchestrator.systems.loop.spec import LoopSpec
 from agent_orchestrator.systems.loop.system import LOOP
@@ -58,7 +58,9 @@ class LoopWorld(Played):
             return self.tell(CheckpointEnded(effect=effect.id, unavailable=failure))
         self.trees += 1
         name = tree or f"tree-{self.trees}"
-        changes = [Change("D", path) for path in deleted.split()] + [Change("M", path, "b10b") for path in changed.split()]
+        changes = [FileChange("D", path) for path in deleted.split()] + [
+            FileChange("M", path, "b10b") for path in changed.split()
+        ]
         outcome = CheckpointEnded(
             effect=effect.id,
             commit=f"commit-{self.trees}",

@@ -14,7 +14,7 @@ import agent_orchestrator.systems.phases as package
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Merge
 from agent_orchestrator.core.events import LimitsSet, TakenUp
 from agent_orchestrator.core.ids import RunId
-from agent_orchestrator.core.inputs import Change, CheckpointEnded, Edited, MergeEnded, MergeVerdict
+from agent_orchestrator.core.inputs import CheckpointEnded, Edited, FileChange, MergeEnded, MergeVerdict
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.systems.phases.documents import position, warnings
 from agent_orchestrator.systems.phases.imports import import_state
@@ -64,7 +64,7 @@ class PhasesWorld(Played):
             commit=f"kept-{self.commits}",
             tree=f"tree-{self.commits}",
             head="head",
-            changed=tuple(Change("M", path, "b10b") for path in changed.split()),
+            changed=tuple(FileChange("M", path, "b10b") for path in changed.split()),
             diff=f"+ tree-{self.commits}",
             branch_commit=f"commit-{self.commits}" if effect.branch_message is not None and not nothing else None,
         )

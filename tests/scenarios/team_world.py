@@ -12,7 +12,7 @@ import jsonschema_rs
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Effect, Merge, RunAgent
-from agent_orchestrator.core.inputs import Answer, Change, CheckpointEnded, Collision, Commit, MergeEnded, MergeVerdict
+from agent_orchestrator.core.inputs import Answer, CheckpointEnded, Collision, Commit, FileChange, MergeEnded, MergeVerdict
 from agent_orchestrator.systems.team.imports import BranchState, import_files
 from agent_orchestrator.systems.team.spec import TeamSpec, split_requirements
 from agent_orchestrator.systems.team.system import TEAM
@@ -84,7 +84,7 @@ class TeamWorld(Played):
         effect = self.doing(unit)
         assert isinstance(effect, Checkpoint), f"{unit} is not being saved: {effect}"
         found = {f"feature/group-{name}": paths for name, paths in (collides or {}).items()}
-        changed = tuple(Change("M", path, "0" * 40) for path in files or (f"{unit.lower()}.py",))
+        changed = tuple(FileChange("M", path, "0" * 40) for path in files or (f"{unit.lower()}.py",))
         outcome = CheckpointEnded(
             effect=effect.id,
             commit="c" * 40,

@@ -112,7 +112,7 @@ class FileRead(_Outcome, frozen=True, kw_only=True, tag="file_read"):
     failure: Failure | None = None
 
 
-class Change(msgspec.Struct, frozen=True, array_like=True):
+class FileChange(msgspec.Struct, frozen=True, array_like=True):
     """A file that differs between two trees: A(dded), M(odified), D(eleted) or T(ype changed), and what it became."""
 
     status: str
@@ -146,7 +146,7 @@ class CheckpointEnded(_Outcome, frozen=True, kw_only=True, tag="checkpoint_ended
     lines_added: int = 0
     lines_removed: int = 0
     """Counted from `since`."""
-    changed: tuple[Change, ...] = ()
+    changed: tuple[FileChange, ...] = ()
     """Counted from `start`, at most CHANGED_FILES_MAX."""
     diff: str = ""
     branch_commit: str | None = None

@@ -29,9 +29,9 @@ from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.engine.launches import Launches
 from agent_orchestrator.engine.overview import Overviews
-from agent_orchestrator.engine.perform.merging import Merges, NoMerges
-from agent_orchestrator.engine.perform.saving import no_trees, no_worktrees
-from agent_orchestrator.engine.publishing import Publisher
+from agent_orchestrator.engine.perform.checkpoint import no_trees, no_worktrees
+from agent_orchestrator.engine.perform.merge import Merges, NoMerges
+from agent_orchestrator.engine.publisher import Publisher
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.engine.slices import SliceQueue
 from agent_orchestrator.errors import StoreLocked

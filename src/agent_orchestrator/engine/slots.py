@@ -15,7 +15,7 @@ from agent_orchestrator.core.ids import EffectId, unit_of
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.engine.journal import effects_of
 from agent_orchestrator.engine.launches import Standing
-from agent_orchestrator.engine.perform import Work, begin
+from agent_orchestrator.engine.perform import EffectWork, begin
 from agent_orchestrator.engine.perform.agent import AgentWork
 from agent_orchestrator.engine.perform.leftover import LeftoverWork
 from agent_orchestrator.engine.perform.played import PlayedWork
@@ -33,7 +33,7 @@ class Slots:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._works: dict[str, Work] = {}
+        self._works: dict[str, EffectWork] = {}
         self._freed: dict[str, None] = {}
         self._halting = False
         self._inherited: set[EffectId] = set()
@@ -132,7 +132,7 @@ class Slots:
         work = begin(self._driver, effect, self._finisher(effect.id), inherited=inherited, same_boot=same_boot)
         self._hold(work, halt=halt)
 
-    def _hold(self, work: Work, *, halt: bool = False) -> None:
+    def _hold(self, work: EffectWork, *, halt: bool = False) -> None:
         self._works[work.effect.unit] = work
         self._busy += isinstance(work.effect, PROGRAMS)
         work.start(halt=halt)

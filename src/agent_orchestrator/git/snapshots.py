@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.core.inputs import Change
+from agent_orchestrator.core.inputs import FileChange
 from agent_orchestrator.core.limits import CHANGED_FILES_MAX
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
@@ -234,7 +234,7 @@ def count_changes(workdir: Path, old: str | None, new: str) -> ChangeCount:
     return ChangeCount(files=files, added=added, removed=removed)
 
 
-def list_changes(workdir: Path, old: str | None, new: str) -> tuple[Change, ...]:
+def list_changes(workdir: Path, old: str | None, new: str) -> tuple[FileChange, ...]:
     """Return the files that differ, with what each became; at most CHANGED_FILES_MAX."""
     raw = git(workdir, "diff-tree", "-r", "-z", "--no-renames", "--raw", old or EMPTY_TREE, new, *_not_ours(workdir))
     fields = raw.split("\0")
@@ -243,7 +243,7 @@ def list_changes(workdir: Path, old: str | None, new: str) -> tuple[Change, ...]
         words = about.split()
         if len(words) == 5:
             gone = words[4].startswith("D")
-            found.append(Change(words[4][:1], path, "" if gone else words[3]))
+            found.append(FileChange(words[4][:1], path, "" if gone else words[3]))
     return tuple(found[:CHANGED_FILES_MAX])
 
 

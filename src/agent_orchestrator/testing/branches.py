@@ -10,7 +10,7 @@ import random
 from pathlib import Path
 
 from agent_orchestrator.core.effects import Checkpoint, Merge
-from agent_orchestrator.core.inputs import Change, CheckpointEnded, Collision, Commit, MergeEnded, MergeVerdict
+from agent_orchestrator.core.inputs import CheckpointEnded, Collision, Commit, FileChange, MergeEnded, MergeVerdict
 from agent_orchestrator.git.merges import PlannedMerge
 from agent_orchestrator.testing.faults import Faults
 
@@ -46,7 +46,7 @@ class SimulatedGit:
             commit=commit,
             tree=commit,
             head=_name("head"),
-            changed=(Change("M", f"{effect.unit}.txt", _name("blob")),),
+            changed=(FileChange("M", f"{effect.unit}.txt", _name("blob")),),
             diff="+ work",
             branch_commit=commit if effect.branch_message is not None else None,
             commits=(Commit(commit[:7], "Work"),),

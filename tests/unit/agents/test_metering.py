@@ -8,7 +8,7 @@ from agent_orchestrator.agents.options import price_usage
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import Usage
-from agent_orchestrator.engine.budget.metering import own_part
+from agent_orchestrator.engine.budget.usage import own_part
 from agent_orchestrator.store.port import StoredUsage
 
 PRICES = {"default": {"input": 2.0, "output": 10.0, "cache_read": 0.2}, "big": {"input": 20.0, "output": 100.0}}

@@ -14,17 +14,17 @@ from agent_orchestrator.core.effects import AskHuman, AwaitGates, Checkpoint, Ef
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.engine.perform.agent import AgentWork
 from agent_orchestrator.engine.perform.check import CheckWork
+from agent_orchestrator.engine.perform.checkpoint import SavingWork
 from agent_orchestrator.engine.perform.human import HumanWork
-from agent_orchestrator.engine.perform.merging import MergeWork
+from agent_orchestrator.engine.perform.merge import MergeWork
 from agent_orchestrator.engine.perform.played import PlayedWork
-from agent_orchestrator.engine.perform.saving import SavingWork
 from agent_orchestrator.engine.perform.waits import GatesWork, ReadWork, TimerWork
-from agent_orchestrator.engine.perform.work import Work
+from agent_orchestrator.engine.perform.work import EffectWork
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
-__all__ = ["Work", "begin"]
+__all__ = ["EffectWork", "begin"]
 
 
 def begin(
@@ -34,7 +34,7 @@ def begin(
     *,
     inherited: bool,
     same_boot: bool,
-) -> Work:
+) -> EffectWork:
     """The work for an effect; `inherited` when an earlier process may have started it."""
     match effect:
         case RunAgent():

@@ -17,10 +17,10 @@ from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import AgentEnded, Outcome
 from agent_orchestrator.core.limits import METER_LOOK_S, TAIL_CHARS
-from agent_orchestrator.engine.budget.metering import metered
+from agent_orchestrator.engine.budget.usage import metered
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.perform.human import refuse_early_answer
-from agent_orchestrator.engine.perform.launched import Launched
+from agent_orchestrator.engine.perform.launch import Launched
 from agent_orchestrator.engine.perform.prepare import make_task, write_task
 from agent_orchestrator.engine.perform.work import Finished
 

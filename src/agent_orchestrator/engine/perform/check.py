@@ -12,7 +12,7 @@ from agent_orchestrator.core.effects import RunCheck
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import CheckEnded
 from agent_orchestrator.engine.launches import Order, Watch
-from agent_orchestrator.engine.perform.launched import Launched
+from agent_orchestrator.engine.perform.launch import Launched
 from agent_orchestrator.engine.perform.work import Finished
 from agent_orchestrator.git.remotes import refuse_moved
 

@@ -26,7 +26,7 @@ class Leftover(msgspec.Struct, frozen=True):
     unit: str
 
 
-class Work(Protocol):
+class EffectWork(Protocol):
     """One effect in flight."""
 
     @property

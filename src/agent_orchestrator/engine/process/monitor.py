@@ -23,7 +23,7 @@ from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.process import folder as folders
 from agent_orchestrator.engine.process.agenda import Agenda
 from agent_orchestrator.engine.process.identity import Sweep
-from agent_orchestrator.engine.process.watched import Phase, Watched
+from agent_orchestrator.engine.process.watched import Watched, WatchPhase
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Monitor:
     def stop(self, effect: EffectId, cause: Failure) -> None:
         """Begins the stop ladder; a launch that ended by itself a moment ago keeps its own ending."""
         watched = self._watched.get(effect)
-        if watched is None or watched.phase is Phase.STOPPING:
+        if watched is None or watched.phase is WatchPhase.STOPPING:
             return
         if folders.read_marks(watched.folder).exit_code is None:
             watched.cause = cause
@@ -99,7 +99,7 @@ class Monitor:
                 self._follow(watched)
             elif not watched.shim.child and not folders.is_locked(watched.folder):
                 watched.shim.gone = True
-        if watched.phase is Phase.STOPPING:
+        if watched.phase is WatchPhase.STOPPING:
             self._go_on_stopping(watched, now_s)
         elif watched.shim.gone:
             self._settle(watched, now_s)
@@ -150,18 +150,18 @@ class Monitor:
 
     def _settle(self, watched: Watched, now_s: float) -> None:
         """The shim is gone: the launch is over, unless it left something behind."""
-        if watched.phase is Phase.LINGERING and now_s >= watched.turn_s:
+        if watched.phase is WatchPhase.LINGERING and now_s >= watched.turn_s:
             self._begin_stop(watched)
         elif folders.is_locked(watched.folder):
             self._linger(watched, now_s)
-        elif watched.nonce is None or (watched.phase is Phase.RUNNING and not watched.may_have_group(self._boot)):
+        elif watched.nonce is None or (watched.phase is WatchPhase.RUNNING and not watched.may_have_group(self._boot)):
             self._finish(watched)
         else:
             self._find_rest(watched, watched.nonce)
 
     def _linger(self, watched: Watched, now_s: float) -> None:
-        if watched.phase is Phase.RUNNING:
-            watched.phase = Phase.LINGERING
+        if watched.phase is WatchPhase.RUNNING:
+            watched.phase = WatchPhase.LINGERING
             watched.turn_s = now_s + LINGER_GRACE_S
             watched.interval_s = STOP_LOOK_MIN_S
         self._stop_look(watched)
@@ -175,7 +175,7 @@ class Monitor:
         now_s = self._clock.monotonic_s()
         if not pids and watched.shim.gone and not folders.is_locked(watched.folder):
             self._finish(watched)
-        elif watched.phase is Phase.STOPPING:
+        elif watched.phase is WatchPhase.STOPPING:
             watched.signal_found(pids, self._stage(watched, now_s))
             self._stop_look(watched)
         elif watched.shim.gone:
@@ -231,7 +231,7 @@ class Monitor:
     # The stop ladder: TERM to the group, grace, KILL; then whatever else carries the nonce
 
     def _begin_stop(self, watched: Watched) -> None:
-        watched.phase = Phase.STOPPING
+        watched.phase = WatchPhase.STOPPING
         watched.turn_s = self._clock.monotonic_s() + watched.limits.grace_s
         watched.interval_s = STOP_LOOK_MIN_S
         self._look(watched)

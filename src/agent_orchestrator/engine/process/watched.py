@@ -19,7 +19,7 @@ from agent_orchestrator.engine.process.folder import ERR, OUT, Birth, read_birth
 from agent_orchestrator.engine.process.identity import carries, signal_carrier
 
 
-class Phase(Enum):
+class WatchPhase(Enum):
     """RUNNING → (LINGERING →) (STOPPING →) over."""
 
     RUNNING = auto()
@@ -98,7 +98,7 @@ class Watched:
         self.effect, self.folder, self.shim, self.limits, self.done = effect, folder, shim, limits, done
         self.files = (f"{folder}/{OUT}", f"{folder}/{ERR}")
         """As strings, because a thousand quiet launches are looked at five hundred times a second."""
-        self.phase = Phase.RUNNING
+        self.phase = WatchPhase.RUNNING
         self.over = False
         self.cause: Failure | None = None
         self.finished = False

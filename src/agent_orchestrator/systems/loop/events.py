@@ -12,7 +12,7 @@ import msgspec
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import CommonEvent, EditRefused, Event, StopReason
 from agent_orchestrator.core.ids import EffectId
-from agent_orchestrator.core.inputs import Change
+from agent_orchestrator.core.inputs import FileChange
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
 
 
@@ -40,7 +40,7 @@ class TreeSaved(Event, frozen=True, kw_only=True, tag="tree_saved"):
     files_changed: int = 0
     lines_added: int = 0
     lines_removed: int = 0
-    changed: tuple[Change, ...] = ()
+    changed: tuple[FileChange, ...] = ()
     diff: str = ""
     branch_commit: str | None = None
     then: str | None = None

@@ -15,7 +15,7 @@ from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.ids import EffectId, UnitId, effect_id
-from agent_orchestrator.core.inputs import Change
+from agent_orchestrator.core.inputs import FileChange
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.unit import UnitNeeds, UnitRecord, UnitView
@@ -133,7 +133,7 @@ class LoopState:
         self.last: Saved | None = None
         self.untracked = "" if spec.git else "the working tree is not in a git repository"
         """Why there are no diffs, when there are none."""
-        self.changed: tuple[Change, ...] = ()
+        self.changed: tuple[FileChange, ...] = ()
         self.diff = ""
         self.steering: list[str] = list(spec.carried.steering) if spec.carried else []
         self.notices: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from agent_orchestrator.core.effects import Merge
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
 from agent_orchestrator.engine.launches import SHORTAGES, Order, Watch
-from agent_orchestrator.engine.perform.launched import Launched
+from agent_orchestrator.engine.perform.launch import Launched
 from agent_orchestrator.engine.perform.work import Finished
 from agent_orchestrator.errors import OrcError
 from agent_orchestrator.git.merges import PlannedMerge

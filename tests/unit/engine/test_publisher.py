@@ -12,7 +12,7 @@ from agent_orchestrator.core.events import Ended
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import AgentEnded, Pause
 from agent_orchestrator.engine.engine import Engine
-from agent_orchestrator.engine.publishing import DUTY
+from agent_orchestrator.engine.publisher import DUTY
 from agent_orchestrator.errors import DiskFull
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.world import LaunchCourse

@@ -19,7 +19,7 @@ from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.engine import Engine, World
 from agent_orchestrator.engine.launches import CannotStart, Order, Shortage
-from agent_orchestrator.engine.perform.merging import NoMerges
+from agent_orchestrator.engine.perform.merge import NoMerges
 from agent_orchestrator.engine.process import ProcessLaunches
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import GitFailed
