@@ -34,7 +34,7 @@ class SourceFile(NamedTuple):
 
     kind: str
     suffix: str = ""
-    """How its name ends; without one, it is any file that no other system takes."""
+    """The end of its name; without one, it is any file that no other system takes."""
 
 
 class About(NamedTuple):
@@ -42,7 +42,7 @@ class About(NamedTuple):
 
     name: str
     state_file: str
-    """Where a run's state file is printed below its home; `{run}` stands for its id."""
+    """The path at which a run's state file is printed below its home; `{run}` stands for its id."""
     commands: tuple[Command, ...]
     noun: str = "run"
     """The name of a run."""

@@ -30,7 +30,7 @@ CALL_GROWTH = 1.5
 """The next call to a model may cost this much more than the largest so far: contexts grow."""
 
 CALLS_AHEAD = 2
-"""How many calls are reserved for an agent that is seen only after each: when one is over, the next is under way.
+"""The number of calls that are reserved for an agent that is seen only after each: when one is over, the next is under way.
 With both numbers, four agents side by side pass their limit by one call at most, those broken off included, as long
 as no call is more than 1.4 times as large as all before it."""
 

@@ -38,7 +38,7 @@ class Doing:
         self.refused: dict[tuple[str, str, str], ToolRefused] = {}
         """Tools that were refused to agents of the run: agent, tool, what was asked."""
         self.worked_us = 0
-        """How long something of the run was at work."""
+        """The time in which something of the run was at work."""
 
     def put(self, effect: Effect) -> None:
         """From now on the unit does this, instead of what it did."""

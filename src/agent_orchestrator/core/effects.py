@@ -20,13 +20,13 @@ class AgentChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """An agent and its model; `options` are the adapter's own (argv, script, …)."""
 
     name: str
-    """What people call the agent: an adapter, or an entry of the configuration."""
+    """The name that people call the agent by: an adapter, or an entry of the configuration."""
     model: str | None = None
     options: dict[str, Any] = {}
     adapter: str = ""
     """The adapter of an agent that goes by another name."""
     configured: dict[str, Any] | None = None
-    """What of it came from the configuration, the model included; None is not known: 0.1.0 did not write it down."""
+    """The settings that came from the configuration, the model included; None is not known: 0.1.0 did not write it down."""
 
     @property
     def performer(self) -> str:
@@ -42,7 +42,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     branch: str = ""
     """A worktree of the repository on this branch; empty for the repository's own checkout."""
     start: str = ""
-    """What a branch that does not exist yet begins at; empty for the repository's current commit."""
+    """The commit that a branch which does not exist yet begins at; empty for the repository's current commit."""
     onto: tuple[str, ...] = ()
     """Branches whose results it begins with, too."""
 
@@ -71,13 +71,13 @@ class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
     inputs: dict[str, tuple[str, ...]] = {}
     """Artifacts of other units, relative to the working tree, by unit."""
     feedback: tuple[dict[str, Any], ...] = ()
-    """What earlier iterations and attempts ran into, newest last."""
+    """Problems that earlier iterations and attempts ran into, newest last."""
     told: tuple[dict[str, Any], ...] = ()
     """Feedback that stands in the prompt already: it goes into the feedback file alone, before the other."""
     answer_file: str | None = None
-    """Where a person's answer about this unit may already lie, relative to the run's home."""
+    """The file in which a person's answer about this unit may already lie, relative to the run's home."""
     report_copy: str | None = None
-    """Where a copy of the newest report is kept for people, relative to the run's home."""
+    """The file that gets a copy of the newest report for people, relative to the run's home."""
     artifacts_dir: str = ""
     """Offered to the agent for files that are not part of the tree, relative to the run's home."""
     session: str | None = None
@@ -88,11 +88,11 @@ class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
     """The tmux session that the agent is to run in."""
     timeout_s: float | None = None
     idle_timeout_s: float | None = None
-    """How long the agent may be silent: None for its adapter's own limit, 0 for ever."""
+    """The time that the agent may be silent: None for its adapter's own limit, 0 for ever."""
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     step_limits: Amounts | None = None
     attempt_limits: Amounts | None = None
-    """What the unit, and this attempt of it, may spend, where that differs from what the run's limits say."""
+    """The budgets of the unit and of this attempt, where they differ from the run's."""
 
 
 class Remote(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -109,9 +109,9 @@ class RunCheck(_Effect, frozen=True, kw_only=True, tag="run_check"):
     argv: tuple[str, ...] = ()
     """A program and its arguments to run without a shell; the command is then only what people are told."""
     stdin: str = ""
-    """What the program reads."""
+    """The program's standard input."""
     remote: Remote | None = None
-    """What the program speaks to: it is not started while the remote is elsewhere."""
+    """The remote that the program speaks to: it is not started while the remote is elsewhere."""
     tree: Tree | None = None
     timeout_s: float = CHECK_TIMEOUT_S
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
@@ -126,7 +126,7 @@ class AskHuman(_Effect, frozen=True, kw_only=True, tag="ask_human"):
     after: EffectId
     """The agent launch whose work is to be judged: an answer written while it ran is not consent."""
     in_words: bool = False
-    """Whether it is a question to be answered, not something to approve or reject."""
+    """True for a question to be answered, not something to approve or reject."""
 
 
 class Wait(_Effect, frozen=True, kw_only=True, tag="wait"):

@@ -37,7 +37,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_d
     """Base of all events, a system's own included."""
 
     who: Who | None = None
-    """Who said so; on the first event that a directive or an answer led to."""
+    """The person or program that said so; on the first event that a directive or an answer led to."""
 
 
 class TakenUp(Event, frozen=True, kw_only=True, tag="taken_up"):

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from fnmatch import translate
 
 DRAFT = ".orc-tmp"
-"""How the name of a file ends that is being written and not yet in its place."""
+"""The end of the name of a file that is being written and not yet in its place."""
 ASIDE = ("edited-", "imported", "invalid")
-"""What a file is called that was moved out of the way of one of ours: `<name>.edited-<time>`."""
+"""The name of a file that was moved out of the way of one of ours: `<name>.edited-<time>`."""
 
 
 def beside(folder: str) -> tuple[str, ...]:

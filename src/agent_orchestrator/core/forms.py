@@ -96,7 +96,7 @@ def _resolved(schema: Any, known: dict[str, Any]) -> Any:
 
 
 def _inner(word: str, inner: Any, known: dict[str, Any]) -> Any:
-    """What stands below a word of a schema: names of fields and examples are no such words, whatever they are called."""
+    """Return what stands below a word of a schema: names of fields and examples are no such words, whatever they are called."""
     if word == "properties":
         return {name: _resolved(field, known) for name, field in inner.items()}
     return inner if word in ("examples", "enum", "required") else _resolved(inner, known)

@@ -30,9 +30,9 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     session: str | None = None
     """The agent's session in which this was consumed."""
     wall_s: float | None = None
-    """How long it ran; known where that is limited for its step or the day."""
+    """The time that it ran; known where that is limited for its step or the day."""
     calls: int | None = None
-    """How many calls to the model this was."""
+    """The number of calls to the model."""
 
     @property
     def tokens(self) -> int | None:
@@ -47,7 +47,7 @@ class Denial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     tool: str
     asked: str = ""
-    """What it was to do: a command, a path."""
+    """The thing it was to do: a command, a path."""
     allow: str = ""
     """The options of a command line that would allow it, as in `--allow-tool 'Bash(make:*)'`; empty where none would."""
 
@@ -178,9 +178,9 @@ class MergeEnded(_Outcome, frozen=True, kw_only=True, tag="merge_ended"):
 
     verdict: MergeVerdict
     detail: str = ""
-    """Why it did not land, in a sentence; '' when it did."""
+    """The reason that it did not land, in a sentence; '' when it did."""
     commit: str | None = None
-    """Where the target stands, once it has landed; the merge that was tried, when the check failed."""
+    """The commit of the target, once it has landed; the merge that was tried, when the check failed."""
     conflicts: tuple[str, ...] = ()
     """The paths that both sides changed."""
     conflict_text: str = ""
@@ -205,7 +205,7 @@ class _Directive(msgspec.Struct, frozen=True, kw_only=True, tag_field="directive
     id: str
     """Made by the sender and unique: a directive sent twice counts once."""
     who: Who | None = None
-    """Who sent it; filled in where it is sent."""
+    """The sender; filled in where it is sent."""
 
 
 class Pause(_Directive, frozen=True, kw_only=True, tag="pause"):
@@ -265,7 +265,7 @@ class SetAgents(_Directive, frozen=True, kw_only=True, tag="set_agents"):
 
 
 Posted = Directive | SetLimits | SetAgents
-"""What may lie in an inbox."""
+"""The directives that may lie in an inbox."""
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
@@ -276,10 +276,10 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Input = Outcome | Directive | Edited
-"""What a system is asked about."""
+"""The inputs that a system is asked about."""
 
 Given = Input | SetLimits | SetAgents
-"""What a run is given."""
+"""The inputs of a run, the directives to the engine included."""
 
 OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead, CheckpointEnded, MergeEnded)
 DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct, SetLimits, SetAgents)

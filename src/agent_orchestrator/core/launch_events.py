@@ -33,7 +33,7 @@ class AgentLaunchFinished(LaunchFinished, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     session: str | None = None
     goes_on: bool | None = None
-    """Whether the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
+    """True when the same attempt goes on with a new launch; of an agent that did not fail it is not asked."""
 
     @property
     def went_on(self) -> bool:
@@ -57,7 +57,7 @@ class JudgedCheckFinished(CheckLaunchFinished, frozen=True, kw_only=True):
     again: bool = False
     """The same command is run once more: its evidence is worth nothing, or it gets a second chance."""
     worth: Worth | None = None
-    """What it was judged to be evidence of."""
+    """The worth that it was judged to have as evidence."""
 
     @property
     def passed(self) -> bool:

@@ -12,7 +12,7 @@ LINE_LIMIT_BYTES = 8 * 1024 * 1024
 """A longer line of an agent's stream is skipped and noted."""
 
 TAIL_CHARS = 2_000
-"""What is kept in the journal of a program's output; the whole of it stays in the launch directory."""
+"""The end of a program's output that the journal keeps; the whole of it stays in the launch directory."""
 
 ERROR_LINE_CHARS = 300
 """The last line of output quoted in an error."""
@@ -22,11 +22,11 @@ SPEC_LIMIT_BYTES = 16 * 1024 * 1024
 
 DIFF_CHARS = 20_000
 CHANGED_FILES_MAX = 1_000
-"""What is kept of a diff, for prompts and people; the trees themselves are whole."""
+"""The part of a diff that is kept, for prompts and people; the trees themselves are whole."""
 
 CONFLICT_CHARS = 8_000
 CONFLICTS_MAX = 200
-"""What is kept of a merge conflict, for prompts and people."""
+"""The part of a merge conflict that is kept, for prompts and people."""
 
 COMMITS_MAX = 200
 """Commits of one branch that are listed, newest kept."""
@@ -35,16 +35,16 @@ STOP_GRACE_S = 10.0
 """Between TERM and KILL."""
 
 LINGER_GRACE_S = 2.0
-"""How long processes left behind by an ended agent may finish by themselves."""
+"""Time for processes that an ended agent left behind to finish by themselves."""
 
 RESULT_GRACE_S = 30.0
-"""How long an agent may take to exit after its result: some hang for hours on children that keep its streams open."""
+"""Time for an agent to exit after its result: some hang for hours on children that keep its streams open."""
 
 CHECK_TIMEOUT_S = 3_600.0
 """A check that hangs must not hold a run for ever."""
 
 CHECK_RERUNS_MAX = 1
-"""How often a check that is evidence of nothing is run again before that counts as failed."""
+"""Times that a check which is evidence of nothing is run again before that counts as failed."""
 
 RETRY_BASE_S = 1.0
 RETRY_CAP_S = 60.0
@@ -60,7 +60,7 @@ WAIT_RECHECK_S = 30.0
 LAUNCHES_KEPT = 1_000
 EVIDENCE_KEPT = 100
 WARNINGS_KEPT = 100
-"""What is kept of a unit in memory, newest last; the journal has all."""
+"""Entries of a unit that are kept in memory, newest last; the journal has all."""
 
 TIMEOUT_LEFT_MIN_S = 1.0
 """An interrupted attempt gets at least this much more time."""
@@ -71,11 +71,11 @@ FEEDBACK_ENTRIES_MAX = 8
 INBOX_POLL_S = 0.1
 HUMAN_POLL_S = 0.5
 GATE_POLL_S = 0.5
-"""How often the store's inbox, an answer file and a gate file are looked at."""
+"""Time between two looks at the store's inbox, an answer file and a gate file."""
 
 RATE_BACKOFF_BASE_S = 60.0
 RATE_BACKOFF_CAP_S = 3_600.0
-"""How long an account rests whose agent does not say when its rate limit is over: doubling with each refusal."""
+"""Time that an account rests whose agent does not say when its rate limit is over: doubling with each refusal."""
 
 RATE_WINDOW_MAX_S = 8 * 86_400.0
 """A rate limit is believed to last no longer than this, whatever an agent says: the longest known is a week."""
@@ -84,10 +84,10 @@ RATE_JITTER_S = 30.0
 """Units that were parked together start again within this time, not all at once."""
 
 DAY_RECHECK_S = 5.0
-"""How often a unit that waits for what other processes have set aside looks again."""
+"""Time between two looks of a unit that waits for what other processes have reserved."""
 
 CLI_IDLE_S = 1_800.0
-"""How long a coding-agent CLI may be silent where nobody says otherwise: commands of its model run without a word, ten
+"""Time that a coding-agent CLI may be silent where nobody says otherwise: commands of its model run without a word, ten
 minutes by default, and a long refusal is slept out so, too; a client that hangs says nothing for ever."""
 
 PROGRAM_IDLE_S = 7_200.0

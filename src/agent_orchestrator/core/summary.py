@@ -25,7 +25,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     doing: tuple[str, ...] = ()
     """A few of the units at work, for people."""
     facts: dict[str, Any] = {}
-    """What the system's overview of all its runs needs to know of this one."""
+    """Facts for the system's overview of all its runs."""
 
     @property
     def ended(self) -> bool:

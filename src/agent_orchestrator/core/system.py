@@ -30,7 +30,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     pass_env: tuple[str, ...] = ()
     """Names of variables that agents get from the environment of whoever drives the run; values are never stored."""
     shared_tree: bool = False
-    """Whether it was started to work in one tree with other runs."""
+    """True for a run that was started to work in one tree with other runs."""
 
 
 class ListedRun(Protocol):
@@ -64,7 +64,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     over: Callable[[bytes], bool] | None = None
     """Written only where a file of that name stands already whose content this accepts."""
     checked: bool = False
-    """Whether `faults` must find nothing wrong with it before it is written."""
+    """True when `faults` must find nothing wrong with it before it is written."""
     append: bool = False
     """Lines that are added to the file where they are missing: what others wrote there stays."""
 
@@ -77,7 +77,7 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     event_type: Any
     """The union of all events this system's journals may hold."""
     forms: Forms
-    """What its roles may add to their reports."""
+    """The fields that its roles may add to their reports."""
     fresh: Callable[[Any, Context], Any]
     """Makes the state before the first event, of the spec."""
     begin: Callable[[Any, Context], Sequence[Event]]

@@ -92,7 +92,7 @@ class UnitRecord(msgspec.Struct, kw_only=True):
     session: str | None = None
     """The agent's session that the next launch goes on with."""
     reruns: int = 0
-    """How often the newest check was run again, because its evidence was worth nothing."""
+    """Times that the newest check was run again, because its evidence was worth nothing."""
     feedback: tuple[dict[str, Any], ...] = ()
     history: tuple[Launch, ...] = ()
     evidence: tuple[Evidence, ...] = ()

@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where the engine gets its time from; the test kit has one that jumps."""
+    """The engine's source of time; the test kit has one that jumps."""
 
     def now_us(self) -> int:
         """Wall-clock time in microseconds since the epoch."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from agent_orchestrator.engine.engine import Engine
 
 SUMMARY_EVERY_US = 500_000
-"""How stale the summary in `orc list` may be while a run is busy; a change of status is written at once."""
+"""The age that the summary in `orc list` may have while a run is busy; a change of status is written at once."""
 
 
 EVENTS_PER_TICK = 200
@@ -57,7 +57,7 @@ class Driver:
         """Set while a store that refuses is left alone; a person does not wait for that."""
         self._leaving = False
         self._unfinished = False
-        """Whether the last tick stopped advancing only because it had become long."""
+        """True when the last tick stopped advancing only because it had become long."""
         self._is_new = True
         """Until the first tick is durable: what an earlier process reserved is not ours."""
         self.durable = True
@@ -72,7 +72,7 @@ class Driver:
         self._phase: Phase | None = None
         self._folded = fold(engine.store, system, run)
         self._facts: list[Event] = []
-        """What the engine itself has to say about the run, for the next tick."""
+        """Facts of the engine's own about the run, for the next tick."""
         self.budget = RunBudget(self)
         self.admission = Admission(self)
         self.slots = Slots(self)
@@ -85,7 +85,7 @@ class Driver:
         return self._folded.state
 
     def tree(self, tree: Tree | None) -> Path:
-        """Where something is done: in the run's own working tree, or in one that it asked for."""
+        """Return where something is done: in the run's own working tree, or in one that it asked for."""
         return self.workdir if tree is None else folder_of(self.home, self.run.context.run, tree)
 
     def open_tree(self, tree: Tree | None) -> None:
@@ -106,7 +106,7 @@ class Driver:
         _wake(self._waiter)
 
     def worked_us(self) -> int:
-        """How long something of the run was at work, up to now."""
+        """Return how long something of the run was at work, up to now."""
         doing, now_us = self.state.doing, self.engine.clock.now_us()
         return int(doing.worked_us + (max(0, now_us - self._folded.at_us) if doing.at_work else 0))
 
@@ -162,7 +162,7 @@ class Driver:
         return self.summary()
 
     def _ready(self) -> bool:
-        """Whether the next tick has something to do."""
+        """Say whether the next tick has something to do."""
         return bool(self._inputs or self._unfinished or self._facts)
 
     def _going(self, stays: Callable[[Driver], bool]) -> bool:
@@ -300,11 +300,11 @@ class Driver:
         assert not hung, f"run {self.run.id} is running but nothing is going on and nothing follows"
 
     def is_parked(self) -> bool:
-        """Whether nothing can go on before a rate limit is over."""
+        """Say whether nothing can go on before a rate limit is over."""
         return bool(self.state.doing.holds) and self.summary().stop is StopReason.RATE_LIMITED
 
     def waits_only_for_people(self) -> bool:
-        """Whether nothing but a person can move the run: by an answer, or by opening a gate."""
+        """Say whether nothing but a person can move the run: by an answer, or by opening a gate."""
         doing = self.state.doing
         return len(doing) > 0 and all(isinstance(effect, AskHuman | AwaitGates) for effect in doing)
 

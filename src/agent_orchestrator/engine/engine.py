@@ -74,7 +74,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     overviews: Overviews | None = None
     """Writes what spans runs; None where nobody reads it."""
     threads: bool = True
-    """Whether long work may be handed to a thread; a simulation does everything in place."""
+    """True where long work may be handed to a thread; a simulation does everything in place."""
     stop_grace_s: float = STOP_GRACE_S
     result_grace_s: float = RESULT_GRACE_S
     version: str = ""

@@ -123,7 +123,7 @@ class Folded:
         self.seq, self.at_us = seq, at_us
 
     def decide(self, what: Given, now_us: int) -> Sequence[Event]:
-        """What an input means: what concerns all systems alike is decided here, the rest by the system."""
+        """Return what an input means: what concerns all systems alike is decided here, the rest by the system."""
         if isinstance(what, DIRECTIVES):
             why = why_refused(self.state.doing, what)
             if why is not None:
@@ -156,7 +156,7 @@ class Folded:
         return summarize(self.system, self.state)
 
     def works(self, events: Sequence[Event]) -> bool:
-        """Whether the time up to these events, which come next, was working time: not if the machine went down meanwhile."""
+        """Say whether the time up to these events, which come next, was working time: not if the machine went down meanwhile."""
         doing: Doing = self.state.doing
         if not doing.at_work:
             return False

@@ -1,4 +1,4 @@
-"""What the system tells about processes: the marks of launches they carry, their parents and their sessions.
+"""Facts that the system tells about processes: the marks of launches they carry, their parents and their sessions.
 
 `/proc` where there is one, `ps` where there is none (macOS). It imports no event loop: `orc approve` asks it too.
 """
@@ -74,7 +74,7 @@ def leaderless_session() -> int | None:
 
 
 def listed_by_ps(which: str) -> Iterator[tuple[int, list[str]]]:
-    """Where there is no /proc: `ps` shows arguments (the shim's nonce) and, of most programs, the environment."""
+    """Return where there is no /proc: `ps` shows arguments (the shim's nonce) and, of most programs, the environment."""
     return read_ps(_ps(which, "pid=,command="))
 
 

@@ -21,7 +21,7 @@ from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES, RESULT_GRACE_S, S
 
 
 class Standing(StrEnum):
-    """What a launch directory says about its launch."""
+    """The state of a launch, by what its directory holds."""
 
     NEW = "new"
     """Never started, and it may be started now."""
@@ -32,7 +32,7 @@ class Standing(StrEnum):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything needed to start one launch."""
+    """The order to start one launch."""
 
     effect: EffectId
     argv: tuple[str, ...]
@@ -49,17 +49,17 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None = None
     idle_timeout_s: float | None = None
     budget_s: float | None = None
-    """What is left of the time its step or the day may take."""
+    """The rest of the time that its step or the day may take."""
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES
     grace_s: float = STOP_GRACE_S
     finished: Callable[[], bool] | None = None
-    """Whether the program has written its result; asked whenever its output grew, because it may work on after all."""
+    """Says whether the program has written its result; asked whenever its output grew, because it may work on after all."""
     grew: Callable[[], Failure | None] | None = None
     """Asked when its output grew; what it answers stops the launch."""
     look_s: Callable[[], float] | None = None
-    """How long it may write without being looked at, where that matters; it may change while it works."""
+    """Says how long it may write without being looked at, where that matters; it may change while it works."""
     result_grace_s: float = RESULT_GRACE_S
-    """How long it may stay silent after that before it is stopped, which is then no failure."""
+    """Time that it may stay silent after its result before it is stopped, which is then no failure."""
 
 
 class Shortage(Exception):
@@ -67,7 +67,7 @@ class Shortage(Exception):
 
 
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
-"""What goes by itself; any other error of the system would only happen again, and waiting for it would never end."""
+"""Errors that pass by themselves; any other error of the system would only happen again, and waiting for it would never end."""
 
 
 class CannotStart(Exception):
@@ -81,7 +81,7 @@ class Launches(Protocol):
         """The launch's own directory; nothing is created."""
 
     def standing(self, effect: EffectId, *, same_boot: bool) -> Standing:
-        """What became of a launch that an earlier engine may have started."""
+        """Return what became of a launch that an earlier engine may have started."""
 
     def start(self, order: Order) -> None:
         """Locks, marks and spawns. Raises Shortage or CannotStart, then nothing runs and the launch is over or new."""

@@ -1,4 +1,4 @@
-"""Who drives a run: whoever holds the lock on the run's lock file. No expiry; death releases it.
+"""Ownership of runs: whoever holds the lock on the run's lock file. No expiry; death releases it.
 
 The file's text (pid and host) is only for people; the lock alone decides.
 """
@@ -38,7 +38,7 @@ class Ownership:
 
 
 def owner_of(folder: Path, run: RunId) -> str | None:
-    """Who drives the run now, or None; nothing is created."""
+    """Return who drives the run now, or None; nothing is created."""
     try:
         descriptor = os.open(folder / "runs" / f"{run}.lock", os.O_RDWR | os.O_CLOEXEC)
     except OSError:

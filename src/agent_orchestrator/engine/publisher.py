@@ -51,7 +51,7 @@ def _check(driver: Driver, document: Document) -> None:
 
 
 def _stands(target: Path, content: bytes) -> bool:
-    """Whether a file that is never rewritten stands as it was written."""
+    """Say whether a file that is never rewritten stands as it was written."""
     try:
         return target.stat().st_size == len(content) and target.read_bytes() == content
     except OSError:
@@ -59,7 +59,7 @@ def _stands(target: Path, content: bytes) -> bool:
 
 
 class _Printer:
-    """What the publisher knows of one run."""
+    """The state of one run's print-outs."""
 
     def __init__(self, known: dict[str, list[Identity]]) -> None:
         self.known = known

@@ -1,4 +1,4 @@
-"""Who speaks: the user, the terminal, and the launch of this store that this process belongs to, if there is one.
+"""The sender of a directive: the user, the terminal, and the launch of this store that this process belongs to, if there is one.
 
 Any mark of a launch suffices: its lock among our descriptors, its nonce in our environment or in that of a process we
 descend from or whose session or group we are in, or a session that its shim made. A program can take all of them off
@@ -24,7 +24,7 @@ _BIRTH_BYTES = 1024
 """A lock file has two short lines."""
 _GONE = " (deleted)"
 _GETPATH: int | None = getattr(fcntl, "F_GETPATH", None)
-"""How macOS names an open file."""
+"""The way that macOS names an open file."""
 
 
 def find_sender(store: Path, environ: Mapping[str, str], surface: Surface) -> Who:
@@ -118,7 +118,7 @@ def _births(root: Path) -> Iterator[tuple[str, bytes, bytes]]:
 
 
 def _inside(folder: str | Path) -> list[os.DirEntry[str]]:
-    """What a folder holds; nothing when it is a file, or pruned meanwhile."""
+    """Return what a folder holds; nothing when it is a file, or pruned meanwhile."""
     try:
         with os.scandir(folder) as found:
             return list(found)
@@ -127,7 +127,7 @@ def _inside(folder: str | Path) -> list[os.DirEntry[str]]:
 
 
 def _is_nonce(word: str) -> bool:
-    """Whether a word could be the mark of a launch: everything else that stands in arguments is left alone."""
+    """Say whether a word could be the mark of a launch: everything else that stands in arguments is left alone."""
     return len(word) == 32 and word.isalnum()
 
 

@@ -59,7 +59,7 @@ def _error(about: dict[str, Any]) -> BaseException:
 
 
 class Signals:
-    """What a person says with signals, said to the run."""
+    """The signals of a person, told to the run as directives."""
 
     def __init__(self, engine: Engine, run: RunId) -> None:
         self._engine, self._run = engine, run

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from agent_orchestrator.engine.clock import Clock
 
 SLICE_S = 0.005
-"""How long queued work goes on before the loop's other tasks get their turn."""
+"""Time that queued work goes on before the loop's other tasks get their turn."""
 
 
 class SliceQueue:

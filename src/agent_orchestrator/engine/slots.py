@@ -29,7 +29,7 @@ PROGRAMS = (*ACTIVE, Leftover)
 
 
 class Slots:
-    """What one run has in flight."""
+    """The effects of one run that are in flight, by unit."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -69,7 +69,7 @@ class Slots:
 
     @property
     def busy(self) -> int:
-        """How many programs are in flight."""
+        """Return how many programs are in flight."""
         return self._busy
 
     def agent_of(self, effect: EffectId) -> str:
@@ -111,7 +111,7 @@ class Slots:
             work.stop()
 
     def _may_begin(self, effect: Effect) -> bool:
-        """Whether rate limits and budgets let an agent start; one that was started before is adopted whatever they say."""
+        """Say whether rate limits and budgets let an agent start; one that was started before is adopted whatever they say."""
         admission = self._driver.admission
         if type(effect) is not RunAgent or not admission.watches(effect):
             return True
@@ -138,7 +138,7 @@ class Slots:
         work.start(halt=halt)
 
     def _finisher(self, effect: EffectId) -> Callable[[Outcome | None], None]:
-        """What a work calls when nothing of it is left; the outcome is None when it was a mere wait, cancelled."""
+        """Return what a work calls when nothing of it is left; the outcome is None when it was a mere wait, cancelled."""
 
         def finished(outcome: Outcome | None) -> None:
             unit = unit_of(effect)

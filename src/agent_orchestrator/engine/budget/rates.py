@@ -53,7 +53,7 @@ class Rates:
 
     @property
     def any_closed(self) -> bool:
-        """Whether any account may have to wait; cheap, because it is asked before every start."""
+        """Say whether any account may have to wait; cheap, because it is asked before every start."""
         if self._stale:
             self._load()
         return self._latest_us != 0 and self._clock.now_us() < self._latest_us
@@ -70,7 +70,7 @@ class Rates:
         return (last, until_us) if self._clock.now_us() < until_us else None
 
     def refused(self, account: str, failure: Failure) -> RateWindow:
-        """What a refusal closes, and for how long; without a time that it says, longer each time in a row."""
+        """Return what a refusal closes, and for how long; without a time that it says, longer each time in a row."""
         now_us = self._clock.now_us()
         name = failure.window or UNKNOWN_WINDOW
         known = self._windows.get((account, name))

@@ -30,7 +30,7 @@ def metered(outcome: AgentEnded, effect: RunAgent, store: Store, *, cumulative: 
 
 
 def own_part(usage: Usage, earlier: Iterable[StoredUsage]) -> Usage:
-    """What is left of a session's total when its earlier launches are taken off.
+    """Return what is left of a session's total when its earlier launches are taken off.
 
     A total below what was counted before is none: a CLI that began to count anew is taken at its word.
     """

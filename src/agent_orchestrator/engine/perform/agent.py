@@ -52,7 +52,7 @@ class AgentWork(Launched):
         self._meter: Callable[[], Reading] | None = None
         self._asleep: Callable[[], Failure | None] | None = None
         self._seen: tuple[Reading, Budget] | None = None
-        """What it had consumed when that was last judged, and by which limits."""
+        """The consumption that was last judged, and the budget it was judged by."""
 
     def order(self) -> Order:
         """Writes prompt and feedback and asks the adapter how to start."""
@@ -89,14 +89,14 @@ class AgentWork(Launched):
         return METER_LOOK_S if self.driver.budget.covers(self.effect) else math.inf
 
     def _look(self) -> Failure | None:
-        """Why it has to be stopped, by what it has written up to now."""
+        """Return why it has to be stopped, by what it has written up to now."""
         if self._sleeping is not None and self._asleep is None:
             self._asleep = self._sleeping.watch_sleep(self._task, self.directory / "err")
         sleeps = self._asleep() if self._asleep is not None else None
         return sleeps or self._spends()
 
     def _spends(self) -> Failure | None:
-        """What it has consumed by now, where that is limited: limits may be set while it works."""
+        """Return what it has consumed by now, where that is limited: limits may be set while it works."""
         if not self.driver.budget.covers(self.effect) or self._metered is None:
             return None
         if self._meter is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STDIN = "stdin"
 TREE = "tree"
-"""Where the tree's identity before the check is kept: a check may outlive the process that started it."""
+"""The file that keeps the tree's identity before the check: a check may outlive the process that started it."""
 
 
 class CheckWork(Launched):

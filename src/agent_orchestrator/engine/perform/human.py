@@ -82,7 +82,7 @@ class HumanWork(Waiting):
         return self._read() if self._taken.exists() else None
 
     def _take_early(self) -> bool:
-        """Whether there was an answer before the agent started; kept for us then, it did not change since."""
+        """Say whether there was an answer before the agent started; kept for us then, it did not change since."""
         if not self._earlier.exists():
             return False
         if _changed_ns(self._earlier) > self._agent_started_ns:
@@ -161,7 +161,7 @@ def _changed_ns(file: Path) -> int:
 
 
 def _has_content(file: Path) -> bool:
-    """Whether there is something to read: a person who types `cat > FILE` has an empty one while typing."""
+    """Say whether there is something to read: a person who types `cat > FILE` has an empty one while typing."""
     return file.exists() and (not file.is_file() or file.stat().st_size > 0)
 
 

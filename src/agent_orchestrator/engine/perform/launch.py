@@ -104,11 +104,11 @@ class Launched:
             self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(problem)))
 
     def prepares(self) -> bool:
-        """Whether anything slow has to happen before the program may start."""
+        """Say whether anything slow has to happen before the program may start."""
         return self._tree is not None
 
     def prepare(self) -> None:
-        """What has to happen before, in a thread."""
+        """Return what has to happen before, in a thread."""
         self.driver.open_tree(self._tree)
 
     def _spawn(self) -> None:
@@ -198,7 +198,7 @@ class Launched:
         self.deliver(self.unjudged(ending, failure))
 
     def weight(self, ending: Ending) -> int | None:
-        """How many bytes judging will read; None when it may take long for other reasons."""
+        """Return how many bytes judging will read; None when it may take long for other reasons."""
         total = 0
         for file in self.read_when_judging(ending):
             try:
@@ -212,7 +212,7 @@ class Launched:
         return (ending.out, ending.err)
 
     def order(self) -> Order:
-        """How to start; raises CannotStart."""
+        """Return how to start; raises CannotStart."""
         raise AssertionError("each launched work orders for itself")
 
     def limits(self) -> Watch:
@@ -220,7 +220,7 @@ class Launched:
         raise AssertionError("each launched work has its limits")
 
     def judge(self, ending: Ending) -> Outcome:
-        """What its end means; called in a thread when there is much to read."""
+        """Return what its end means; called in a thread when there is much to read."""
         raise AssertionError("each launched work judges for itself")
 
     def unjudged(self, ending: Ending, failure: Failure) -> Outcome:

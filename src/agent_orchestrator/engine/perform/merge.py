@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
 PLAN = "merge.json"
-"""What the check is about: it may outlive the process that planned the merge."""
+"""The file that keeps the merge under check: the check may outlive the process that planned it."""
 
 _AGAIN = (FailureKind.STOPPED, FailureKind.LOST)
 _RED = (FailureKind.TIMEOUT, FailureKind.IDLE, FailureKind.OUTPUT_LIMIT)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent | InProcessAgent) -> AgentTask:
-    """Who does what where; nothing is read or written."""
+    """Return who does what where; nothing is read or written."""
     return AgentTask(
         effect=effect,
         run=driver.run.id,
@@ -37,7 +37,7 @@ def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent |
 
 
 def _child_env(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) -> dict[str, str]:
-    """What this agent starts from: what the run passes on, what its own settings name, and what it logs in with."""
+    """Return what this agent starts from: what the run passes on, what its own settings name, and what it logs in with."""
     named, credentials = effect.agent.options.get("pass_env"), getattr(agent, "credentials", None)
     asked = (*driver.run.context.pass_env, *(named if isinstance(named, list | tuple) else ()))
     see = driver.engine.world.child_env
@@ -47,7 +47,7 @@ def _child_env(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) 
 
 
 def _refused(driver: Driver, effect: RunAgent) -> tuple[str, ...]:
-    """What this agent was refused before, less what it has been allowed since."""
+    """Return what this agent was refused before, less what it has been allowed since."""
     options = effect.agent.options
     now = {f"--allow-tool {shlex.quote(tool)}" for tool in options.get("allowed_tools") or ()}
     now.add(f"--permission-mode {options.get('permission_mode')}")

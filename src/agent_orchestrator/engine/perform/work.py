@@ -1,4 +1,4 @@
-"""What all works share: the effect, the driver, and the promise to call `finished` once."""
+"""The part that all works share: the effect, the driver, and the promise to call `finished` once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EffectWork(Protocol):
 
     @property
     def effect(self) -> Effect | Leftover:
-        """What is being done."""
+        """Return what is being done."""
 
     def start(self, *, halt: bool) -> None:
         """Begins, adopts or collects; with `halt`, nothing may be started and what lives is stopped."""

@@ -36,7 +36,7 @@ class Birth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Marks(NamedTuple):
-    """What a launch left behind."""
+    """The marks that a launch left behind."""
 
     exit_code: int | None = None
     begun: bool = False
@@ -45,7 +45,7 @@ class Marks(NamedTuple):
 
     @property
     def ended(self) -> bool:
-        """Whether it may never be started (again)."""
+        """Say whether it may never be started (again)."""
         return self.begun or self.void or self.exit_code is not None
 
 
@@ -72,7 +72,7 @@ def take_lock(folder: Path, *, create: bool = False) -> int | None:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether anything of the launch lives."""
+    """Say whether anything of the launch lives."""
     try:
         lock = take_lock(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -119,7 +119,7 @@ def unwrite_birth(lock: int) -> None:
 
 
 def read_birth(folder: Path) -> Birth | None:
-    """Who was started, or None when that is not (any more) known: never begun, or torn by a power cut."""
+    """Return who was started, or None when that is not (any more) known: never begun, or torn by a power cut."""
     try:
         return msgspec.json.decode(_lines(folder)[0], type=Birth)
     except msgspec.DecodeError:
@@ -160,7 +160,7 @@ def last_sign_ns(folder: Path) -> int:
 
 
 def output_bytes(files: tuple[str, str]) -> int:
-    """How much both streams hold by now."""
+    """Return how much both streams hold by now."""
     total = 0
     for file in files:
         try:

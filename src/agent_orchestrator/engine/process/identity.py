@@ -25,7 +25,7 @@ _SLICE = 256
 
 
 def carries(pid: int, nonce: str) -> bool:
-    """Whether this living process was started for that launch."""
+    """Say whether this living process was started for that launch."""
     if HAS_PROC:
         return nonce in nonces_of(pid)
     return any(nonce in nonces for found, nonces in listed_by_ps(f"-p{pid}") if found == pid)

@@ -45,7 +45,7 @@ class ProcessLaunches:
         return Path(f"{self._root}/{launch_folder(effect)}")
 
     def standing(self, effect: EffectId, *, same_boot: bool) -> Standing:
-        """What became of a launch that an earlier engine may have started."""
+        """Return what became of a launch that an earlier engine may have started."""
         folder = self.directory(effect)
         try:
             lock = folders.take_lock(folder)
@@ -174,7 +174,7 @@ class ProcessLaunches:
 
 
 def refusal(error: OSError | ValueError, program: str) -> Shortage | CannotStart:
-    """What a failed start means: try again later, or never."""
+    """Return what a failed start means: try again later, or never."""
     if isinstance(error, ValueError):  # a NUL byte, or a name that cannot stand in an environment
         return CannotStart(f"{program} cannot be started: {error}.")
     if error.errno in SHORTAGES:

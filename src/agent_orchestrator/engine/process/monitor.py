@@ -201,7 +201,7 @@ class Monitor:
         self._agenda.slices.add(partial(watched.done, ending))
 
     def _ending(self, watched: Watched) -> Ending:
-        """What became of it, concluded while holding the lock."""
+        """Return what became of it, concluded while holding the lock."""
         folder, birth = watched.folder, watched.shim.birth or folders.read_birth(watched.folder)
         marks = folders.read_marks(folder)
         now_us = self._clock.now_us()
@@ -265,7 +265,7 @@ class Monitor:
 
 
 def _left_s(watched: Watched, now_s: float) -> float:
-    """How long the launch may still run, and be silent."""
+    """Return how long the launch may still run, and be silent."""
     limits, left_s = watched.limits, math.inf
     if limits.timeout_s is not None:
         left_s = watched.started_s + limits.timeout_s - now_s
@@ -279,7 +279,7 @@ def _left_s(watched: Watched, now_s: float) -> float:
 
 
 def _hangs(watched: Watched, now_s: float) -> bool:
-    """Whether it is done, by its own account, and only does not exit."""
+    """Say whether it is done, by its own account, and only does not exit."""
     return watched.finished and now_s >= watched.grew_s + watched.limits.result_grace_s
 
 

@@ -26,7 +26,7 @@ ulimit -S -n "$2"
 code=$?
 true >"exit.$code" || mv lock "exit.$code"
 """
-"""Why each line is as it is:
+"""The reason for each line:
 
 - Without the trap, TERM to the group kills the shim at once and the exit code is lost while the agent still cleans up.
   A trap with a command is reset in the subshell, so the agent itself gets the default.
@@ -45,10 +45,10 @@ SHIM_NAME = "orc"
 
 _SHELL = "/bin/sh"
 _LOCK_FD = pane.LOCK_FD
-"""Where shim and agent find the lock: out of the way of the descriptors that scripts use by number."""
+"""The descriptor at which shim and agent find the lock: out of the way of the descriptors that scripts use by number."""
 
 _RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""What Python or a `nohup` may ignore is not to be ignored by agents."""
+"""Signals that Python or a `nohup` may ignore; they are not to be ignored by agents."""
 
 
 @cache

@@ -102,7 +102,7 @@ class Watched:
         self.over = False
         self.cause: Failure | None = None
         self.finished = False
-        """Whether its result has been seen."""
+        """True once its result has been seen."""
         self.size = 0
         self.watched_s = self.grew_s = now_s
         self.interval_s = 0.0
@@ -115,7 +115,7 @@ class Watched:
 
     @property
     def nonce(self) -> str | None:
-        """What the launch's processes are known by."""
+        """Return what the launch's processes are known by."""
         return self.shim.birth.nonce if self.shim.birth is not None else None
 
     @property
