@@ -88,6 +88,8 @@ class Result:
 class Rig:
     """A repository with a wrapper, beside each other, and `orc` on it."""
 
+    command = ORC
+
     def __init__(self, repo: Path) -> None:
         self.repo = repo
         self.side = repo.parent / "side"
@@ -118,7 +120,7 @@ class Rig:
     def orc(self, *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, **more: Any) -> Result:
         """Runs one command to its end."""
         done = subprocess.run(
-            [*ORC, *arguments],
+            [*self.command, *arguments],
             cwd=cwd or self.repo,
             env=self.environment(env),
             stdin=subprocess.DEVNULL,
@@ -172,7 +174,7 @@ class Running:
         self._err = self._out.with_name(self._out.name.replace("out", "err"))
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                [*ORC, *arguments], cwd=rig.repo, env=rig.environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=err
+                [*rig.command, *arguments], cwd=rig.repo, env=rig.environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=err
             )
 
     def said(self) -> str:

@@ -78,7 +78,7 @@ def steps_of(folded: Folded, now_us: int) -> list[dict[str, Any]]:
     return [
         {
             "id": unit,
-            "status": step.status.value,
+            "status": str(step.status),
             "attempts": step.attempts,
             "iteration_count": step.iteration_count,
             "duration_s": step_time_s(step, now_us),

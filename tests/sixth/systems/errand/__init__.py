@@ -1,0 +1,1 @@
+"""Errands: one command, run until it passes or fails."""
