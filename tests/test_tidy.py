@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 import pytest
 
+from tests.tidy.rooms import list_named_systems
 from tests.tidy.source import ROOT, Function, Module, check_none, dotted, files, modules, package
 from tests.tidy.words import GERUNDS, find_gerunds, find_riddles, find_shared_names
 
@@ -33,6 +34,11 @@ READS_ENVIRONMENT = {
     f"{SRC}/config.py": "the one reader",
     f"{SRC}/agents/scripted.py": "`python -m agent_orchestrator.agents.scripted` is an agent: its environment is its contract",
     f"{SRC}/engine/process/pane.py": "a program of its own, which hands on the environment that it was given",
+}
+NAMES_SYSTEMS = {
+    f"{SRC}/systems/__init__.py": "the one line per system",
+    f"{SRC}/errors.py": "the sentence of every error stands there, also of one that only loops raise",
+    f"{SRC}/models.py": "library names for the state files of workflow runs",
 }
 READS_CLOCK = f"{SRC}/engine/clock.py"
 RUNS_GIT = f"{SRC}/git/"
@@ -245,6 +251,11 @@ def test_evolve_judges_nothing() -> None:
             if node.attr == "retryable" or (node.attr == "goes_on" and dotted(node).split(".")[-2] == "failure"):
                 faults.append(f"{module.at(node)}: {dotted(node)}")
     check_none(faults, "decide in `decide` or `advance`, and let the decision travel in the event: journals fold for ever")
+
+
+def test_no_system_is_named_outside_its_rooms() -> None:
+    faults = (fault for module in package() if not _is_listed(module, NAMES_SYSTEMS) for fault in list_named_systems(module))
+    check_none(faults, "ask `about`, `hooks_of` or `words_of` of the run's system: a sixth one must not need this place")
 
 
 def test_imports_stand_at_the_top() -> None:

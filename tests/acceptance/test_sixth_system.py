@@ -12,13 +12,14 @@ from agent_orchestrator.testing.systems import check_system
 from tests.acceptance.rig import ROOT, Rig, wait_until
 from tests.sixth.systems.errand.system import ERRAND, ErrandSpec
 
+SIXTH = [sys.executable, str(ROOT / "tests" / "sixth" / "orc.py")]
 WAITING = "touch ../side/begun; until [ -e ../side/go ]; do sleep 0.02; done"
 
 
 class SixthRig(Rig):
     """A repository, and `orc` with the sixth system on it."""
 
-    command = [sys.executable, str(ROOT / "tests" / "sixth" / "orc.py")]
+    command = SIXTH
 
 
 @pytest.fixture

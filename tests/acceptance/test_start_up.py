@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 
+from agent_orchestrator.systems import SYSTEMS
 from tests.acceptance.rig import Rig
 
+SYSTEM = re.compile(r"agent_orchestrator\.(?:systems|runs|surfaces\.cli)\.(\w+)\.(?!about$)")
 HEAVY = ("asyncio", "rich", "yaml", "apsw", "msgspec", "subprocess", "jsonschema_rs")
 
 
-def _imported(rig: Rig, *arguments: str) -> set[str]:
+def _modules(rig: Rig, *arguments: str) -> set[str]:
     command = [sys.executable, "-X", "importtime", "-m", "agent_orchestrator.cli", *arguments]
-    done = subprocess.run(command, cwd=rig.repo, env=rig.environment(), capture_output=True, text=True, check=True)
-    modules = {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
-    return {name for name in HEAVY if name in modules}
+    done = subprocess.run(command, cwd=rig.repo, env=rig.environment(), capture_output=True, text=True, check=False)
+    return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+
+def _imported(rig: Rig, *arguments: str) -> set[str]:
+    return _modules(rig, *arguments) & set(HEAVY)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["version"], ["run", "--help"], ["status", "--help"]])
@@ -32,3 +38,14 @@ def test_a_list_of_runs_imports_the_store_and_nothing_else(shared: Rig, argument
 @pytest.mark.parametrize("arguments", [["status", "over"], ["show", "over"], ["history", "over"], ["logs", "over"]])
 def test_a_look_at_a_run_imports_neither_an_event_loop_nor_rich(shared: Rig, arguments: list[str]) -> None:
     assert _imported(shared, *arguments) & {"asyncio", "rich", "subprocess"} == set()
+
+
+@pytest.mark.parametrize("command", ["status", "show", "history", "logs", "approve", "pause", "resume"])
+def test_no_system_is_loaded_but_the_runs_own(shared: Rig, command: str) -> None:
+    found = {match[1] for name in _modules(shared, command, "over") if (match := SYSTEM.match(name)) is not None}
+    assert found & set(SYSTEMS) == {"workflow"}
+
+
+def test_a_list_of_runs_loads_no_system(shared: Rig) -> None:
+    found = {match[1] for name in _modules(shared, "list") if (match := SYSTEM.match(name)) is not None}
+    assert found & set(SYSTEMS) == set()

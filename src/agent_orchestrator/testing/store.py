@@ -47,7 +47,7 @@ def new_run(run: RunId, created_us: int = 1) -> tuple[NewRun, Append]:
     """Return a run for tests, with its first append."""
     summary = Summary(status="running", total=1)
     context = Context(run=run, home="/repo", workdir="/repo", created_us=created_us)
-    new = NewRun(system="workflow", name="demo", context=context, spec=b"{}", summary=summary)
+    new = NewRun(system="sample", name="demo", context=context, spec=b"{}", summary=summary)
     return new, Append(run=run, expected_seq=0, at_us=created_us, body=b"[1]", summary=summary)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.errors import OrcError, UsageError
-from agent_orchestrator.runs.loop.options import LoopOptions, as_command, changes_of, checked_loop_id, detect_tests, prepare
+from agent_orchestrator.runs.detection import detect_tests
+from agent_orchestrator.runs.loop.options import LoopOptions, as_command, changes_of, checked_loop_id, prepare
 
 
 def options(**given: Any) -> LoopOptions:

@@ -19,7 +19,6 @@ import msgspec
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import ID_LENGTH_MAX
-from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.errors import InvalidValue, UsageError
 from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.runs.budget import abilities_of
@@ -33,6 +32,7 @@ from agent_orchestrator.runs.choices import (
     read_idle_s,
     read_performer,
 )
+from agent_orchestrator.runs.detection import detect_tests
 from agent_orchestrator.runs.inputs import read_given_count, read_given_duration, read_text
 from agent_orchestrator.runs.start import Prepared
 from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id
@@ -45,18 +45,6 @@ _SHELL_WORDS = frozenset(
     )
 )
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-
-DETECTED = (
-    ("package.json", '"test"', "npm test --silent"),
-    ("Cargo.toml", "", "cargo test"),
-    ("go.mod", "", "go test ./..."),
-    ("pyproject.toml", "pytest", "python -m pytest -q"),
-    ("pytest.ini", "", "python -m pytest -q"),
-    ("tox.ini", "[pytest]", "python -m pytest -q"),
-    ("setup.cfg", "[tool:pytest]", "python -m pytest -q"),
-    ("Makefile", "\ntest:", "make test"),
-)
-"""A file, what must stand in it, and the command that runs the tests then."""
 
 
 class LoopOptions(AgentOptions, frozen=True, kw_only=True):
@@ -166,21 +154,6 @@ def as_command(text: str, home: Path) -> str | None:
     word = word.lstrip("(") or word
     program = str(home / word) if "/" in word else word
     return command if word in _SHELL_WORDS or (word and shutil.which(program) is not None) else None
-
-
-def detect_tests(home: Path) -> str | None:
-    """The command that runs the project's tests, by the files it has; None when nothing is recognised."""
-    for name, needle, command in DETECTED:
-        file = home / name
-        try:
-            if file.stat().st_size > REPORT_LIMIT_BYTES:
-                continue
-            text = file.read_text("utf-8", "replace")
-        except OSError:
-            continue
-        if needle in text and shutil.which(command.split()[0]) is not None:
-            return command
-    return None
 
 
 def checked_loop_id(given: str) -> str:

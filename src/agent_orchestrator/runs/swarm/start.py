@@ -17,11 +17,11 @@ from agent_orchestrator.errors import Refused
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.runs.lock import alone
+from agent_orchestrator.runs.names import keep_as, new_run_id
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
 from agent_orchestrator.runs.swarm.workspace import write_schemas
 from agent_orchestrator.runs.trees import entering
-from agent_orchestrator.runs.workflow.start import keep_as, new_run_id
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
 from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec

@@ -23,8 +23,8 @@ from agent_orchestrator.runs.choices import (
     read_env,
     read_idle_s,
 )
+from agent_orchestrator.runs.detection import detect_tests
 from agent_orchestrator.runs.inputs import read_counts, read_given_duration, read_text
-from agent_orchestrator.runs.loop.options import detect_tests
 from agent_orchestrator.runs.start import Prepared
 from agent_orchestrator.systems.team.roles import Role
 from agent_orchestrator.systems.team.spec import QaMode, TeamSpec, split_requirements

@@ -5,29 +5,27 @@ A run exists, durably and with its print-outs' place, before anything of it happ
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.core.ids import RunId, checked_id, unit_of
+from agent_orchestrator.core.ids import RunId, checked_id
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import InvalidDocument, Refused, RunExists
 from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.git.worktree import add_worktree
 from agent_orchestrator.runs.inputs import read_object
+from agent_orchestrator.runs.names import keep_as, new_run_id
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
 from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
 from agent_orchestrator.runs.trees import entering
-from agent_orchestrator.store.port import Append, StoredRun
+from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow.decide.edits import ImportedWorkflow, import_state
 from agent_orchestrator.systems.workflow.effects import run_directory
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.system import WORKFLOW
-
-RUN_ID_TRIES = 8
 
 
 def start_workflow(orchestrator: Orchestrator, spec: WorkflowSpec, start: Start = NOTHING_SPECIAL) -> Started:
@@ -45,16 +43,6 @@ def start_workflow(orchestrator: Orchestrator, spec: WorkflowSpec, start: Start 
     return msgspec.structs.replace(started, notes=notes)
 
 
-def new_run_id(orchestrator: Orchestrator) -> str:
-    """Eight hex digits that no run has."""
-    taken = {run.id for run in orchestrator.runs()}
-    for _ in range(RUN_ID_TRIES):
-        run = uuid.uuid4().hex[:8]
-        if run not in taken:
-            return run
-    raise AssertionError("eight random ids in a row were taken")
-
-
 def _make_room(orchestrator: Orchestrator, run: str) -> None:
     """An id is used again with nothing of its past: a journal whose directory a person deleted is kept under another id.
 
@@ -68,33 +56,6 @@ def _make_room(orchestrator: Orchestrator, run: str) -> None:
             keep_as(orchestrator, run)
     finally:
         owner.release()
-
-
-def keep_as(orchestrator: Orchestrator, run: str) -> None:
-    """Keeps the journal and the launches of a run under `X~1`, `X~2`, …: its id is free again. The caller owns the run."""
-    launches = orchestrator.settings.folder / "launches"
-    known = {one.id for one in orchestrator.runs()}
-    number = 1
-    while f"{run}~{number}" in known or (launches / f"{run}~{number}").exists():
-        number += 1
-    _keep(orchestrator, run, f"{run}~{number}", journaled=run in known)
-
-
-def _keep(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -> None:
-    if living := orchestrator.launches().living(RunId(run)):
-        names = ", ".join(unit_of(effect) for effect in living)
-        raise Refused(why=f"Agents of an earlier run {run} are still alive ({names}); end them with `orc abort {run}` first.")
-    launches = orchestrator.settings.folder / "launches"
-    if (launches / run).exists():
-        (launches / run).rename(launches / kept)
-    if journaled:
-        store = orchestrator.store
-        store.rename(RunId(run), RunId(kept))
-        if (stored := store.run(kept)) is not None and not stored.summary.ended:
-            replaced = msgspec.structs.replace(
-                stored.summary, status="replaced", detail=f"run {run} was started afresh", doing=()
-            )
-            store.append([Append(run=RunId(kept), expected_seq=0, at_us=orchestrator.clock.now_us(), summary=replaced)])
 
 
 def _is_in_the_way(orchestrator: Orchestrator, run: str) -> bool:

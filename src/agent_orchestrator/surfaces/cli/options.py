@@ -196,3 +196,10 @@ def complete_steps(ctx: click.Context, param: click.Parameter, incomplete: str) 
     except OrcError:
         return []
     return [CompletionItem(step["id"]) for step in spec.get("steps", ()) if step["id"].startswith(incomplete)]
+
+
+publish_option = click.option(
+    "--publish/--no-publish",
+    default=None,
+    help="Push the branch, and make issues and a pull request with gh; without it (or `publish = true`) nothing is published.",
+)

@@ -8,8 +8,14 @@ import click
 
 from agent_orchestrator.errors import Refused, RunBusy
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import drive_options, open_orchestrator, permission_options, pick, run_argument
-from agent_orchestrator.surfaces.cli.phases.shared import publish_option
+from agent_orchestrator.surfaces.cli.options import (
+    drive_options,
+    open_orchestrator,
+    permission_options,
+    pick,
+    publish_option,
+    run_argument,
+)
 
 if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator

@@ -29,8 +29,7 @@ def command(file: str, repo: str | None, as_json: bool) -> int:
     Says every fault with its line. With --repo the prompts of a workflow must be found, too.
     """
     from agent_orchestrator.config import load_settings
-    from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
-    from agent_orchestrator.runs.sources import read_source
+    from agent_orchestrator.runs.inputs import read_text
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 
     path = Path(file).expanduser()
@@ -39,7 +38,7 @@ def command(file: str, repo: str | None, as_json: bool) -> int:
     if not path.is_file():
         raise UsageError(detail=f"{path} is not a file; give a workflow file or a run_state.json.")
     settings = load_settings(repo)
-    text = read_source(path, "The file", SPEC_LIMIT_BYTES)
+    text = read_text(path, "The file")
     system, kind = _kind_of(path, text)
     warnings: tuple[str, ...] = ()
     try:

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import idle_option
-from agent_orchestrator.surfaces.cli.phases.shared import publish_option
+from agent_orchestrator.surfaces.cli.options import idle_option, publish_option
 
 EXAMPLE = """
 orc phases plan task.md

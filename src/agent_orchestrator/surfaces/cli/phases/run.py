@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, open_orchestrator, read_options
+from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, open_orchestrator, publish_option, read_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.phases.shared import publish_option
 
 EXAMPLE = """
 orc phases run task.md --agent claude --max-cost '$10'

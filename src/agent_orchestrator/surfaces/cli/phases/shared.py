@@ -1,14 +1,6 @@
-"""What the phases commands share: their options, how a run is driven, what is told at its end."""
+"""The directive that `orc phases skip`, `retry` and `check` send."""
 
 from __future__ import annotations
-
-import click
-
-publish_option = click.option(
-    "--publish/--no-publish",
-    default=None,
-    help="Push the branch, and make issues and a pull request with gh; without it (or `publish = true`) nothing is published.",
-)
 
 
 def instruct(repo: str | None, run: str | None, what: str, values: dict[str, str], text: str, *, as_json: bool) -> int:
