@@ -71,7 +71,7 @@ class ErrandState:
 
     @property
     def status(self) -> str:
-        """How the command stands."""
+        """The state of the command."""
         return "RUNNING" if len(self.doing) else "PENDING" if self.worth is None else self.worth.value.upper()
 
     @property
