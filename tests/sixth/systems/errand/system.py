@@ -13,7 +13,7 @@ from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AgentChoice, RunCheck
 from agent_orchestrator.core.events import CommonEvent, DirectiveRefused, Ended, Event, Resumed, StopReason
 from agent_orchestrator.core.files import beside
-from agent_orchestrator.core.ids import effect_id
+from agent_orchestrator.core.ids import EffectId, UnitId, effect_id
 from agent_orchestrator.core.judging import Worth, judge_check, say_check_failure
 from agent_orchestrator.core.launch_events import JudgedCheckFinished, check_fields
 from agent_orchestrator.core.lifecycle import Facts, Lifecycle, Phase, apply_event
@@ -22,7 +22,7 @@ from agent_orchestrator.core.system import Context, Document, System
 from agent_orchestrator.core.unit import UnitNeeds, UnitRecord, UnitView
 from agent_orchestrator.core.units import iso
 
-UNIT = "command"
+UNIT = UnitId("command")
 FOLDER = ".agents/errands"
 
 
@@ -43,7 +43,7 @@ class ErrandBegan(Event, frozen=True, kw_only=True, tag="errand_began"):
 class CommandStarted(Event, frozen=True, kw_only=True, tag="command_started"):
     """The command is to run."""
 
-    effect: str
+    effect: EffectId
 
 
 class CommandFinished(JudgedCheckFinished, frozen=True, kw_only=True, tag="command_finished"):
