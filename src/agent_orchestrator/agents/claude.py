@@ -20,7 +20,7 @@ from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, flag, outsi
 from agent_orchestrator.agents.credentials import ANTHROPIC
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.report import report_schema
-from agent_orchestrator.agents.stream import at, count_at, money_at, text_at
+from agent_orchestrator.agents.stream import at, bytes_of, count_at, money_at, table_at, text_at, time_at
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
 
@@ -44,6 +44,11 @@ CHARS_PER_TOKEN = 3
 _WINDOWS = {"five_hour": "5-hour", "seven_day": "weekly", "seven_day_opus": "weekly Opus", "seven_day_sonnet": "weekly Sonnet"}
 """Its names for the windows of a rate limit, as people say them."""
 
+_SYSTEM = frozenset(
+    f"system {one}"
+    for one in ("init", "status", "api_retry", "permission_denied", "task_started", "task_progress", "task_notification")
+)
+
 _ABSENT = ("failed", "needs-auth")
 """The statuses of an MCP server whose tools it does without."""
 
@@ -63,6 +68,7 @@ class ClaudeAgent(CliAgent):
     bounds_itself = True
     """It keeps to `--max-budget-usd`, after the call that passes it: a second fence, and the only one without prices."""
     abilities = frozenset({"session", "tokens", "cost"})
+    kinds = frozenset({"assistant", "user", "result", "stream_event", "rate_limit_event"}) | _SYSTEM
     dead_session = "No conversation found with session ID"
     # It would retry a refused key ten times over minutes; retrying is the orchestrator's business.
     defaults = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "2"}  # noqa: RUF012 - a ClassVar of the parent
@@ -95,6 +101,15 @@ class ClaudeAgent(CliAgent):
             return allow_tool(f"Edit(/{denied.asked})")
         return allow_tool(_rule(denied.asked) if denied.tool == SHELL else denied.tool)
 
+    def opens(self, document: dict[str, Any]) -> bool:
+        """Recognize its stream by the session that all its lines name."""
+        return document.get("type") in ("system", "assistant", "result") and text_at(document, "session_id") != ""
+
+    def kind_of(self, document: dict[str, Any]) -> str:
+        """Name a line by its type, and one of the system's by its subtype."""
+        kind = text_at(document, "type")
+        return f"{kind} {text_at(document, 'subtype')}" if kind == "system" else kind
+
     def read(self, document: dict[str, Any]) -> Iterable[events.StreamEvent]:
         """Read a line; types not listed here carry nothing that we need."""
         kind, subtype = document.get("type"), document.get("subtype")
@@ -109,6 +124,8 @@ class ClaudeAgent(CliAgent):
         if kind == "system" and subtype == "permission_denied":
             call = text_at(document, "tool_use_id")
             return (events.Denied(tool=text_at(document, "tool_name"), why=text_at(document, "message"), call=call),)
+        if kind == "system" and subtype == "api_retry":
+            return (_read_retry(document),)
         if kind == "rate_limit_event" and text_at(document, "rate_limit_info", "status") == "rejected":
             resets_s = count_at(document, "rate_limit_info", "resetsAt")
             window = text_at(document, "rate_limit_info", "rateLimitType")
@@ -145,6 +162,17 @@ def _read_begin(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
             yield events.Noted(text=f"the MCP server {text_at(server, 'name')} is not there ({text_at(server, 'status')})")
 
 
+def _read_retry(document: dict[str, Any]) -> events.Retried:
+    status, delay_ms = count_at(document, "error_status"), money_at(document, "retry_delay_ms")
+    why = text_at(document, "error").replace("_", " ")
+    return events.Retried(
+        why=f"{why} ({status})" if status is not None else why,
+        attempt=count_at(document, "attempt"),
+        most=count_at(document, "max_retries"),
+        wait_s=delay_ms / 1000 if delay_ms is not None else None,
+    )
+
+
 def _read_message(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
     content = at(document, "message", "content")
     blocks = content if isinstance(content, list) else []
@@ -154,7 +182,8 @@ def _read_message(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
         if at(block, "type") == "tool_use":
             tool = text_at(block, "name")
             does = events.WRITE if tool in _EDITS else events.RUN if tool == SHELL else ""
-            yield events.ToolUsed(tool=tool, call=text_at(block, "id"), does=does)
+            used_us = time_at(document, "timestamp")
+            yield events.ToolUsed(tool=tool, call=text_at(block, "id"), does=does, given=table_at(block, "input"), at_us=used_us)
         elif at(block, "type") == "text":
             yield events.Said(text=text_at(block, "text"))
 
@@ -163,7 +192,12 @@ def _read_results(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
     content = at(document, "message", "content")
     for block in content if isinstance(content, list) else ():
         if at(block, "type") == "tool_result":
-            yield events.ToolEnded(call=text_at(block, "tool_use_id"), ok=at(block, "is_error") is not True)
+            yield events.ToolEnded(
+                call=text_at(block, "tool_use_id"),
+                ok=at(block, "is_error") is not True,
+                at_us=time_at(document, "timestamp"),
+                result_bytes=bytes_of(at(block, "content")),
+            )
 
 
 def _estimate_usage(document: dict[str, Any], blocks: list[Any]) -> Usage | None:

@@ -24,7 +24,7 @@ from agent_orchestrator.agents.options import BASICS, AgentSettings, settings_of
 from agent_orchestrator.agents.output import plain, read_ends, read_last_line
 from agent_orchestrator.agents.refusal import BAD_START, classify, is_unpaid
 from agent_orchestrator.agents.report import ask_for_report, tell_of_report, unfold
-from agent_orchestrator.agents.stream import ResultWatch, StreamMeter, decode_line, json_lines, read_transcript
+from agent_orchestrator.agents.stream import ResultWatch, StreamMeter, decode_line, json_lines, read_transcript, text_at
 from agent_orchestrator.agents.verdict import failed_exit, judge_report, read_report_file
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
@@ -67,6 +67,8 @@ class CliAgent:
     """The time that it may be silent unless a run says otherwise."""
     chatter: ClassVar[re.Pattern[str] | None] = None
     """The beginning of lines of its error output that say nothing to a person."""
+    kinds: ClassVar[frozenset[str]]
+    """The kinds of lines that its stream is known to have, as `kind_of` names them."""
     defaults: ClassVar[dict[str, str]] = {}
     """Environment variables that it gets unless they are set otherwise."""
     modes: ClassVar[tuple[str, ...]]
@@ -105,6 +107,18 @@ class CliAgent:
     def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
         """Turn one line of its stream into events."""
         raise AssertionError("each CLI has its own events")
+
+    def read_log(self, line: bytes) -> Iterable[StreamEvent]:
+        """Turn one line of its error output into events, where that tells more than the stream."""
+        return ()
+
+    def opens(self, document: dict[str, Any]) -> bool:
+        """Return True for a line by which a stream is known as this CLI's."""
+        raise AssertionError("each CLI has its own first line")
+
+    def kind_of(self, document: dict[str, Any]) -> str:
+        """Name a line by its type."""
+        return text_at(document, "type")
 
     def classify_exit(self, exit_code: int, err: str) -> FailureKind | None:
         """Classify an end without a terminal event, if this CLI has exit codes of its own for it."""

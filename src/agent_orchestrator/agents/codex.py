@@ -8,6 +8,7 @@ sleep that a retry-after asks for and a refused write stand in its log alone, on
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,17 @@ from agent_orchestrator.agents.credentials import OPENAI
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.refusal import find_status
 from agent_orchestrator.agents.report import report_schema
-from agent_orchestrator.agents.stream import NewLines, StreamMeter, count_at, decode_line, read_lines, text_at
+from agent_orchestrator.agents.stream import (
+    NewLines,
+    StreamMeter,
+    at,
+    bytes_of,
+    count_at,
+    decode_line,
+    read_lines,
+    table_at,
+    text_at,
+)
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import NAP_MAX_S
@@ -31,6 +42,11 @@ from agent_orchestrator.core.units import US, from_iso, say_duration
 SCHEMA = "schema.json"
 
 _TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search")
+_NAMES = {"command_execution": "exec_command", "file_change": "apply_patch"}
+"""Its tools as the model knows them, where an item has another name."""
+_ITEMS = (*_TOOLS, "agent_message", "error", "reasoning", "todo_list")
+_RECONNECTING = re.compile(r"Reconnecting\.\.\. (\d{1,6})/(\d{1,6})(?: \((.*)\))?", re.S)
+_SHELLS = ("-lc", "-c")
 _DOES = {"command_execution": events.RUN, "file_change": events.WRITE}
 _LIMITED = 429
 _RESETS = re.compile(r"usage limit\b.*\btry again at (?:([A-Z][a-z]{2} \d{1,2}[a-z]{2}, \d{4}) )?(\d{1,2}:\d\d [AP]M)", re.S)
@@ -65,6 +81,9 @@ class CodexAgent(CliAgent):
     """The advice where a list of tools is given, which it has not."""
     structured = True
     cumulative = True
+    kinds = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed", "error"}) | {
+        f"item.{stage} {kind}" for stage in ("started", "updated", "completed") for kind in _ITEMS
+    }
     dead_session = "no rollout found for thread id"
     chatter = CHATTER
     defaults = {"RUST_LOG": LOGGED}  # noqa: RUF012 - a ClassVar of the parent
@@ -92,13 +111,35 @@ class CodexAgent(CliAgent):
         name = task.effect.agent.name
         return f'; `orc doctor` tries its sandbox, [agents.{name}] permission_mode = "danger-full-access" does without one'
 
+    def opens(self, document: dict[str, Any]) -> bool:
+        """Recognize its stream by the first line."""
+        return document.get("type") == "thread.started" and text_at(document, "thread_id") != ""
+
+    def kind_of(self, document: dict[str, Any]) -> str:
+        """Name a line by its type, and by that of its item."""
+        return f"{text_at(document, 'type')} {text_at(document, 'item', 'type')}".strip()
+
+    def read_log(self, line: bytes) -> Iterator[events.StreamEvent]:
+        """Turn one line of the log into events; a line that is written otherwise is passed over."""
+        text = line.decode("utf-8", "replace")
+        if _CALL.match(text):
+            yield events.Consumed(usage=_read_call(text))
+        elif nap := _read_nap(text):
+            yield events.Limited(retry_at_us=nap[1])
+        elif blocked := _BLOCKED.match(text):
+            yield events.Denied(tool="apply_patch", why=blocked[1])
+
     def read(self, document: dict[str, Any]) -> Iterable[events.StreamEvent]:
         """Turn a line into events."""
         match document.get("type"):
             case "thread.started" if text_at(document, "thread_id"):
                 return (events.SessionBegan(session=text_at(document, "thread_id")),)
+            case "item.started" if text_at(document, "item", "type") in _TOOLS:
+                return (_read_tool(document),)
             case "item.completed":
                 return _read_item(document)
+            case "error" if found := _RECONNECTING.match(text_at(document, "message")):
+                return (events.Retried(why=found[3] or "", attempt=int(found[1]), most=int(found[2])),)
             case "turn.completed":
                 return _read_end(document)
             case "turn.failed":
@@ -108,7 +149,7 @@ class CodexAgent(CliAgent):
 
     def meter(self, task: AgentTask, out: Path, err: Path) -> StreamMeter:
         """Meter its log: the stream has a total only at the end."""
-        return StreamMeter(err, _read_log, task.effect.agent, totals=False)
+        return StreamMeter(err, self.read_log, task.effect.agent, totals=False)
 
     def watch_sleep(self, task: AgentTask, err: Path) -> SleepWatch:
         """Look for a retry-after that it would obey."""
@@ -117,7 +158,7 @@ class CodexAgent(CliAgent):
     def transcript(self, ending: Ending) -> events.Transcript:
         """Read its output and what only its log says; a rate limit stands until the next call that is answered."""
         seen = super().transcript(ending)
-        for event in (event for line in read_lines(ending.err) if line is not None for event in _read_log(line)):
+        for event in (event for line in read_lines(ending.err) if line is not None for event in self.read_log(line)):
             seen.add(event)
             if isinstance(event, events.Consumed):
                 seen.limit = None
@@ -156,9 +197,31 @@ def _read_item(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
     elif kind == "error":
         yield events.Noted(text=text_at(document, "item", "message"))
     elif kind in _TOOLS:
-        call = text_at(document, "item", "id")
-        yield events.ToolUsed(tool=kind, call=call, does=_DOES.get(kind, ""))
-        yield events.ToolEnded(call=call, ok=text_at(document, "item", "status") == "completed")
+        yield _read_tool(document)
+        yield events.ToolEnded(
+            call=text_at(document, "item", "id"),
+            ok=text_at(document, "item", "status") == "completed",
+            result_bytes=bytes_of(at(document, "item", "aggregated_output")),
+        )
+
+
+def _read_tool(document: dict[str, Any]) -> events.ToolUsed:
+    item = table_at(document, "item")
+    kind, changes = text_at(item, "type"), item.get("changes")
+    given = {"command": _unwrap_command(text_at(item, "command")), "query": text_at(item, "query"), **table_at(item, "arguments")}
+    if isinstance(changes, list):
+        given = {"path": " ".join(text_at(change, "path") for change in changes)}
+    tool = text_at(item, "tool") or _NAMES.get(kind, kind)
+    return events.ToolUsed(tool=tool, call=text_at(item, "id"), does=_DOES.get(kind, ""), given=given)
+
+
+def _unwrap_command(command: str) -> str:
+    """Return the command that the model gave, without the shell that runs it."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    return words[2] if len(words) == 3 and words[1] in _SHELLS else command
 
 
 def _read_end(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
@@ -174,17 +237,6 @@ def _read_refusal(message: str) -> str:
     told = text_at(answer, "error", "message")
     code = text_at(answer, "error", "code") or text_at(answer, "error", "type")
     return f"{told} ({code})" if told and code else told or message
-
-
-def _read_log(line: bytes) -> Iterator[events.StreamEvent]:
-    """Turn one line of the log into events; a line that is written otherwise is passed over."""
-    text = line.decode("utf-8", "replace")
-    if _CALL.match(text):
-        yield events.Consumed(usage=_read_call(text))
-    elif nap := _read_nap(text):
-        yield events.Limited(retry_at_us=nap[1])
-    elif blocked := _BLOCKED.match(text):
-        yield events.Denied(tool="apply_patch", why=blocked[1])
 
 
 class SleepWatch:

@@ -39,6 +39,9 @@ class ToolUsed(msgspec.Struct, frozen=True, kw_only=True):
     """The tool's command or path."""
     does: str = ""
     """`write` for one that changes files, `run` for one that runs commands."""
+    given: dict[str, Any] = {}
+    """Its arguments, as the model gave them."""
+    at_us: int | None = None
 
 
 class ToolEnded(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,12 +49,17 @@ class ToolEnded(msgspec.Struct, frozen=True, kw_only=True):
 
     call: str
     ok: bool
+    at_us: int | None = None
+    result_bytes: int | None = None
+    """The size of what the model got to read."""
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """The model said something."""
 
     text: str
+    piece: bool = False
+    """True where a message comes in pieces: the next one goes on where this one ends."""
 
 
 class Consumed(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +89,16 @@ class Limited(msgspec.Struct, frozen=True, kw_only=True):
     window: str = ""
 
 
+class Retried(msgspec.Struct, frozen=True, kw_only=True):
+    """A call to the model failed, and the CLI tries it again by itself."""
+
+    why: str
+    attempt: int | None = None
+    most: int | None = None
+    """The number of attempts after which it gives up."""
+    wait_s: float | None = None
+
+
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """The terminal event: what the CLI itself makes of its work."""
 
@@ -106,7 +124,7 @@ class WentOn(msgspec.Struct, frozen=True, kw_only=True):
     """An end taken back: the CLI works on."""
 
 
-StreamEvent = SessionBegan | ToolUsed | ToolEnded | Said | Consumed | Denied | Limited | Noted | Finished | WentOn
+StreamEvent = SessionBegan | ToolUsed | ToolEnded | Said | Consumed | Denied | Limited | Retried | Noted | Finished | WentOn
 
 
 class Transcript:
@@ -122,6 +140,7 @@ class Transcript:
         self.ended: dict[str, bool] = {}
         """Changes of files and commands that are over, by call: whether they went well."""
         self.text = ""
+        self._in_pieces = False
         self.total: Usage | None = None
         self.calls: dict[str, Usage] = {}
         self.denials: dict[tuple[str, str], Denied] = {}
@@ -138,6 +157,7 @@ class Transcript:
                 self.session, self.model = event.session, event.model or self.model
             case ToolUsed():
                 self.tools += 1
+                self._in_pieces = False
                 if event.call and event.asked:
                     self.asked[event.call] = event.asked
                 if event.call and event.does:
@@ -145,7 +165,8 @@ class Transcript:
             case ToolEnded() if event.call in self.does:
                 self.ended[event.call] = event.ok
             case Said():
-                self.text = event.text
+                self.text = self.text + event.text if event.piece and self._in_pieces else event.text
+                self._in_pieces = event.piece
             case Consumed() if event.total:
                 self.total = event.usage
             case Consumed():

@@ -18,7 +18,7 @@ from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, flag, outsi
 from agent_orchestrator.agents.credentials import GOOGLE
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.refusal import classify, find_status, find_wait_s
-from agent_orchestrator.agents.stream import at, count_at, text_at, time_at
+from agent_orchestrator.agents.stream import at, bytes_of, count_at, table_at, text_at, time_at
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
@@ -32,6 +32,8 @@ _STATUSES = {status % 256: status for status in (400, 401, 403, 404, 408, 413, 4
 _REFUSED = re.compile("path not in workspace", re.I)
 _DENIED = ("policy_violation", "tool_not_registered")
 """Its types of errors by which it refuses a tool: by a rule, or by not having one that every client has."""
+
+_RETRY = re.compile(r"Attempt (\d{1,6}) failed with status (\d{3})\. Retrying")
 
 SHELL = "run_shell_command"
 _DOES = {"write_file": events.WRITE, "replace": events.WRITE, SHELL: events.RUN}
@@ -49,6 +51,7 @@ class GeminiAgent(CliAgent):
     login = "run `gemini` once and log in, or export GEMINI_API_KEY"
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs"}
     modes = ("auto_edit", "default", "yolo", "plan")
+    kinds = frozenset({"init", "message", "tool_use", "tool_result", "error", "result"})
     dead_session = "Error resuming session"
 
     def argv(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
@@ -73,6 +76,15 @@ class GeminiAgent(CliAgent):
             return ""
         return allow_tool(f"{SHELL}({denied.asked})") if _PLAIN.match(denied.asked) else "--permission-mode yolo"
 
+    def opens(self, document: dict[str, Any]) -> bool:
+        """Recognize its stream by the first line."""
+        return document.get("type") == "init" and text_at(document, "session_id") != ""
+
+    def read_log(self, line: bytes) -> Iterable[events.StreamEvent]:
+        """Read the retries that its error output alone tells of."""
+        if found := _RETRY.match(line.decode("utf-8", "replace")):
+            yield events.Retried(why=f"status {found[2]}", attempt=int(found[1]))
+
     def read(self, document: dict[str, Any]) -> Iterable[events.StreamEvent]:
         """Turn a line into events."""
         match document.get("type"):
@@ -81,14 +93,15 @@ class GeminiAgent(CliAgent):
             case "tool_use":
                 asked = text_at(document, "parameters", "command") or text_at(document, "parameters", "file_path")
                 tool, call = text_at(document, "tool_name"), text_at(document, "tool_id")
-                return (events.ToolUsed(tool=tool, call=call, asked=asked, does=_DOES.get(tool, "")),)
+                given, used_us = table_at(document, "parameters"), time_at(document, "timestamp")
+                return (events.ToolUsed(tool=tool, call=call, asked=asked, does=_DOES.get(tool, ""), given=given, at_us=used_us),)
             case "tool_result" if _is_refusal(document):
                 call = text_at(document, "tool_id")
                 return (events.Denied(tool=call.partition("__")[0], why=text_at(document, "error", "message"), call=call),)
             case "tool_result":
-                return (events.ToolEnded(call=text_at(document, "tool_id"), ok=document.get("status") == "success"),)
+                return (_read_tool_end(document),)
             case "message" if document.get("role") == "assistant":
-                return (events.Said(text=text_at(document, "content")),)
+                return (events.Said(text=text_at(document, "content"), piece=document.get("delta") is True),)
             case "error" if "loop detected" in text_at(document, "message").lower():
                 return (events.Finished(ok=False, message=text_at(document, "message"), reason="limit"),)
             case "result":
@@ -106,6 +119,15 @@ class GeminiAgent(CliAgent):
     def classify_exit(self, exit_code: int, err: str) -> FailureKind | None:
         """Classify by its own exit codes."""
         return _EXITS.get(exit_code)
+
+
+def _read_tool_end(document: dict[str, Any]) -> events.ToolEnded:
+    return events.ToolEnded(
+        call=text_at(document, "tool_id"),
+        ok=document.get("status") == "success",
+        at_us=time_at(document, "timestamp"),
+        result_bytes=bytes_of(document.get("output") or at(document, "error", "message")),
+    )
 
 
 def _is_refusal(document: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from agent_orchestrator.agents.adapter import AgentTask
 from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent, allow_tool, flag
 from agent_orchestrator.agents.credentials import Vendor, provider_of
 from agent_orchestrator.agents.options import AgentSettings
-from agent_orchestrator.agents.stream import at, count_at, money_at, text_at
+from agent_orchestrator.agents.stream import at, bytes_of, count_at, money_at, table_at, text_at
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
@@ -40,6 +40,7 @@ class OpencodeAgent(CliAgent):
     understood = CLI | {"permission_mode", "allowed_tools"}
     modes = ("auto", "ask")
     abilities = frozenset({"session", "tokens", "cost"})
+    kinds = frozenset({"step_start", "step_finish", "text", "reasoning", "tool_use", "error"})
     dead_session = "Session not found"
 
     def vendor(self, choice: AgentChoice) -> Vendor:
@@ -86,6 +87,10 @@ class OpencodeAgent(CliAgent):
         folder = denied.asked.rpartition("/")[0] if denied.asked.startswith("/") else None
         return told if folder is None else f"{told} {allow_tool(f'{OUTSIDE}({folder}/*)')}"
 
+    def opens(self, document: dict[str, Any]) -> bool:
+        """Recognize its stream by the session that every line names."""
+        return text_at(document, "sessionID").startswith("ses_") and text_at(document, "type") != ""
+
     def read(self, document: dict[str, Any]) -> Iterator[events.StreamEvent]:
         """Turn a line into events."""
         if session := text_at(document, "sessionID"):
@@ -108,13 +113,15 @@ class OpencodeAgent(CliAgent):
 def _read_tool(document: dict[str, Any]) -> Iterable[events.StreamEvent]:
     tool, why = text_at(document, "part", "tool"), text_at(document, "part", "state", "error")
     call, state = text_at(document, "part", "callID"), at(document, "part", "state")
-    yield events.ToolUsed(tool=tool, call=call, does=_DOES.get(tool, ""))
+    began_ms, ended_ms = (count_at(state, "time", name) for name in ("start", "end"))
+    given, began_us = table_at(state, "input"), began_ms * 1000 if began_ms is not None else None
+    yield events.ToolUsed(tool=tool, call=call, does=_DOES.get(tool, ""), given=given, at_us=began_us)
+    if _REJECTED in why:
+        yield events.Denied(tool=tool, asked=text_at(given, "command") or text_at(given, "filePath"), call=call)
     if text_at(state, "status") in ("completed", "error"):
         ok = text_at(state, "status") == "completed" and count_at(state, "metadata", "exit") in (None, 0)
-        yield events.ToolEnded(call=call, ok=ok)
-    if _REJECTED in why:
-        asked = text_at(document, "part", "state", "input", "command") or text_at(document, "part", "state", "input", "filePath")
-        yield events.Denied(tool=tool, asked=asked, call=call)
+        ended_us = ended_ms * 1000 if ended_ms is not None else None
+        yield events.ToolEnded(call=call, ok=ok, at_us=ended_us, result_bytes=bytes_of(at(state, "output") or why))
 
 
 def _read_step(document: dict[str, Any]) -> Iterator[events.StreamEvent]:

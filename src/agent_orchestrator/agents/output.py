@@ -12,7 +12,8 @@ from agent_orchestrator.core.text import clip
 
 _LAST_LINE_BYTES = 64 * 1024
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, and those that turn the direction of text around or are half of a character."""
 
 
 def read_tail(path: Path, chars: int = TAIL_CHARS, but: re.Pattern[str] | None = None) -> str:
@@ -72,6 +73,8 @@ def plain(text: str) -> str:
 
 def readable(text: str) -> str:
     """Return the text as a terminal leaves it: without escapes, and without what a carriage return wrote over."""
+    if text.isprintable():
+        return text
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in _ESCAPES.sub("", text).split("\n"))
     return _CONTROLS.sub("", "\n".join(lines))
 

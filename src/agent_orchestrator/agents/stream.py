@@ -217,6 +217,19 @@ def money_at(document: object, *names: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12 else None
 
 
+def bytes_of(result: object) -> int | None:
+    """Return the size of a tool's result: a text, or a list of blocks with texts; None if it is something else."""
+    if isinstance(result, list):
+        return sum(bytes_of(text_at(block, "text")) or 0 for block in result)
+    return len(result.encode("utf-8", "replace")) if isinstance(result, str) else None
+
+
+def table_at(document: object, *names: str) -> dict[str, Any]:
+    """Return the object at a path, or an empty one."""
+    value = at(document, *names)
+    return value if isinstance(value, dict) else {}
+
+
 def time_at(document: object, *names: str) -> int | None:
     """Return the ISO 8601 time at a path, in microseconds since the epoch, or None."""
     try:

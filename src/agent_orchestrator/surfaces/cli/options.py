@@ -153,6 +153,12 @@ def step_argument(name: str = "step") -> Callable[[Function], Function]:
     return click.argument(name, required=False, shell_complete=complete_steps)
 
 
+def stream_options(function: Function) -> Function:
+    """The options of commands that show what launches wrote."""
+    function = click.option("--raw", is_flag=True, help="The stream as it was written; a terminal shows its escapes.")(function)
+    return click.option("--err", is_flag=True, help="The error output instead of the output.")(function)
+
+
 def open_orchestrator(repo: str | None) -> Orchestrator:
     """The orchestrator of a repository; imported here so that `--help` does not pay for it."""
     from agent_orchestrator.core.who import Surface

@@ -1,16 +1,19 @@
-"""What launches wrote, copied from their files: also while they write."""
+"""The streams of launches, copied from their files: also while they are written."""
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 from agent_orchestrator.core.ids import EffectId, launch_folder, split_effect_id
 
 JSON_TAIL_BYTES = 1024 * 1024
 LAUNCH = re.compile(r"i(\d+)\.a(\d+)\.l(\d+)\.(\w+)\Z")
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def launch_facts(root: Path, launch: dict[str, Any]) -> dict[str, Any]:
@@ -35,17 +38,20 @@ def _tail(path: Path) -> str:
 
 
 class StreamPrinter:
-    """Copies launches' files to the output, each from where it stopped."""
+    """Copies launches' files to the output, each from where it stopped: byte for byte, but for a terminal.
 
-    def __init__(self, root: Path, stream: str, *, headed: bool, out: TextIO | None = None) -> None:
+    There control characters are shown, as `cat -v` does, and not obeyed.
+    """
+
+    def __init__(self, root: Path, stream: str, *, headed: bool) -> None:
         self._root, self._stream, self._headed = root, stream, headed
-        self._out = out or sys.stdout
         self._positions: dict[str, int] = {}
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace") if sys.stdout.isatty() else None
         self._current = ""
         self.wrote = False
 
-    def print_new(self, effect: EffectId) -> None:
-        """What was written since the last call."""
+    def print_new(self, effect: EffectId, *, ended: bool = False) -> None:
+        """Copy what was written since the last call."""
         try:
             file: BinaryIO = (self._root / launch_folder(effect) / self._stream).open("rb")
         except OSError:
@@ -53,15 +59,33 @@ class StreamPrinter:
         with file:
             file.seek(self._positions.get(effect, 0))
             while block := file.read(64 * 1024):
-                self._head(effect)
-                self._out.buffer.write(block)
-                self.wrote = True
+                if self._headed and effect != self._current:
+                    sys.stdout.write(head_of(effect, first=not self._current))
+                self._current, self.wrote = effect, True
+                self._write(block)
             self._positions[effect] = file.tell()
-        self._out.flush()
+        sys.stdout.flush()
 
-    def _head(self, effect: EffectId) -> None:
-        if self._headed and effect != self._current:
-            _, unit, name = split_effect_id(effect)
-            self._out.write(f"{chr(10) if self._current else ''}==> {unit} {name} <==\n")
-            self._out.flush()
-        self._current = effect
+    def draw(self) -> None:
+        """Draw nothing: a stream has no call that is running."""
+
+    def close(self) -> None:
+        """Leave it at that: all that there is was copied."""
+
+    def _write(self, block: bytes) -> None:
+        if self._decoder is not None:
+            sys.stdout.write(_CONTROL.sub(_show_control, self._decoder.decode(block)))
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(block)
+
+
+def head_of(effect: EffectId, *, first: bool) -> str:
+    """Return the line above what a launch wrote, where there are several."""
+    _, unit, name = split_effect_id(effect)
+    return f"{'' if first else chr(10)}==> {unit} {name} <==\n"
+
+
+def _show_control(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"^{chr(code ^ 0x40)}" if code < 0x80 else f"<U+{code:04X}>"

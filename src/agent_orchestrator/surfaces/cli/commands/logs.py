@@ -9,7 +9,7 @@ import click
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.errors import Refused, UnknownUnit
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument, step_argument
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument, step_argument, stream_options
 
 if TYPE_CHECKING:
     import re
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.streams import StreamPrinter
+    from agent_orchestrator.surfaces.cli.transcripts import LogOptions, TranscriptPrinter
 
 EXAMPLE = """
 orc logs f8c1 coding
 orc logs f8c1 coding --err --attempt 1
 orc logs f8c1 -f
+orc logs f8c1 coding --raw > coding.jsonl
 """
 
 
@@ -30,38 +32,31 @@ orc logs f8c1 -f
 @run_argument()
 @step_argument()
 @click.option("--follow", "-f", is_flag=True, help="Go on printing until the run ends.")
-@click.option("--err", is_flag=True, help="The error output instead of the output.")
 @click.option("--attempt", metavar="N", help="Of this attempt; the newest without it.")
-def command(
-    run: str | None, step: str | None, repo: str | None, as_json: bool, follow: bool, err: bool, attempt: str | None
-) -> int:
-    """Print what a step's agent wrote.
+@stream_options
+def command(run: str | None, step: str | None, repo: str | None, as_json: bool, **given: Any) -> int:
+    """Show what a step's agent said and did.
 
-    Without STEP, of every step, in the order they started. The newest attempt of each, and of each thing that it did
-    (its agents, its checks), unless --attempt names one.
+    Its words, a line for each tool call, denials, retries and the cost; --raw prints the stream itself. Without STEP, of
+    every step, in the order they started. The newest attempt of each, and of each thing that it did (its agents, its
+    checks), unless --attempt names one.
     """
+    from agent_orchestrator.surfaces.cli.transcripts import LogOptions
+
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)
-        return print_logs(orchestrator, found, step, as_json=as_json, follow=follow, err=err, attempt=attempt)
+        return print_logs(orchestrator, found, step, LogOptions(**given), as_json=as_json)
 
 
-def print_logs(
-    orchestrator: Orchestrator,
-    found: StoredRun,
-    step: str | None,
-    *,
-    as_json: bool,
-    follow: bool,
-    err: bool,
-    attempt: str | None,
-) -> int:
-    """Prints what the launches of a run's units wrote."""
+def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, options: LogOptions, *, as_json: bool) -> int:
+    """Print what the launches of a run's units wrote."""
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.surfaces.cli.follow import Follower
-    from agent_orchestrator.surfaces.cli.screen import print_json, warn
-    from agent_orchestrator.surfaces.cli.streams import StreamPrinter, launch_facts
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
+    from agent_orchestrator.surfaces.cli.streams import launch_facts
+    from agent_orchestrator.surfaces.cli.transcripts import make_printer
 
-    wanted = read_count(attempt, "--attempt") if attempt is not None else None
+    wanted = read_count(options.attempt, "--attempt") if options.attempt is not None else None
     follower = Follower(orchestrator, found)
     if step is not None and step not in follower.state.steps:
         raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(follower.state.steps)[:20]))
@@ -69,30 +64,35 @@ def print_logs(
     if as_json:
         print_json({"run_id": found.id, "launches": [launch_facts(root, one) for one in _launches(follower, step, wanted)]})
         return 0
-    printer = StreamPrinter(root, "err" if err else "out", headed=step is None)
-    printed = _print_all(printer, follower, step, wanted, follow=follow)
+    printer = make_printer(root, Screen(orchestrator.settings.environ), options, headed=step is None)
+    printed = _print_all(printer, follower, step, wanted, follow=options.follow)
     if not printed:
         what = f"step {step!r}" if step is not None else "it"
         what = f"{what} in attempt {wanted}" if wanted is not None else what
         raise Refused(why=f"Run {found.id} has no output of {what} yet.")
-    if not printer.wrote and not err:
+    if not printer.wrote and not options.err:
         where = found.id if step is None else f"{found.id} {step}"
         warn(f"nothing was written to the output; the error output: orc logs {where} --err")
     return 0
 
 
-def _print_all(printer: StreamPrinter, follower: Follower, step: str | None, wanted: int | None, *, follow: bool) -> bool:
+def _print_all(
+    printer: StreamPrinter | TranscriptPrinter, follower: Follower, step: str | None, wanted: int | None, *, follow: bool
+) -> bool:
     from agent_orchestrator.surfaces.cli.follow import pause
 
-    seen: dict[EffectId, None] = {}
+    seen: dict[EffectId, bool] = {}
     while True:
         over = follower.is_over() or not follow
         newest = _launches(follower, step, wanted)
-        seen.update(dict.fromkeys(launch["effect"] for launch in newest))
-        for effect in seen:
-            printer.print_new(effect)
+        # One that is not among the newest any more was followed by another, and has ended.
+        seen = {**dict.fromkeys(seen, True), **{launch["effect"]: "ended_us" in launch for launch in newest}}
+        for effect, ended in seen.items():
+            printer.print_new(effect, ended=ended)
         if over:
+            printer.close()
             return bool(seen)
+        printer.draw()
         pause()
         follower.read()
 

@@ -27,26 +27,31 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     from agent_orchestrator.surfaces.cli.loop.words import closing_lines
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
-    from agent_orchestrator.surfaces.cli.streams import StreamPrinter
+    from agent_orchestrator.surfaces.cli.transcripts import TranscriptPrinter
 
     with open_orchestrator(repo) as orchestrator:
         run = pick_loop(orchestrator, loop, named)
         out = sys.stderr if as_json else sys.stdout
         screen = Screen(orchestrator.settings.environ, out)
         follower = Follower(orchestrator, run)
-        printer = StreamPrinter(orchestrator.settings.folder / "launches", "out", headed=False, out=out)
+        printer = TranscriptPrinter(orchestrator.settings.folder / "launches", screen, headed=False, live=True)
+        since_us = follower.state.record.history[-1].started_us if follower.state.record.history else 0
         while True:
             state = follower.state
-            if state.record.history:
-                printer.print_new(state.record.history[-1].effect)
+            for launch in state.record.history:
+                if launch.started_us >= since_us:
+                    printer.print_new(launch.effect, ended=launch.ended_us is not None)
             rests = not state.lifecycle.running and not state.doing.active
             undriven = orchestrator.owner(run) is None
             if state.lifecycle.ended or rests or undriven:
                 break
+            printer.draw()
             pause()
             for at_us, events in follower.read():
                 for line in event_lines(run.system, events, at_us, screen):
+                    printer.erase()
                     screen.line(line)
+        printer.close()
         summary = follower.folded.summary()
         code = exit_code(summary)
         if as_json:

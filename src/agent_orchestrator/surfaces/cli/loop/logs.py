@@ -8,7 +8,7 @@ from agent_orchestrator.core.ids import launch_of
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_loop
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import open_orchestrator
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, stream_options
 
 EXAMPLE = """
 orc loop logs
@@ -19,32 +19,37 @@ orc loop logs ralph-fix-tests-a1b2c3d4 --iteration 3 --err
 @make_command("logs", EXAMPLE)
 @loop_argument
 @click.option("--iteration", metavar="N", help="Of this iteration; the newest without it.")
-@click.option("--err", is_flag=True, help="The error output instead of the output.")
-def command(loop: str | None, named: str | None, repo: str | None, as_json: bool, iteration: str | None, err: bool) -> int:
-    """Print what a loop's agent wrote.
+@stream_options
+def command(
+    loop: str | None, named: str | None, repo: str | None, as_json: bool, iteration: str | None, err: bool, raw: bool
+) -> int:
+    """Show what a loop's agent said and did.
 
-    And what its checks wrote, in the order they ran. `orc loop attach` follows it.
+    And what its checks wrote, in the order they ran; --raw prints the streams themselves. `orc loop attach` follows it.
     """
     from agent_orchestrator.core.units import read_count
-    from agent_orchestrator.surfaces.cli.screen import print_json
-    from agent_orchestrator.surfaces.cli.streams import StreamPrinter, launch_facts
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+    from agent_orchestrator.surfaces.cli.streams import launch_facts
+    from agent_orchestrator.surfaces.cli.transcripts import LogOptions, make_printer
 
     wanted = read_count(iteration, "--iteration", minimum=0) if iteration is not None else None
     with open_orchestrator(repo) as orchestrator:
         run = pick_loop(orchestrator, loop, named, or_last=True)
         state = orchestrator.fold(run).state
         number = state.number if wanted is None else wanted
-        effects = [one.effect for one in state.record.history if launch_of(one.effect).startswith(f"i{number}.")]
-        if not effects:
+        shown = [one for one in state.record.history if launch_of(one.effect).startswith(f"i{number}.")]
+        if not shown:
             raise Refused(why=f"Loop {run.id} has no output of iteration {number}.")
         root = orchestrator.settings.folder / "launches"
         if as_json:
+            effects = [one.effect for one in shown]
             launches = folded_launches(orchestrator.fold(run).system.details(state), effects)
             print_json({"run_id": run.id, "iteration": number, "launches": [launch_facts(root, one) for one in launches]})
             return 0
-        printer = StreamPrinter(root, "err" if err else "out", headed=True)
-        for effect in effects:
-            printer.print_new(effect)
+        printer = make_printer(root, Screen(orchestrator.settings.environ), LogOptions(err=err, raw=raw), headed=True)
+        for one in shown:
+            printer.print_new(one.effect, ended=one.ended_us is not None)
+        printer.close()
     return 0
 
 

@@ -24,6 +24,7 @@ def command(target: str, workspace: str | None, as_json: bool) -> int:
     """
     from agent_orchestrator.surfaces.cli.commands.logs import print_logs
     from agent_orchestrator.surfaces.cli.screen import print_json
+    from agent_orchestrator.surfaces.cli.transcripts import LogOptions
     from agent_orchestrator.systems.swarm.spec import terminal_of
 
     with open_workspace(workspace) as orchestrator:
@@ -36,7 +37,7 @@ def command(target: str, workspace: str | None, as_json: bool) -> int:
             # tmux does not attach inside itself; there, one's own client goes to the session.
             join = "switch-client" if orchestrator.settings.environ.get("TMUX") else "attach-session"
             os.execvp("tmux", ["tmux", join, "-t", f"={session}"])
-        return print_logs(orchestrator, run, bead, as_json=False, follow=True, err=False, attempt=None)
+        return print_logs(orchestrator, run, bead, LogOptions(follow=True), as_json=False)
 
 
 def _has_session(session: str) -> bool:

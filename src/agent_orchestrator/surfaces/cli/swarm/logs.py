@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from agent_orchestrator.surfaces.cli.options import stream_options
 from agent_orchestrator.surfaces.cli.swarm.shared import open_workspace, pick_swarm_run, swarm_command, target_argument
 
 EXAMPLE = """
@@ -16,15 +19,16 @@ orc swarm logs bd-101 -f
 @swarm_command("logs", EXAMPLE)
 @target_argument(required=True)
 @click.option("--follow", "-f", is_flag=True, help="Go on printing until the run ends.")
-@click.option("--err", is_flag=True, help="The error output instead of the output.")
 @click.option("--attempt", metavar="N", help="Of this attempt; the newest without it.")
-def command(target: str, workspace: str | None, as_json: bool, follow: bool, err: bool, attempt: str | None) -> int:
-    """Print what a bead's agent wrote.
+@stream_options
+def command(target: str, workspace: str | None, as_json: bool, **given: Any) -> int:
+    """Show what a bead's agent said and did.
 
-    And its verification, in the order they ran. With a run as TARGET, of all its beads.
+    And its verification, in the order they ran. With a run as TARGET, of all its beads. --raw prints the stream itself.
     """
     from agent_orchestrator.surfaces.cli.commands.logs import print_logs
+    from agent_orchestrator.surfaces.cli.transcripts import LogOptions
 
     with open_workspace(workspace) as orchestrator:
         run, bead = pick_swarm_run(orchestrator, target)
-        return print_logs(orchestrator, run, bead, as_json=as_json, follow=follow, err=err, attempt=attempt)
+        return print_logs(orchestrator, run, bead, LogOptions(**given), as_json=as_json)

@@ -1,0 +1,192 @@
+"""Prints the transcripts of launches from their files: also while they are written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from agent_orchestrator.agents.transcript import Item, Printed, TranscriptReader
+from agent_orchestrator.core.ids import EffectId, launch_folder
+from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
+from agent_orchestrator.surfaces.cli.screen import WIDTH_MAX, Screen
+from agent_orchestrator.surfaces.cli.streams import StreamPrinter, head_of
+from agent_orchestrator.surfaces.transcript import Line, TranscriptText
+
+BLOCK_BYTES = 256 * 1024
+BATCH_LINES = 200
+CLEAR_LINE = "\r\x1b[K"
+
+
+class LogOptions(NamedTuple):
+    """The ways in which a person asks for what launches wrote."""
+
+    follow: bool = False
+    err: bool = False
+    raw: bool = False
+    attempt: str | None = None
+
+
+def make_printer(root: Path, screen: Screen, options: LogOptions, *, headed: bool) -> StreamPrinter | TranscriptPrinter:
+    """Return the printer of transcripts, or of the streams as they are."""
+    if options.raw:
+        return StreamPrinter(root, "err" if options.err else "out", headed=headed)
+    return TranscriptPrinter(root, screen, err=options.err, headed=headed, live=options.follow)
+
+
+class GrowingLines:
+    """The lines of a file that grows: each once, whole ones only until the end is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset, self._inode, self._lines = 0, 0, 0
+        self._rest, self._too_long = b"", False
+
+    def read(self) -> Iterator[bytes | None]:
+        """Return the lines that have come since; None for one that is too long."""
+        try:
+            opened = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return
+        with open(opened, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, not a path
+            status = os.fstat(opened)
+            if not stat.S_ISREG(status.st_mode):
+                return
+            skip = self._find_place(status.st_ino)
+            file.seek(self._offset)
+            while block := file.read(BLOCK_BYTES):
+                self._offset += len(block)
+                for line in self._split(block):
+                    if skip:
+                        skip -= 1
+                    else:
+                        self._lines += 1
+                        yield line
+
+    def end(self) -> Iterator[bytes | None]:
+        """Return the last line, if it has no end: nobody will end it now."""
+        rest, too_long = self._rest, self._too_long
+        self._rest, self._too_long = b"", False
+        if rest or too_long:
+            yield None if too_long else rest
+
+    def _find_place(self, inode: int) -> int:
+        """Return the lines to pass over: all that were read, where the file was written anew without its secrets."""
+        anew = self._inode not in (0, inode)
+        self._inode = inode
+        if not anew:
+            return 0
+        self._offset, self._rest, self._too_long = 0, b"", False
+        return self._lines
+
+    def _split(self, block: bytes) -> Iterator[bytes | None]:
+        *whole, last = block.split(b"\n")
+        for line in whole:
+            yield None if self._too_long or len(self._rest) + len(line) > LINE_LIMIT_BYTES else self._rest + line
+            self._rest, self._too_long = b"", False
+        self._rest = b"" if self._too_long else self._rest + last
+        if len(self._rest) > LINE_LIMIT_BYTES:
+            self._rest, self._too_long = b"", True
+
+
+class _Launch:
+    """One launch that is printed: its files, and how far they are read."""
+
+    def __init__(self, folder: Path, text: TranscriptText, *, err: bool) -> None:
+        self.reader, self.text = TranscriptReader(), text
+        self.closed = False
+        self._err = err
+        self._out, self._log = GrowingLines(folder / ("err" if err else "out")), GrowingLines(folder / "err")
+
+    def items(self) -> Iterator[Item]:
+        yield from self._of_out(self._out.read())
+        if not self._err:
+            yield from (item for line in self._log.read() for item in self.reader.read_log(line))
+
+    def close(self, *, ended: bool) -> Iterator[Item]:
+        self.closed = True
+        yield from self._of_out(self._out.end())
+        yield from self.reader.close(ended=ended)
+
+    def _of_out(self, lines: Iterable[bytes | None]) -> Iterator[Item]:
+        for line in lines:
+            if self._err and line is not None:
+                yield Printed(text=line.decode("utf-8", "replace"))
+            else:
+                yield from self.reader.read(line)
+
+
+class TranscriptPrinter:
+    """Prints launches' transcripts, each from where it stopped; at a terminal also the call that is running."""
+
+    def __init__(self, root: Path, screen: Screen, *, err: bool = False, headed: bool, live: bool = False) -> None:
+        self._root, self._screen, self._err, self._headed = root, screen, err, headed
+        self._live = live and screen.colour
+        self._launches: dict[EffectId, _Launch] = {}
+        self._current = ""
+        self._pending = ""
+        self.wrote = False
+
+    def print_new(self, effect: EffectId, *, ended: bool = False) -> None:
+        """Print what was written since the last call, and the rest if the launch has ended."""
+        launch = self._launches.get(effect)
+        if launch is None:
+            folder = self._root / launch_folder(effect)
+            launch = self._launches[effect] = _Launch(folder, self._make_text(), err=self._err)
+        if not launch.closed:
+            self._print(effect, launch, launch.items())
+            if ended:
+                self._print(effect, launch, launch.close(ended=True))
+        self._screen.out.flush()
+
+    def draw(self) -> None:
+        """Draw the newest call that is running, at a terminal that is followed."""
+        running = [one for one in self._launches.values() if not one.closed and one.reader.open]
+        if not self._live or not running:
+            return
+        launch = running[-1]
+        line = self._paint(launch.text.pending(launch.reader.open.values(), launch.reader.usage))
+        if line != self._pending:
+            self.erase()
+            self._screen.out.write(line)
+            self._screen.out.flush()
+            self._pending = line
+
+    def close(self) -> None:
+        """Print what is left of launches that have not ended."""
+        for effect, launch in self._launches.items():
+            if not launch.closed:
+                self._print(effect, launch, launch.close(ended=False))
+        self._screen.out.flush()
+
+    def _make_text(self) -> TranscriptText:
+        """Words are wrapped for a terminal alone: in a pipe somebody may search for them."""
+        terminal = self._screen.terminal
+        return TranscriptText(self._screen.width if terminal else WIDTH_MAX, wrap=terminal)
+
+    def _print(self, effect: EffectId, launch: _Launch, items: Iterable[Item]) -> None:
+        write = self._screen.out.write
+        for lines in _batches(line for item in items for line in launch.text.lines(item)):
+            self.erase()
+            if self._headed and effect != self._current:
+                write(head_of(effect, first=not self._current))
+            self._current, self.wrote = effect, True
+            write("".join(self._paint(line) + "\n" for line in lines))
+
+    def erase(self) -> None:
+        """Erase the call that was drawn, for whatever is printed next."""
+        if self._pending:
+            self._screen.out.write(CLEAR_LINE)
+            self._pending = ""
+
+    def _paint(self, line: Line) -> str:
+        return "".join(self._screen.paint(span.text, span.tone) for span in line if span.text)
+
+
+def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    """Return the lines some hundreds at a time: each write may be a call of the system."""
+    while batch := list(islice(lines, BATCH_LINES)):
+        yield batch
