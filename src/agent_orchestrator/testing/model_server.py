@@ -345,6 +345,7 @@ def _block(behaviour: Behaviour, tools: dict[str, str]) -> Block:
 
 
 def _shell(command: str, tools: dict[str, str]) -> Block:
-    if "Bash" in tools:
-        return Block(tool="Bash", values={"command": command, "description": "scripted"})
+    for tool in ("Bash", "bash", "run_shell_command"):
+        if tool in tools:
+            return Block(tool=tool, values={"command": command, "description": "scripted"})
     return Block(tool="exec_command", values={"cmd": command})

@@ -1,4 +1,4 @@
-"""What real clients wrote, as `orc logs` shows it at 80 columns: golden files in `transcripts/`.
+"""The output of real clients, as `orc logs` shows it at 80 columns: golden files in `transcripts/`.
 
 `ORC_REWRITE=1 pytest tests/unit/surfaces/test_golden_transcripts.py` writes them anew; the diff is what to review.
 """

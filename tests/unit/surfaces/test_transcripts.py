@@ -116,18 +116,13 @@ def test_error_output_is_text_whatever_it_looks_like(launch: Path, tmp_path: Pat
     assert out.getvalue() == json.dumps(CODEX[0]) + "\nred\n"
 
 
-def test_a_raw_stream_is_exact_in_a_pipe_and_shows_its_escapes_at_a_terminal(
-    launch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_raw_stream_is_exact_in_a_pipe_and_shows_its_escapes_at_a_terminal(launch: Path, tmp_path: Path) -> None:
     raw = b"a\x1b[2J\r\n\xff\xc2\x9b\xe2\x80\xae\ttab\n"
     (launch / "out").write_bytes(raw)
-    pipe = io.TextIOWrapper(io.BytesIO())
-    monkeypatch.setattr("sys.stdout", pipe)
-    StreamPrinter(tmp_path, "out", headed=False).print_new(EFFECT)
-    pipe.flush()
-    assert pipe.buffer.seek(0) == 0
-    assert pipe.buffer.read() == raw
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stdout", terminal)
-    StreamPrinter(tmp_path, "out", headed=False).print_new(EFFECT)
+    piped, terminal = io.BytesIO(), Terminal()
+    pipe = io.TextIOWrapper(piped)
+    StreamPrinter(tmp_path, "out", headed=False, out=pipe).print_new(EFFECT)
+    assert piped.getvalue() == raw
+    pipe.close()
+    StreamPrinter(tmp_path, "out", headed=False, out=terminal).print_new(EFFECT)
     assert terminal.getvalue() == "a^[[2J^M\n\ufffd<U+009B><U+202E>\ttab\n"

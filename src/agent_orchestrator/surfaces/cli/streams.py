@@ -6,7 +6,7 @@ import codecs
 import re
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from agent_orchestrator.core.ids import EffectId, launch_folder, split_effect_id
 
@@ -43,10 +43,11 @@ class StreamPrinter:
     There control characters are shown, as `cat -v` does, and not obeyed.
     """
 
-    def __init__(self, root: Path, stream: str, *, headed: bool) -> None:
+    def __init__(self, root: Path, stream: str, *, headed: bool, out: TextIO | None = None) -> None:
         self._root, self._stream, self._headed = root, stream, headed
+        self._out = out or sys.stdout
         self._positions: dict[str, int] = {}
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace") if sys.stdout.isatty() else None
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace") if self._out.isatty() else None
         self._current = ""
         self.wrote = False
 
@@ -60,11 +61,11 @@ class StreamPrinter:
             file.seek(self._positions.get(effect, 0))
             while block := file.read(64 * 1024):
                 if self._headed and effect != self._current:
-                    sys.stdout.write(head_of(effect, first=not self._current))
+                    self._out.write(head_of(effect, first=not self._current))
                 self._current, self.wrote = effect, True
                 self._write(block)
             self._positions[effect] = file.tell()
-        sys.stdout.flush()
+        self._out.flush()
 
     def draw(self) -> None:
         """Draw nothing: a stream has no call that is running."""
@@ -74,10 +75,10 @@ class StreamPrinter:
 
     def _write(self, block: bytes) -> None:
         if self._decoder is not None:
-            sys.stdout.write(_CONTROL.sub(_show_control, self._decoder.decode(block)))
+            self._out.write(_CONTROL.sub(_show_control, self._decoder.decode(block)))
         else:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(block)
+            self._out.flush()
+            self._out.buffer.write(block)
 
 
 def head_of(effect: EffectId, *, first: bool) -> str:
