@@ -12,10 +12,12 @@ import pytest
 
 from agent_orchestrator.core.events import Aborted, Event, Paused
 from agent_orchestrator.core.ids import RunId
-from agent_orchestrator.engine.journal import encode_events
+from agent_orchestrator.core.inputs import Answer
+from agent_orchestrator.engine.journal import Folded, encode_events
 from agent_orchestrator.engine.process.folder import read_pid
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.store.port import Append
+from agent_orchestrator.store.port import Append, StoredRun
+from agent_orchestrator.surfaces.cli.direct import answer
 from agent_orchestrator.surfaces.cli.drive import say_whole_time
 from tests.acceptance.rig import HUMAN, ORC, Rig, is_alive, wait_until
 
@@ -39,6 +41,24 @@ def test_approve_moves_a_run_that_another_process_drives(rig: Rig) -> None:
     assert running.end().code == 0
     twice = rig.ask("approve", approved.json["run_id"])
     assert (twice.code, "no step waits" in twice.err) == (2, True), twice
+
+
+class Counting(Orchestrator):
+    """Counts how often a journal is folded."""
+
+    folds = 0
+
+    def fold(self, run: StoredRun) -> Folded:
+        self.folds += 1
+        return super().fold(run)
+
+
+def test_an_answer_folds_the_journal_once(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    assert rig.run("--no-wait", "--run-id", "waits").code == 4
+    with Counting(str(rig.repo)) as orchestrator:
+        assert answer(orchestrator, orchestrator.find("waits"), Answer(id="yes", approved=True), as_json=False) == 0
+        assert orchestrator.folds == 1
 
 
 def test_a_rejection_loops_back_with_its_comments_and_never_approves(rig: Rig) -> None:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from agent_orchestrator.systems import SYSTEMS
-from tests.acceptance.rig import Rig
+from tests.acceptance.rig import HUMAN, Rig
 
 SYSTEM = re.compile(r"agent_orchestrator\.(?:systems|runs|surfaces\.cli)\.(\w+)\.(?!about$)")
 HEAVY = ("asyncio", "rich", "yaml", "apsw", "msgspec", "subprocess", "jsonschema_rs")
@@ -49,3 +49,12 @@ def test_no_system_is_loaded_but_the_runs_own(shared: Rig, command: str) -> None
 def test_a_list_of_runs_loads_no_system(shared: Rig) -> None:
     found = {match[1] for name in _modules(shared, "list") if (match := SYSTEM.match(name)) is not None}
     assert found & set(SYSTEMS) == set()
+
+
+@pytest.mark.parametrize("word", ["approve", "reject"])
+def test_an_answer_imports_no_event_loop_and_no_agent(rig: Rig, word: str) -> None:
+    rig.workflow(HUMAN)
+    assert rig.run("--no-wait", "--run-id", "waits").code == 4
+    modules = _modules(rig, word, "waits")
+    assert modules & {"asyncio", "rich"} == set()
+    assert not any(name.startswith(("agent_orchestrator.agents", "agent_orchestrator.runs.workflow")) for name in modules)

@@ -9,7 +9,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
@@ -81,7 +81,7 @@ class Orchestrator:
             self._store.close()
             self._store = None
 
-    def __enter__(self) -> Orchestrator:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -154,19 +154,20 @@ class Orchestrator:
         self.store.create(new, first)
         return self.find(context.run)
 
-    def send(self, run: StoredRun, directive: Posted) -> bool:
-        """Checks a directive against the run as it is and puts it into the inbox; False when it was there before.
+    def send(self, run: StoredRun, directive: Posted, folded: Folded | None = None) -> int:
+        """Check a directive against the run as it is, `folded` where that is known, and put it into the inbox.
 
         The check is the system's own `decide`: what it would refuse is refused here, at once, with the same words. An
-        answer names the question that it saw; sent from inside a launch, a directive is journaled and refused.
+        answer names the question that it saw; sent from inside a launch, a directive is journaled and refused. Returns the
+        sequence number of the state that it was checked against.
         """
         self.refuse_kept(run)
-        return self._post(run, self.sign(run, directive))
+        return self._post(run, self.sign(run, directive), folded or self.fold(run))
 
-    def keep_books(self, run: StoredRun, directive: Posted) -> bool:
+    def keep_books(self, run: StoredRun, directive: Posted) -> None:
         """Sends what is nobody's decision and only follows from another: a loop has crashed, a run's files are archived."""
         self.refuse_kept(run)
-        return self._post(run, msgspec.structs.replace(directive, who=Who(surface=Surface.ORC)))
+        self._post(run, msgspec.structs.replace(directive, who=Who(surface=Surface.ORC)), self.fold(run))
 
     def sign(self, run: StoredRun, directive: SomeDirective) -> SomeDirective:
         """The directive with who sends it; raises FromLaunch, journaled, when that is an agent of ours."""
@@ -179,8 +180,7 @@ class Orchestrator:
             refuse_launch(self, run, directive)
         return directive
 
-    def _post(self, run: StoredRun, directive: Posted) -> bool:
-        folded = self.fold(run)
+    def _post(self, run: StoredRun, directive: Posted, folded: Folded) -> int:
         if isinstance(directive, Answer | Instruct) and directive.asked is None:
             question = question_of(folded.state.doing, directive)
             directive = msgspec.structs.replace(directive, asked=question.id if question is not None else None)
@@ -188,7 +188,8 @@ class Orchestrator:
         for event in folded.decide(directive, now_us):
             if isinstance(event, DirectiveRefused):
                 raise Refused(why=f"Run {run.id}: {event.why}.")
-        return self.store.post(run.id, directive.id, msgspec.json.encode(directive), now_us)
+        self.store.post(run.id, directive.id, msgspec.json.encode(directive), now_us)
+        return folded.seq
 
     def refuse_kept(self, run: StoredRun) -> None:
         """Raises for a journal that can only be looked at: kept under another id, or of a repository that lies elsewhere.

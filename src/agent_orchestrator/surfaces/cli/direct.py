@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.engine.journal import decode_events
@@ -17,7 +16,6 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.facts import run_facts
 from agent_orchestrator.surfaces.cli.follow import pause
-from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick
 from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 from agent_orchestrator.systems import find_system
 
@@ -26,7 +24,7 @@ TAKEN_POLLS_MAX = 150
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a directive."""
+    """A directive on its way: whether it was taken, and who drives the run."""
 
     directive: str
     taken: bool
@@ -34,14 +32,13 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_id() -> str:
-    """An id for one directive."""
+    """Make an id for one directive."""
     return uuid.uuid4().hex
 
 
 def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Posted) -> Sent:
-    """Puts the directive into the inbox; if somebody drives the run, waits until he took it. Raises Refused."""
-    last = orchestrator.fold(run).seq
-    orchestrator.send(run, directive)
+    """Put the directive into the inbox; if somebody drives the run, wait until it was taken. Raises Refused."""
+    last = orchestrator.send(run, directive)
     owner = orchestrator.owner(run)
     for _ in range(TAKEN_POLLS_MAX if owner is not None else 0):
         if not any(waiting == directive.id for waiting, _ in orchestrator.store.inbox(run.id)):
@@ -52,7 +49,7 @@ def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Posted)
 
 
 def _raise_if_refused(orchestrator: Orchestrator, run: StoredRun, directive: str, after: int) -> None:
-    """Somebody else may have been quicker: what the driver refused is refused here."""
+    """Raise what the driver refused: somebody else may have been quicker."""
     system = find_system(run.system)
     for _, _, body in orchestrator.store.rows(run.id, after):
         for event in decode_events(system, body):
@@ -61,7 +58,7 @@ def _raise_if_refused(orchestrator: Orchestrator, run: StoredRun, directive: str
 
 
 def refuse_second_answer(orchestrator: Orchestrator, run: StoredRun, unit: str | None = None) -> None:
-    """Raises while an earlier answer to the same question waits for somebody to drive the run: it would be lost."""
+    """Raise while an earlier answer to the same question waits for somebody to drive the run: it would be lost."""
     if orchestrator.owner(run) is not None:
         return
     found = [one for _, body in orchestrator.store.inbox(run.id) if (one := _read(body)) is not None]
@@ -72,7 +69,7 @@ def refuse_second_answer(orchestrator: Orchestrator, run: StoredRun, unit: str |
 
 
 def _read(body: bytes) -> Posted | None:
-    """A directive of somebody who counts; None for what will be refused when it is taken."""
+    """Read a directive of somebody who counts; None for what will be refused when it is taken."""
     try:
         said = msgspec.json.decode(body, type=Posted)
     except msgspec.DecodeError:
@@ -81,7 +78,7 @@ def _read(body: bytes) -> Posted | None:
 
 
 def report_sent(orchestrator: Orchestrator, run: StoredRun, sent: Sent, text: str, *, as_json: bool) -> int:
-    """Says that it was sent."""
+    """Say that it was sent; returns the exit code."""
     if as_json:
         fresh = orchestrator.store.run(run.id) or run
         more: dict[str, Any] = {"directive": sent.directive, "taken": sent.taken, "message": text}
@@ -92,16 +89,17 @@ def report_sent(orchestrator: Orchestrator, run: StoredRun, sent: Sent, text: st
 
 
 def say(orchestrator: Orchestrator, run: StoredRun, directive: Directive) -> None:
-    """Puts a directive into the inbox of a run that nobody drives; a stop that was cut short is not asked for a second time."""
-    state = orchestrator.fold(run).state
+    """Put a directive into the inbox of a run that nobody drives; a stop that was cut short is not asked for a second time."""
+    folded = orchestrator.fold(run)
+    state = folded.state
     life, stops = state.lifecycle, isinstance(directive, Pause) and directive.now
     aborting = life.phase is Phase.ABORTING and isinstance(directive, Abort)
     if not aborting and not (stops and life.phase is Phase.PAUSED and life.halting and state.doing.at_work):
-        orchestrator.send(run, directive)
+        orchestrator.send(run, directive, folded)
 
 
 def stop_here(orchestrator: Orchestrator, run: StoredRun, directive: Directive, *, as_json: bool) -> int:
-    """Takes up a run that nobody drives, just long enough for the directive to be carried out."""
+    """Take up a run that nobody drives, just long enough for the directive to be carried out."""
     from agent_orchestrator.surfaces.cli.drive import Manner, drive
 
     say(orchestrator, run, directive)
@@ -109,28 +107,13 @@ def stop_here(orchestrator: Orchestrator, run: StoredRun, directive: Directive, 
     return 0
 
 
-def answer(
-    repo: str | None,
-    run: str | None,
-    unit: str | None,
-    *,
-    approved: bool,
-    comments: str,
-    as_json: bool,
-    asked: str | None = None,
-) -> int:
-    """Sends a person's judgement, for `approve` and `reject`; `asked` is the question that was seen, else the one asked now."""
-    with open_orchestrator(repo) as orchestrator:
-        found = pick(orchestrator, run)
-        refuse_second_answer(orchestrator, found, unit)
-        said = Answer(
-            id=new_id(), approved=approved, unit=unit, comments=comments, asked=EffectId(asked) if asked is not None else None
-        )
-        sent = send_and_wait(orchestrator, found, said)
-        word = "Approved" if approved else "Rejected"
-        text = f"{word} in run {found.id}."
-        if sent.owner is None:
-            text = f"{word} in run {found.id}: recorded. Nobody drives it now; go on with: orc resume {found.id}"
-        elif not sent.taken:
-            text = f"{word} in run {found.id}: recorded; {sent.owner} has not taken it yet."
-        return report_sent(orchestrator, found, sent, text, as_json=as_json)
+def answer(orchestrator: Orchestrator, run: StoredRun, said: Answer, *, as_json: bool) -> int:
+    """Send a person's judgement; one that names no question is for the one that is asked now."""
+    refuse_second_answer(orchestrator, run, said.unit)
+    sent = send_and_wait(orchestrator, run, said)
+    text = f"{'Approved' if said.approved else 'Rejected'} in run {run.id}"
+    if sent.owner is None:
+        text += f": recorded. Nobody drives it now; go on with: orc resume {run.id}"
+    else:
+        text += "." if sent.taken else f": recorded; {sent.owner} has not taken it yet."
+    return report_sent(orchestrator, run, sent, text, as_json=as_json)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import run_argument, step_argument
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument, step_argument
 
 EXAMPLE = """
 orc approve f8c1
@@ -17,12 +19,15 @@ orc approve f8c1 manual_approval --comments 'looks good'
 @run_argument()
 @step_argument("unit")
 @click.option("--comments", metavar="TEXT", default="", help="Kept in the journal.")
-@click.option("--question", metavar="ID", help="Only if this is what is asked; `orc show --json` names it.")
-def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, comments: str, question: str | None) -> int:
+@click.option("--question", "asked", metavar="ID", help="Only if this is what is asked; `orc show --json` names it.")
+def command(run: str | None, repo: str | None, as_json: bool, **given: Any) -> int:
     """Approve the step that waits for a person.
 
     UNIT may be left out when one step waits. When nobody drives the run the answer is recorded, and `orc resume` uses it.
     """
-    from agent_orchestrator.surfaces.cli.direct import answer
+    from agent_orchestrator.core.inputs import Answer
+    from agent_orchestrator.surfaces.cli.direct import answer, new_id
 
-    return answer(repo, run, unit, approved=True, comments=comments, asked=question, as_json=as_json)
+    with open_orchestrator(repo) as orchestrator:
+        said = Answer(id=new_id(), approved=True, **given)
+        return answer(orchestrator, pick(orchestrator, run), said, as_json=as_json)

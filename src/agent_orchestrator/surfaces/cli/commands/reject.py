@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from agent_orchestrator.surfaces.cli.options import command as make_command
-from agent_orchestrator.surfaces.cli.options import run_argument, step_argument
+from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument, step_argument
 
 EXAMPLE = """
 orc reject f8c1 --comments 'the error handling is missing'
@@ -16,12 +18,15 @@ orc reject f8c1 --comments 'the error handling is missing'
 @run_argument()
 @step_argument("unit")
 @click.option("--comments", metavar="TEXT", default="", help="What to change; the next iteration's agents read it.")
-@click.option("--question", metavar="ID", help="Only if this is what is asked; `orc show --json` names it.")
-def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, comments: str, question: str | None) -> int:
+@click.option("--question", "asked", metavar="ID", help="Only if this is what is asked; `orc show --json` names it.")
+def command(run: str | None, repo: str | None, as_json: bool, **given: Any) -> int:
     """Reject the step that waits for a person.
 
     The run loops back where the step has `loop_back_to`, and fails where it has not. UNIT may be left out when one waits.
     """
-    from agent_orchestrator.surfaces.cli.direct import answer
+    from agent_orchestrator.core.inputs import Answer
+    from agent_orchestrator.surfaces.cli.direct import answer, new_id
 
-    return answer(repo, run, unit, approved=False, comments=comments, asked=question, as_json=as_json)
+    with open_orchestrator(repo) as orchestrator:
+        said = Answer(id=new_id(), approved=False, **given)
+        return answer(orchestrator, pick(orchestrator, run), said, as_json=as_json)

@@ -23,9 +23,10 @@ def command(unit: str | None, run: str | None, comments: str, repo: str | None, 
     A group at its limit goes on, a merge that was held up is tried again, a reduced scope is accepted; UNIT may be left
     out when one asks. `orc reject TEAM UNIT --comments WHY` says no.
     """
-    from agent_orchestrator.surfaces.cli.direct import answer
+    from agent_orchestrator.core.inputs import Answer
+    from agent_orchestrator.surfaces.cli.direct import answer, new_id
     from agent_orchestrator.surfaces.cli.team.shared import pick_team
 
     with open_orchestrator(repo) as orchestrator:
-        found = pick_team(orchestrator, run).id
-    return answer(repo, found, unit, approved=True, comments=comments, as_json=as_json)
+        said = Answer(id=new_id(), approved=True, unit=unit, comments=comments)
+        return answer(orchestrator, pick_team(orchestrator, run), said, as_json=as_json)
