@@ -1,4 +1,4 @@
-"""What follows by itself: the next thing of a unit at work, the next task, the next phase, the review, the end.
+"""Says what follows by itself: the next thing of a unit at work, the next task, the next phase, the review, the end.
 
 A unit's `due` names its next step; the table below says how each begins. Nothing here looks at what is in flight but to
 stay silent while a unit is busy.
@@ -41,7 +41,7 @@ REPLANS_MAX = 3
 
 
 def advance(state: PhasesState, now_us: int) -> Sequence[PhasesEvent]:
-    """The next facts, or none."""
+    """Give the next facts, or none."""
     life = state.lifecycle
     if life.phase is Phase.ABORTING:
         return () if state.doing.active else [Ended(stop=StopReason.ABORTED, detail=life.detail)]
@@ -65,13 +65,13 @@ def advance(state: PhasesState, now_us: int) -> Sequence[PhasesEvent]:
 
 
 def _begun_unasked(state: PhasesState) -> MilestoneWork | None:
-    """What 0.1.0 began to publish without being asked: it ends as a file, before anything of it is started again."""
+    """Find what 0.1.0 began to publish without being asked: it ends as a file, before anything of it is started again."""
     found = (work for work in state.works.values() if isinstance(work, MilestoneWork))
     return next((work for work in found if state.doing.of(work.unit) is not None), None)
 
 
 def _schedule(state: PhasesState) -> list[PhasesEvent]:
-    """What begins when no unit has anything to begin."""
+    """Begin the next task, phase or review, when no unit has anything to begin."""
     if state.stage is PhasesStatus.EXECUTING:
         return _next_task(state)
     if state.stage is PhasesStatus.REVIEWING and not state.works:
@@ -108,7 +108,7 @@ def _next_task(state: PhasesState) -> list[PhasesEvent]:
 
 
 def _started(state: PhasesState, task: str) -> TaskStarted:
-    """In the run's own tree, or, where tasks may run side by side, on a branch of its own."""
+    """Start a task in the run's own tree, or, where tasks may run side by side, on a branch of its own."""
     then = _first_step(state, task)
     if state.max_parallel == 1:
         return TaskStarted(task=task, then=then)
@@ -118,14 +118,14 @@ def _started(state: PhasesState, task: str) -> TaskStarted:
 
 
 def _first_step(state: PhasesState, task: str) -> str:
-    """The supervisor looks first, unless it does not, or has changed the plan often enough for this task."""
+    """Let the supervisor look first, unless it is off, or has changed the plan often enough for this task."""
     supervision = state.spec.plan.supervision
     looks = supervision.enabled and supervision.before and state.replans.get(task, 0) < REPLANS_MAX
     return "pre" if looks else "execute"
 
 
 def _holder(state: PhasesState, task: PlanTask, busy: list[TaskWork]) -> str | None:
-    """The task at work that this one must wait for: only tasks that declare their files, and none in common, run together."""
+    """Find the task that this one waits for: only tasks that declare their files, and none in common, run together."""
     for other in busy:
         theirs = state.plan[other.task].files
         if not task.files or not theirs or any(overlaps(one, two) for one in task.files for two in theirs):
@@ -145,7 +145,7 @@ def _agent(purpose: str) -> Starter:
 
 
 def _again(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
-    """The same purpose, iteration and attempt with a new launch."""
+    """Launch the same purpose, iteration and attempt once more."""
     effect = state.name_effect(work.unit, work.iteration, work.attempt, work.purpose)
     return [AgentStarted(effect=effect, step=work.unit, purpose=work.purpose, iteration=work.iteration, attempt=work.attempt)]
 
@@ -171,7 +171,7 @@ def _criteria(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
 
 
 def _judge(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
-    """Every criterion is known: the iteration is over, or the supervisor has the last word."""
+    """End the iteration, whose criteria are all known, or let the supervisor have the last word."""
     assert isinstance(work, TaskWork), "a task is judged"
     if work.errors:
         return [_iterated(work, "; ".join(work.errors))]
@@ -236,7 +236,7 @@ def _stuck(state: PhasesState, work: PhasesWork) -> list[PhasesEvent]:
 
 
 def _bare(trouble: str) -> str:
-    """What went wrong, to be part of a sentence: some messages are whole ones."""
+    """Give a message as a part of a sentence: some are whole ones."""
     return trouble.rstrip(".")
 
 

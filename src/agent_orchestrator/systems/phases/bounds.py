@@ -17,7 +17,7 @@ _WORDS = ((r"\s*(?:hours?|hrs?)\b", "h"), (r"\s*(?:minutes?|mins?)\b", "m"), (r"
 
 
 def read_money_usd(value: object, what: str) -> float | None:
-    """Dollars out of `$10`, `10 USD`, `10.50`; None for `unlimited`."""
+    """Read dollars out of `$10`, `10 USD`, `10.50`; None for `unlimited`."""
     text = str(value).strip()
     if text.lower() == UNLIMITED:
         return None
@@ -29,7 +29,7 @@ def read_money_usd(value: object, what: str) -> float | None:
 
 
 def read_time_s(value: object, what: str) -> float | None:
-    """Seconds out of `2h`, `2 hours`, `90m`, `1h 30m`; None for `unlimited`."""
+    """Read seconds out of `2h`, `2 hours`, `90m`, `1h 30m`; None for `unlimited`."""
     text = str(value).strip().lower()
     if text == UNLIMITED:
         return None
@@ -43,7 +43,7 @@ def read_time_s(value: object, what: str) -> float | None:
 
 
 def change_bounds(bounds: Bounds, changes: dict[str, Any]) -> Bounds:
-    """The bounds with the given ones instead, as they were written; raises InvalidValue."""
+    """Give the bounds with the given ones instead, as they were written; raises InvalidValue."""
     made: dict[str, Any] = {}
     if "max_iterations" in changes:
         made["max_iterations"] = read_count(changes["max_iterations"], "maximum iterations per task")
@@ -57,14 +57,14 @@ def change_bounds(bounds: Bounds, changes: dict[str, Any]) -> Bounds:
 
 
 def show_cost(bounds: Bounds, limit_usd: float | None) -> str:
-    """The limit that is in force, as it was written where it was."""
+    """Show the limit that is in force, as it was written where it was."""
     if limit_usd is None:
         return UNLIMITED
     return bounds.max_cost if limit_usd == bounds.max_cost_usd else f"${limit_usd:g}"
 
 
 def show_time(bounds: Bounds, limit_s: float | None) -> str:
-    """The limit that is in force, as it was written where it was."""
+    """Show the limit that is in force, as it was written where it was."""
     if limit_s is None:
         return UNLIMITED
     if limit_s == bounds.max_time_s:
@@ -73,12 +73,12 @@ def show_time(bounds: Bounds, limit_s: float | None) -> str:
 
 
 def budget_of(bounds: Bounds) -> Budget:
-    """What the document lets the run spend."""
+    """Give the budget that the document sets."""
     return Budget(run=Amounts(cost_usd=bounds.max_cost_usd, wall_s=bounds.max_time_s))
 
 
 def say_money(cost_usd: float | None, *, unmetered: bool = False) -> str:
-    """`$0.75`; `>=$0.75` when some of it is not known, `unknown` when nothing is; a tenth of a cent is not hidden."""
+    """Say `$0.75`; `>=$0.75` when some of it is not known, `unknown` when nothing is; a tenth of a cent is not hidden."""
     if cost_usd is None:
         return "unknown" if unmetered else "$0.00"
     amount = f"${cost_usd:.4f}" if 0 < cost_usd < 0.01 else f"${cost_usd:.2f}"
@@ -86,12 +86,12 @@ def say_money(cost_usd: float | None, *, unmetered: bool = False) -> str:
 
 
 def say_elapsed(elapsed_us: int) -> str:
-    """`0h 34m 8s`."""
+    """Say `0h 34m 8s`."""
     seconds = elapsed_us // US
     return f"{seconds // 3600}h {seconds % 3600 // 60}m {seconds % 60}s"
 
 
 def say_spent(spent_us: int) -> str:
-    """`15m 23s`, and `1h 0m 3s` from an hour on."""
+    """Say `15m 23s`, and `1h 0m 3s` from an hour on."""
     seconds = spent_us // US
     return f"{seconds // 60}m {seconds % 60}s" if seconds < 3600 else say_elapsed(spent_us)

@@ -20,7 +20,7 @@ CHANGES_MAX = 100
 
 
 def read_changes(state: PhasesState, wanted: list[Any]) -> tuple[PlanChange, ...] | str:
-    """The changes, or the first thing that is wrong with them."""
+    """Read the changes, or the first thing that is wrong with them."""
     if not wanted or len(wanted) > CHANGES_MAX:
         return f"the report recommends {len(wanted)} changes of the plan; at least 1 and at most {CHANGES_MAX} are taken"
     plan = dict(state.plan)
@@ -115,12 +115,12 @@ def _moved(plan: dict[str, PlanTask], one: ReportedChange) -> PlanChange | str:
 
 
 def read_criteria(texts: Iterable[str]) -> tuple[Criterion, ...]:
-    """Criteria written as in a document: what stands in backticks is run."""
+    """Read criteria written as in a document: what stands in backticks is run."""
     return make_criteria([(text.strip(), find_code(text)) for text in texts])
 
 
 def note_advice(state: PhasesState, tasks: list[str], text: str) -> tuple[PlanChange, ...]:
-    """Advice in words becomes part of the description of each task that it is about."""
+    """Make advice in words part of the description of each task that it is about."""
     made = []
     for task in tasks:
         before = state.plan[task]
@@ -130,7 +130,7 @@ def note_advice(state: PhasesState, tasks: list[str], text: str) -> tuple[PlanCh
 
 
 def change_plan(plan: dict[str, PlanTask], changes: Iterable[PlanChange]) -> dict[str, PlanTask]:
-    """The plan with the changes made; phases stay in order."""
+    """Give the plan with the changes made; phases stay in order."""
     tasks = list(plan.values())
     for change in changes:
         old = next((task for task in tasks if task.id == change.task), None)
@@ -148,7 +148,7 @@ def change_plan(plan: dict[str, PlanTask], changes: Iterable[PlanChange]) -> dic
 
 
 def say_change(change: PlanChange) -> str:
-    """A change in a line, for people."""
+    """Say a change in a line, for people."""
     name = f" ({change.made.name})" if change.made is not None else ""
     where = f" before {change.before}" if change.before is not None else ""
     return f"{change.action} {change.task}{name}{where}"

@@ -106,17 +106,17 @@ class AgentStateDocument(msgspec.Struct, kw_only=True):
 
 
 def folder_of(state: PhasesState) -> str:
-    """Where a run's own files stand: in the archive, once another run has begun."""
+    """Give the folder of a run's own files: in the archive, once another run has begun."""
     return f"{FOLDER}/archive/{state.context.run}" if state.archived else FOLDER
 
 
 def checkpoint_name(number: int) -> str:
-    """The file name of a checkpoint."""
+    """Give the file name of a checkpoint."""
     return f"checkpoint-{number:03d}.json"
 
 
 def documents(state: PhasesState, now_us: int) -> Iterator[Document]:
-    """The run's print-outs."""
+    """Give the run's print-outs."""
     folder = folder_of(state)
     yield Document(path=f"{folder}/{STATE_FILE}", body=state_document(state), checked=True)
     yield Document(path=f"{folder}/locks.json", body=locks(state))
@@ -133,7 +133,7 @@ def documents(state: PhasesState, now_us: int) -> Iterator[Document]:
 
 
 def files(spec: PhasesSpec, run: str) -> Iterator[str]:
-    """The files of `.claude/` by their names, and where those of an ended run go."""
+    """List the files of `.claude/` by their names, and where those of an ended run go."""
     named = (STATE_FILE, "locks.json", "checkpoint.json", "checkpoint-[0-9][0-9][0-9]*.json")
     yield from (*(f"{FOLDER}/{name}" for name in named), LEARNINGS, *beside(FOLDER))
     yield from (f"{FOLDER}/milestones/{name}" for name in milestone_files(spec))
@@ -141,12 +141,12 @@ def files(spec: PhasesSpec, run: str) -> Iterator[str]:
 
 
 def number_of(name: str) -> int:
-    """The number of a checkpoint's file: `checkpoint-002.json` is 2."""
+    """Give the number of a checkpoint's file: `checkpoint-002.json` is 2."""
     return int(name.removeprefix("checkpoint-").removesuffix(".json"))
 
 
 def state_document(state: PhasesState) -> AgentStateDocument:
-    """agent-state.json."""
+    """Make agent-state.json."""
     phase, task, iteration = position(state)
     bounds, budget = state.bounds, state.doing.budget.run
     return AgentStateDocument(
@@ -180,7 +180,7 @@ def state_document(state: PhasesState) -> AgentStateDocument:
 
 
 def position(state: PhasesState) -> tuple[int, str, int]:
-    """The phase at work, the task of how many, and its iteration; of several tasks the lowest id speaks."""
+    """Give the phase at work, the task of how many, and its iteration; of several tasks the lowest id speaks."""
     last = len(state.spec.plan.phases) - 1
     if state.stage is PhasesStatus.PLANNING:
         return 0, f"0/{len(state.tasks_of(0))}", 0
@@ -198,13 +198,13 @@ def position(state: PhasesState) -> tuple[int, str, int]:
 
 
 def is_looping(state: PhasesState) -> bool:
-    """Whether the outer loop is running."""
+    """Tell whether the outer loop is running."""
     review = state.works.get(REVIEW)
     return isinstance(review, ReviewWork) and review.looping and not state.lifecycle.ended
 
 
 def active_agent(state: PhasesState, work: PhasesWork) -> AgentEntry | None:
-    """The unit's agent, if it has one that is running, parked, backing off or waiting for a person."""
+    """Give the unit's agent, if it has one that is running, parked, backing off or waiting for a person."""
     if isinstance(work, TaskWork) and work.blocked:
         return AgentEntry(type=EXECUTOR, task=work.task, started=stamp(work.locked_us), iteration=0, status="blocked")
     kind, effect = AGENT_TYPES.get(work.purpose), state.doing.of(work.unit)
@@ -226,12 +226,12 @@ def active_agent(state: PhasesState, work: PhasesWork) -> AgentEntry | None:
 
 
 def warnings(state: PhasesState) -> list[str]:
-    """What a person should know: what was skipped, what was noted, and why nothing goes on."""
+    """List what a person should know: what was skipped, what was noted, and why nothing goes on."""
     return [*remarks(state), *hindrances(state)]
 
 
 def remarks(state: PhasesState) -> list[str]:
-    """What was skipped, what was noted, what waits for money or an account."""
+    """List what was skipped, what was noted, what waits for money or an account."""
     told = [f"Task {task} was skipped: {why}" for task, why in state.skipped.items()]
     told += [f"{LIMITS.get(what, what)} at {percent}% of limit" for what, percent in state.doing.warned.items()]
     told += [f"{unit} waits: {hold.told}" for unit, hold in state.doing.holds.items()]
@@ -239,7 +239,7 @@ def remarks(state: PhasesState) -> list[str]:
 
 
 def hindrances(state: PhasesState) -> list[str]:
-    """Why units rest that nothing is wrong with: a person is asked, a try is over and the next one is due, a pause."""
+    """Say why units rest that nothing is wrong with: a person is asked, a try is over and the next one is due, a pause."""
     told = []
     for effect in state.doing:
         if isinstance(effect, AskHuman):
@@ -253,7 +253,7 @@ def hindrances(state: PhasesState) -> list[str]:
 
 
 def locks(state: PhasesState) -> dict[str, Any]:
-    """locks.json: who holds which declared file, and since when."""
+    """Make locks.json: who holds which declared file, and since when."""
     held: dict[str, Any] = {}
     for work in state.works.values():
         if isinstance(work, TaskWork) and work.task in state.plan and not work.blocked:
@@ -266,7 +266,7 @@ DOING_SHOWN = 5
 
 
 def summary(state: PhasesState) -> Summary:
-    """The run in one line."""
+    """Give the run in one line."""
     life = state.lifecycle
     status, stop, detail = life.status, life.stop, life.detail
     asking = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
@@ -286,7 +286,7 @@ def summary(state: PhasesState) -> Summary:
 
 
 def details(state: PhasesState) -> dict[str, Any]:
-    """Everything the state file does not carry."""
+    """Give all that the state file does not carry."""
     return {
         **state.lifecycle.details(),
         "status": state.status.value,

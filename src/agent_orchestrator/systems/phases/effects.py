@@ -20,14 +20,14 @@ from agent_orchestrator.systems.phases.works import MilestoneWork, OnDemandWork,
 
 
 def _commands(state: PhasesState, work: PhasesWork) -> tuple[str, ...]:
-    """What shows that the task, and the whole, is done."""
+    """List the commands that show that the task, and the whole, is done."""
     task = state.plan.get(task_of(work))
     criteria = (*(task.criteria if task is not None else ()), *state.spec.plan.criteria)
     return tuple(dict.fromkeys(one.command for one in criteria if one.command is not None))
 
 
 def run_agent(state: PhasesState, work: PhasesWork, effect: EffectId) -> RunAgent:
-    """The agent that the unit is to run for its purpose."""
+    """Make the effect that runs the unit's agent for its purpose."""
     turn = TURNS[work.purpose]
     spec, run = state.spec, state.context.run
     return RunAgent(
@@ -72,7 +72,7 @@ def _prompt(state: PhasesState, work: PhasesWork) -> str:
 
 
 def run_check(state: PhasesState, work: PhasesWork, effect: EffectId, criterion: str) -> RunCheck:
-    """A criterion's command, or a tool that speaks to where issues and pull requests live."""
+    """Make the effect that runs a criterion's command, or a tool that speaks to where issues and pull requests live."""
     if isinstance(work, MilestoneWork):
         tool = tool_of(state, work)
         return RunCheck(
@@ -90,12 +90,12 @@ def run_check(state: PhasesState, work: PhasesWork, effect: EffectId, criterion:
 
 
 def ask_human(state: PhasesState, work: PhasesWork, effect: EffectId, question: str) -> AskHuman:
-    """A question to a person."""
+    """Make a question to a person."""
     return AskHuman(id=effect, unit=work.unit, question=question, after=work.agent_launch or effect)
 
 
 def save_tree(state: PhasesState, work: PhasesWork, effect: EffectId, at_us: int) -> Checkpoint:
-    """The tree kept, or committed on the branch, as the purpose says."""
+    """Make the effect that keeps the tree, or commits it on the branch, as the purpose says."""
     run, spec, purpose = state.context.run, state.spec, work.purpose
     title = _title(state, work)
     message = f"{title}\n\nOrc-Run: {run}\nOrc-Task: {task_of(work)}\n"
@@ -119,7 +119,7 @@ def save_tree(state: PhasesState, work: PhasesWork, effect: EffectId, at_us: int
 
 
 def merge(state: PhasesState, work: TaskWork, effect: EffectId, at_us: int) -> Merge:
-    """A task's branch brought into the run's."""
+    """Make the effect that brings a task's branch into the run's."""
     run, task = state.context.run, work.task
     trailers = f"Orc-Run: {run}\nOrc-Task: {task}\nOrc-Checkpoint: {task}\nOrc-Effect: {effect}\n"
     message = f"Merge task {task}: {state.plan[task].name}\n\n{trailers}"

@@ -151,7 +151,7 @@ class TaskBlocked(TaskEvent, frozen=True, kw_only=True, tag="task_blocked"):
 
 
 class CriteriaReported(TaskEvent, frozen=True, kw_only=True, tag="criteria_reported"):
-    """What the agent says of criteria that nobody can run; `status` is its word for the whole."""
+    """The agent's word on criteria that nobody can run; `status` is its word for the whole."""
 
     status: str
     criteria: dict[str, bool]

@@ -66,13 +66,17 @@ class ImportedPhases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_state(document: object, path: str, spec: PhasesSpec, context: Context, start: str) -> ImportedPhases:
-    """Reads an agent-state.json as far as it can be used; the run goes on from the commit `start`."""
+    """Read an agent-state.json as far as it can be used; the run goes on from the commit `start`."""
     if not isinstance(document, dict):
         raise InvalidDocument(path=path, what="state file", detail="it is not a JSON object")
     if is_old_format(document):
         raise InvalidDocument(path=path, what="state file", detail=OLD_FORMAT)
     if not isinstance(document.get("orchestrator"), dict):
         raise InvalidDocument(path=path, what="state file", detail="it has no orchestrator; it is no state of phases")
+    return _import(document, spec, context, start)
+
+
+def _import(document: dict[str, Any], spec: PhasesSpec, context: Context, start: str) -> ImportedPhases:
     notes: list[str] = []
     head = document["orchestrator"]
     if head.get("task_doc") != spec.document:
@@ -144,7 +148,7 @@ def _completed(document: dict[str, Any], spec: PhasesSpec, notes: list[str]) -> 
 
 
 def _lists(spec: PhasesSpec, context: Context, fact: Imported, pending: list[PendingTask], notes: list[str]) -> list[PhasesEvent]:
-    """Names, additions and the order of what is left, as changes of the document's plan."""
+    """Give names, additions and the order of what is left as changes of the document's plan."""
     state = PhasesState(spec, context)
     evolve(state, fact, context.created_us)
     wanted: dict[str, str] = {}
@@ -180,7 +184,7 @@ def _drop_agents(document: dict[str, Any], completed: set[str], notes: list[str]
 def _marks(
     document: dict[str, Any], pending: list[PendingTask], notes: list[str]
 ) -> tuple[list[CheckpointEntry], list[Milestone]]:
-    """Checkpoints and milestones, their phases counted from 0; the task id decides, where there is one."""
+    """Read checkpoints and milestones, their phases counted from 0; the task id decides, where there is one."""
     made = []
     for one in _entries(document, "checkpoints", CheckpointEntry, notes):
         if _SNAPSHOT.match(one.state_snapshot) and TASK_ID.match(one.task):
@@ -202,7 +206,7 @@ def _phase(task: str) -> int:
 
 
 def _bounds(given: dict[str, Any], spec: PhasesSpec, notes: list[str]) -> dict[str, Any]:
-    """The file's bounds, and the task document's for those that it does not have."""
+    """Read the file's bounds, and the task document's for those that it does not have."""
     names = {"max_iterations_per_task": "max_iterations", "max_cost": "max_cost", "max_time": "max_time"}
     bounds = spec.plan.bounds
     changes: dict[str, Any] = {}
@@ -221,7 +225,7 @@ def _bounds(given: dict[str, Any], spec: PhasesSpec, notes: list[str]) -> dict[s
 
 
 def _spent(given: object, notes: list[str]) -> tuple[float | None, bool]:
-    """Dollars, and whether there may be more that nobody knows of."""
+    """Read dollars, and whether there may be more that nobody knows of."""
     if given is None or given == UNKNOWN:
         return None, given == UNKNOWN
     text = str(given)
@@ -246,7 +250,7 @@ def _elapsed_s(given: object, notes: list[str]) -> float:
 
 
 def _standing(status: object, begun: bool, notes: list[str]) -> tuple[PhasesStatus, PhasesEvent]:
-    """Where the run stands still: a review is begun again, and what failed may be tried again."""
+    """Say where the run stands: a review is begun again, and what failed may be tried again."""
     if status == PhasesStatus.COMPLETED:
         return PhasesStatus.REVIEWING, Ended(stop=StopReason.COMPLETED, detail="imported")
     if status == PhasesStatus.PLANNING and not begun:

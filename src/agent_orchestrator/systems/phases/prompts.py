@@ -17,7 +17,7 @@ _WORD = re.compile(r"[a-z]{4,}")
 
 
 def compose_task(state: PhasesState, work: TaskWork) -> str:
-    """The prompt for an iteration of a task."""
+    """Compose the prompt for an iteration of a task."""
     task = state.plan[work.task]
     parts = [*_attention(work), *_notes(work.notes), section(f"Task {task.id}: {task.name}", task.description or task.name)]
     parts += [section("When it is done", _criteria(task)), *_frame(state.spec.plan), *_answers(state)]
@@ -35,7 +35,7 @@ def compose_task(state: PhasesState, work: TaskWork) -> str:
 
 
 def compose_check(state: PhasesState, task: str, check_type: str, diff: str) -> str:
-    """The prompt for the supervisor."""
+    """Compose the prompt for the supervisor."""
     one, plan = state.plan.get(task), state.spec.plan
     when = {"pre_task": "is about to start", "post_task": "has just been done", "on_demand": "is to be looked at"}[check_type]
     asked = [f"Task {task} {when}. Look at the working tree and at the plan for conflicts with what is there already."]
@@ -60,7 +60,7 @@ def compose_check(state: PhasesState, task: str, check_type: str, diff: str) -> 
 
 
 def compose_planning(state: PhasesState) -> str:
-    """The prompt for the planner."""
+    """Compose the prompt for the planner."""
     plan = state.spec.plan
     tasks = "\n".join(f"- {task.id} {task.name}: {task.description or task.name}" for task in plan.tasks)
     ask = (
@@ -71,7 +71,7 @@ def compose_planning(state: PhasesState) -> str:
 
 
 def compose_scan(state: PhasesState, iteration: int, failing: list[ReviewFinding]) -> str:
-    """The prompt for the scanner of the outer loop."""
+    """Compose the prompt for the scanner of the outer loop."""
     plan = state.spec.plan
     known = "\n".join(f"- {one.priority} {one.issue}" for one in failing)
     parts = [
@@ -88,7 +88,7 @@ def compose_scan(state: PhasesState, iteration: int, failing: list[ReviewFinding
 
 
 def compose_repair(state: PhasesState, finding: ReviewFinding) -> str:
-    """The prompt for mending one finding."""
+    """Compose the prompt for mending one finding."""
     where = f" in {finding.file}" if finding.file else ""
     ask = (
         "Mend this one thing and nothing else; it is committed for you. Report FIXED when it is mended, CLEAN when there was "
@@ -99,7 +99,7 @@ def compose_repair(state: PhasesState, finding: ReviewFinding) -> str:
 
 
 def relevant_lessons(state: PhasesState, task: PlanTask) -> list[Lesson]:
-    """What this run learned, and of earlier runs what shares a word with the task; the newest last."""
+    """List what this run learned, and of earlier runs what shares a word with the task; the newest last."""
     words = set(_WORD.findall(f"{task.name} {task.description}".lower()))
     told = [one for one in state.spec.earlier if words & set(_WORD.findall(f"{one.lesson} {one.pattern} {one.context}".lower()))]
     return [*told, *state.learnings][-LESSONS_SHOWN:]

@@ -27,19 +27,19 @@ class Tool(NamedTuple):
 
 
 def mark_of(state: PhasesState, unit: str) -> str:
-    """What makes an issue or a pull request ours: the same however often it is tried."""
+    """Give the mark that makes an issue or a pull request ours: the same however often it is tried."""
     return f"orc-{state.context.run}-{unit}"
 
 
 def first_step(state: PhasesState, work: MilestoneWork) -> str:
-    """How a milestone or the pull request begins to be recorded."""
+    """Say how a milestone or the pull request begins to be recorded."""
     if not state.spec.publishes:
         return "record"
     return "push" if work.phase is None else "look"
 
 
 def tool_of(state: PhasesState, work: MilestoneWork) -> Tool:
-    """The command for the unit's purpose: `push`, `look` or `create`."""
+    """Give the command for the unit's purpose: `push`, `look` or `create`."""
     kind = "pr" if work.phase is None else "issue"
     mark = mark_of(state, work.unit)
     if work.purpose == "push":
@@ -55,14 +55,14 @@ def tool_of(state: PhasesState, work: MilestoneWork) -> Tool:
 
 
 def say_published(plan: PhasesPlan, branch: str, to: PhasesSpec | Publication) -> str:
-    """What a run publishes, and where."""
+    """Say what a run publishes, and where."""
     where = to.repository or "the repository that gh finds by the remotes"
     issues = say_count(len(plan.phases), "issue")
     return f"the branch {branch} to {to.remote} ({to.address}), {issues} and a pull request in {where}"
 
 
 def read_url(purpose: str, output: str) -> str | None:
-    """The address in what `gh` wrote: the first of a list, or the last line of what was made."""
+    """Read the address in what `gh` wrote: the first of a list, or the last line of what was made."""
     if purpose == "look":
         try:
             listed = msgspec.json.decode(output.strip() or "[]", type=list[dict[str, str]])
@@ -74,23 +74,23 @@ def read_url(purpose: str, output: str) -> str | None:
 
 
 def milestone_title(state: PhasesState, phase: int) -> str:
-    """What a milestone is called."""
+    """Give the title of a milestone."""
     one = state.spec.plan.phases[phase]
     return f"{state.spec.plan.name}: phase {one.number}, {one.name}"
 
 
 def milestone_files(spec: PhasesSpec) -> list[str]:
-    """The names of all files that a run's milestones and its pull request may become."""
+    """List the files that a run's milestones and its pull request may become."""
     return [*(milestone_file(phase) for phase in range(len(spec.plan.phases))), PULL_REQUEST_FILE]
 
 
 def milestone_file(phase: int) -> str:
-    """The name of a milestone that is a file."""
+    """Give the name of a milestone that is a file."""
     return f"phase-{phase + 1}.md"
 
 
 def milestone_body(state: PhasesState, phase: int) -> str:
-    """What a milestone says: the tasks of the phase and what became of them."""
+    """Write a milestone: the tasks of the phase and what became of them."""
     lines = [f"# {milestone_title(state, phase)}", ""]
     for task in state.tasks_of(phase):
         done = state.completed.get(task.id)
@@ -103,7 +103,7 @@ def milestone_body(state: PhasesState, phase: int) -> str:
 
 
 def pull_request_body(state: PhasesState) -> str:
-    """What the pull request says: the goal, all tasks, what was skipped."""
+    """Write the pull request: the goal, all tasks, what was skipped."""
     plan = state.spec.plan
     lines = [f"# {plan.name}", "", plan.goal.strip(), "", f"Branch: {state.spec.branch}", ""]
     for task in state.plan.values():
@@ -115,10 +115,10 @@ def pull_request_body(state: PhasesState) -> str:
 
 
 def file_url(state: PhasesState, name: str) -> str:
-    """The address of a milestone that is a file."""
+    """Give the address of a milestone that is a file."""
     return f"{folder_url(state, '.claude')}milestones/{name}"
 
 
 def folder_url(state: PhasesState, folder: str) -> str:
-    """The address of a folder of the run's home."""
+    """Give the address of a folder of the run's home."""
     return f"file://{quote(state.context.home)}/{folder}/"

@@ -1,4 +1,4 @@
-"""What the roles add to their reports: the types that are decoded, and from which agents are told what to write."""
+"""The fields that roles add to their reports: decoded as these types, from which agents are told what to write."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Scanned(msgspec.Struct, frozen=True):
 
 
 class AgentTurn(msgspec.Struct, frozen=True):
-    """What an agent is run for: who plays it, its own words, and what a bare COMPLETED means, if anything."""
+    """The role that plays a purpose, its own words, and the meaning of a bare COMPLETED, if it has one."""
 
     role: str
     words: tuple[str, ...]

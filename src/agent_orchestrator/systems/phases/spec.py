@@ -1,4 +1,4 @@
-"""What a phased run is asked to do: the task document as it was read, and the options. Stored as JSON with the run.
+"""The specification of a phased run: the task document as it was read, and the options. Stored as JSON with the run.
 
 Reading the document is `parse`'s, reading flags and looking at the disk `runs/phases/options.py`'s.
 """
@@ -144,7 +144,7 @@ class PhasesPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Whether and where a run publishes: the fields of the specification that a resume may change."""
+    """The consent to publish, and the place: the fields of the specification that a resume may change."""
 
     publish: bool
     remote: str = ""
@@ -185,35 +185,35 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def assigned(self) -> dict[str, AgentChoice]:
-        """Who works, by role."""
+        """The agents, by role."""
         return self.agents
 
     def with_assigned(self, agents: Mapping[str, AgentChoice]) -> PhasesSpec:
-        """The specification with these instead, where they are given."""
+        """Give the specification with these agents instead, where they are given."""
         return msgspec.structs.replace(self, agents={**self.agents, **agents})
 
     @property
     def choices(self) -> tuple[AgentChoice, ...]:
-        """Everybody who may work."""
+        """All agents that may work."""
         return tuple(self.agents.values())
 
     @property
     def publishes(self) -> bool:
-        """Whether milestones and the work are published; else they are files."""
+        """True where milestones and the work are published; else they are files."""
         return bool(self.remote) and self.publish is True
 
     def choice_for(self, role: str) -> AgentChoice:
-        """Who performs a role."""
+        """Give the agent that performs a role."""
         return self.agents.get(role) or self.agents[""]
 
 
 def branch_of(plan: PhasesPlan) -> str:
-    """The branch that a run of this plan works on, unless it is taken."""
+    """Give the branch that a run of this plan works on, unless it is taken."""
     return f"phases/{slug_of(plan.name) or 'task'}"
 
 
 def slug_of(text: str, joint: str = "-", most: int = SLUG_CHARS_MAX) -> str:
-    """The words of a text as a name, cut between words where that is possible."""
+    """Make a name of a text's words, cut between words where that is possible."""
     words = re.sub(r"[^a-z0-9]+", joint, text.lower()).strip(joint)
     if len(words) > most:
         cut = words[: most + 1]
@@ -228,7 +228,7 @@ def find_code(text: str) -> str | None:
 
 
 def make_criteria(texts: list[tuple[str, str | None]]) -> tuple[Criterion, ...]:
-    """Criteria with keys made of their words, each key once; a criterion is its text and, perhaps, a command."""
+    """Make criteria with keys of their words, each key once; a criterion is its text and, perhaps, a command."""
     made: dict[str, Criterion] = {}
     for text, command in texts:
         plain = re.sub(r"(`+).+?\1", " ", text) if command is not None else text
@@ -242,6 +242,6 @@ def make_criteria(texts: list[tuple[str, str | None]]) -> tuple[Criterion, ...]:
 
 
 def overlaps(one: str, other: str) -> bool:
-    """Whether two declared paths may mean the same file: equal, or one a folder of the other."""
+    """Tell whether two declared paths may mean the same file: equal, or one a folder of the other."""
     first, second = (path.rstrip("/") + "/" for path in (one, other))
     return first.startswith(second) or second.startswith(first)

@@ -99,7 +99,7 @@ class Supervisor(msgspec.Struct, kw_only=True):
 
 
 class CheckpointSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What a checkpoint keeps besides its document, so that the run can go back to it; time and money stay spent."""
+    """The part of a checkpoint besides its document by which the run can go back to it; time and money stay spent."""
 
     body: bytes
     git_sha: str
@@ -114,7 +114,7 @@ class CheckpointSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnitStanding(StrEnum):
-    """How a unit stands, in the words of the commands that show all systems."""
+    """The status of a unit, in the words of the commands that show all systems."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -192,7 +192,7 @@ class PhasesState:
 
     @property
     def status(self) -> PhasesStatus:
-        """Where the run stands in the seed's words."""
+        """The status of the run in the seed's words."""
         if self.lifecycle.ended:
             return PhasesStatus.COMPLETED if self.lifecycle.stop is StopReason.COMPLETED else PhasesStatus.FAILED
         return self.stage
@@ -223,16 +223,16 @@ class PhasesState:
         return [work.unit for work in self.works.values() if work.due is not None]
 
     def pending(self) -> list[PlanTask]:
-        """Tasks that are not started yet, in the order of the plan."""
+        """List tasks that are not started yet, in the order of the plan."""
         gone = (self.completed, self.skipped, self.works)
         return [task for task in self.plan.values() if not any(task.id in place for place in gone)]
 
     def tasks_of(self, phase: int) -> list[PlanTask]:
-        """A phase's tasks, in the order of the plan."""
+        """List a phase's tasks, in the order of the plan."""
         return [task for task in self.plan.values() if task.phase == phase]
 
     def elapsed_at(self, at_us: int) -> int:
-        """Time at work so far: waiting, pauses and rests left out."""
+        """Give the time at work so far: waiting, pauses and rests left out."""
         return self.elapsed_us + (max(0, at_us - self.ticking_us) if self.ticking_us is not None else 0)
 
     @property
@@ -260,7 +260,7 @@ class PhasesState:
 
     @property
     def specs(self) -> dict[str, Any]:
-        """What each unit needs, as far as commands for all systems look at it."""
+        """The needs of each unit, as far as commands for all systems look at them."""
         return {unit: self.plan.get(unit, _NEEDS_NOTHING) for unit in self.steps}
 
 
@@ -272,7 +272,7 @@ _DEPENDS = "it depends on task "
 
 
 def because_of(task: str) -> str:
-    """Why a task is skipped that depends on one that is."""
+    """Say why a task is skipped that depends on one that is."""
     return f"{_DEPENDS}{task}"
 
 
@@ -293,7 +293,7 @@ def order_of(task: str) -> tuple[int, ...]:
 
 
 def as_intervention(event: Intervened, at_us: int) -> Intervention:
-    """The entry that a settled conflict leaves."""
+    """Make the entry that a settled conflict leaves."""
     return Intervention(
         timestamp=stamp(at_us),
         check_type=event.check_type,

@@ -28,7 +28,7 @@ MATRIX = {
 
 
 def read_verdict(state: PhasesState, report: Report, step: str, task: str, check_type: str) -> SupervisorChecked | str:
-    """What was found and what follows, or what is wrong with the report."""
+    """Read what was found and say what follows, or what is wrong with the report."""
     wanted = report.fields.get("recommended_changes")
     others = {name: value for name, value in report.fields.items() if name != "recommended_changes"}
     try:
@@ -66,7 +66,7 @@ def read_verdict(state: PhasesState, report: Report, step: str, task: str, check
 
 
 def _all_conflicts(fields: Supervised, word: str) -> list[ReportedConflict]:
-    """What was mended without naming a conflict is one of a pattern."""
+    """List the conflicts; what was mended without naming one is a conflict of a pattern."""
     if word == "AUTO_FIX" and not fields.conflicts:
         made = [
             ReportedConflict("pattern", details=f"{fix.file}: {fix.issue}", recommendation=fix.fix) for fix in fields.auto_fixes
@@ -103,7 +103,7 @@ def _action(conflicts: tuple[PlanConflict, ...], word: str, *, auto_fix: bool) -
 def _changes(
     state: PhasesState, fields: Supervised, wanted: object, task: str, affected: list[str]
 ) -> tuple[PlanChange, ...] | str:
-    """The changes that are asked for; only read where they count, each with its own fault."""
+    """Read the changes that are asked for; only where they count, each with its own fault."""
     if isinstance(wanted, list):
         return read_changes(state, wanted)
     text = wanted.strip() if isinstance(wanted, str) else ""
@@ -116,7 +116,7 @@ def _changes(
 
 
 def resolution_of(conflict: PlanConflict, what: str) -> str:
-    """How a conflict was settled, with what the report would have had instead."""
+    """Say how a conflict was settled, with what the report would have had instead."""
     about = conflict.recommendation or conflict.details
     parts = [what, about] if about else [what]
     text = ": ".join(parts)

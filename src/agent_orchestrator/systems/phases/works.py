@@ -17,7 +17,7 @@ PLAN, REVIEW, CHECK, PULL_REQUEST = "plan", "review", "check", "pull-request"
 
 
 def milestone_unit(phase: int) -> str:
-    """The unit that records a phase's milestone."""
+    """Name the unit that records a phase's milestone."""
     return f"milestone-{phase + 1}"
 
 
@@ -112,7 +112,7 @@ class MilestoneWork(PhasesWork, kw_only=True):
 
 
 def task_of(work: PhasesWork) -> str:
-    """What the state file calls the task of a unit."""
+    """Give the name that the state file has for the task of a unit."""
     if isinstance(work, TaskWork | OnDemandWork):
         return work.task
     return REVIEW if isinstance(work, ReviewWork) else work.unit

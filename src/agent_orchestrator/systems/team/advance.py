@@ -1,4 +1,4 @@
-"""What follows by itself: who begins next, whose turn it is to merge, and when the team is done.
+"""Says what follows by itself: who begins next, whose turn it is to merge, and when the team is done.
 
 Groups come back to a developer before new ones begin; the levels of `depends_on` are no barriers.
 """
@@ -37,7 +37,7 @@ _FOUND_BY = {"conflict": "merge", "red": "merge", "collision": "merge", "unblock
 
 
 def advance(state: TeamState, now_us: int) -> Sequence[TeamEvent]:
-    """The next facts, or none."""
+    """Give the next facts, or none."""
     life = state.lifecycle
     if life.phase is Phase.ABORTING:
         if state.doing.active:
@@ -76,7 +76,7 @@ def _ask(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
 
 
 def _again(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
-    """The same turn goes on, in a new launch."""
+    """Go on with the same turn, in a new launch."""
     turn = unit.turn
     assert turn is not None, "a turn is under way"
     if turn.purpose is Purpose.DEVELOP and unit.unit not in state.developing and not _slots(state):
@@ -110,7 +110,7 @@ def _final(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
 
 
 def _verify(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
-    """A requirement's own check; then the tech lead, for those that have none; then the end."""
+    """Run a requirement's own check; then ask the tech lead, for those that have none; then end."""
     for number, requirement in enumerate(state.requirements):
         if requirement.check is not None and not requirement.met_by:
             why = f"The requirement has a check of its own: {requirement.text}"
@@ -184,13 +184,13 @@ _STARTS: dict[Stage, Callable[[TeamState, TeamUnit], list[TeamEvent]]] = {
 
 
 def _slots(state: TeamState) -> int:
-    """How many more developers may work."""
+    """Count the developers that may work besides."""
     waiting = state.spec.max_parallel - len(state.developing)
     return max(0, waiting)
 
 
 def _admit(state: TeamState) -> list[TeamEvent]:
-    """The groups that begin now, together; and those that could and have to wait because of the files they change."""
+    """Begin groups together; those that could and change the same files as others have to wait."""
     begin: list[Group] = []
     serialised: list[TeamEvent] = []
     busy = [state.groups[name] for name in state.at_work]
@@ -213,7 +213,7 @@ def _admit(state: TeamState) -> list[TeamEvent]:
 
 
 def _may_join(state: TeamState, group: Group, busy: list[Group]) -> bool:
-    """A group that cannot be worked on beside others has the team to itself."""
+    """Tell whether a group may begin: one that cannot be worked on beside others has the team to itself."""
     if not busy:
         return True
     alone = state.plan.mode == "simple" or not group.can_parallel

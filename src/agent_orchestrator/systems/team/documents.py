@@ -56,7 +56,7 @@ MINUTE_US = 60 * US
 
 
 def documents(state: TeamState, now_us: int) -> list[Document]:
-    """Everything below `coordination/`."""
+    """Give all files below `coordination/`."""
     plan = [Document(path=PM_STATE, body=pm_state(state))] if state.plan.made else []
     boxes = [Document(path=f"{MESSAGES}/{box}.json", body=Messages(messages=sent)) for box, sent in state.messages.items()]
     return [
@@ -68,14 +68,14 @@ def documents(state: TeamState, now_us: int) -> list[Document]:
 
 
 def files(spec: TeamSpec, run: str) -> Iterator[str]:
-    """The files of `coordination/` by their names, and where those of an ended team go."""
+    """List the files of `coordination/` by their names, and where those of an ended team go."""
     yield from (PM_STATE, GROUP_STATUS, ORCHESTRATOR_STATE, *(f"{MESSAGES}/{box}.json" for box in BOXES))
     yield from (*beside(FOLDER), *beside(MESSAGES))
     yield from (f"{FOLDER}/archive/{run}/", f"{FOLDER}/archive/{run}-[0-9]*/", f".agents/runs/{run}/")
 
 
 def pm_state(state: TeamState) -> PmState:
-    """`pm_state.json`."""
+    """Make `pm_state.json`."""
     groups = list(state.groups.values())
     progress = {group.unit: progress_of(state, group) for group in groups}
     done = len(state.completed)
@@ -133,7 +133,7 @@ def _phases(state: TeamState, progress: dict[str, str]) -> list[PhaseEntry]:
 
 
 def _remaining_minutes(state: TeamState) -> float | None:
-    """The estimates of what is left, corrected by how long what is done really took; unknown without estimates."""
+    """Sum the estimates of what is left, corrected by how long what is done really took; unknown without estimates."""
     left = [group for group in state.groups.values() if group.stage is not Stage.COMPLETE]
     if any(group.estimated_effort_minutes is None for group in left):
         return None
@@ -151,7 +151,7 @@ def _remaining_minutes(state: TeamState) -> float | None:
 
 
 def group_status(state: TeamState, group: Group) -> GroupStatus:
-    """One group of `group_status.json`."""
+    """Make one group of `group_status.json`."""
     start, end = group.started_us, group.ended_us
     return GroupStatus(
         group_id=group.unit,
@@ -186,7 +186,7 @@ def _quality(group: Group) -> QualityMetrics:
 
 
 def orchestrator_state(state: TeamState) -> OrchestratorState:
-    """`orchestrator_state.json`."""
+    """Make `orchestrator_state.json`."""
     life = state.lifecycle
     status: Any = "running" if not life.ended else "completed" if life.stop is StopReason.COMPLETED else "error"
     agents = [effect for effect in state.doing if isinstance(effect, RunAgent) and effect.unit not in state.doing.holds]
@@ -215,12 +215,12 @@ def orchestrator_state(state: TeamState) -> OrchestratorState:
 
 
 def _number(value: float | None) -> float | None:
-    """Whole numbers without a fraction, as people write them."""
+    """Give whole numbers without a fraction, as people write them."""
     return int(value) if value is not None and float(value).is_integer() else value
 
 
 def summary(state: TeamState) -> Summary:
-    """The team in one line."""
+    """Give the team in one line."""
     life = state.lifecycle
     status, stop, detail = life.status, life.stop, life.detail
     asked = [effect for effect in state.doing if isinstance(effect, AskHuman)]
@@ -240,7 +240,7 @@ def summary(state: TeamState) -> Summary:
 
 
 def details(state: TeamState) -> dict[str, Any]:
-    """Everything that the files do not carry."""
+    """Give all that the files do not carry."""
     spec = state.spec
     return {
         **state.lifecycle.details(),

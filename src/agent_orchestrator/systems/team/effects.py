@@ -17,24 +17,24 @@ TURN = "TEAM_TURN"
 
 
 def folder_of(run: str, unit: str) -> str:
-    """Where a unit's own files are kept, relative to the run's home."""
+    """Give the folder of a unit's own files, relative to the run's home."""
     return f".agents/runs/{run}/{unit}"
 
 
 def tree_of(state: TeamState, unit: TeamUnit) -> Tree:
-    """Where a unit works: a group on its branch; the project manager on a fresh look at what was merged so far."""
+    """Give the tree of a unit: a group is on its branch, the project manager on a fresh look at what was merged so far."""
     if isinstance(unit, Group):
         return Tree(branch=unit.branch_name, start=state.spec.into)
     return Tree(branch=f"orc/{state.context.run}/pm-{state.plans + state.finals}", start=state.spec.into)
 
 
 def verified_tree(state: TeamState) -> Tree:
-    """Where requirements are verified: what was merged, and nothing that the project manager may have left beside it."""
+    """Give the tree that requirements are verified in: what was merged, without what the project manager may have left."""
     return Tree(branch=f"orc/{state.context.run}/check-{state.finals}", start=state.spec.into)
 
 
 def choose(state: TeamState, unit: TeamUnit, role: Role) -> AgentChoice:
-    """Who plays a role: after two failed rounds the stronger one, where there is one."""
+    """Choose who plays a role: after two failed rounds the stronger one, where there is one."""
     spec = state.spec
     failed = unit.failed_rounds if isinstance(unit, Group) else state.sent_back
     if failed >= ESCALATES_AFTER and role.value in spec.escalate:
@@ -43,7 +43,7 @@ def choose(state: TeamState, unit: TeamUnit, role: Role) -> AgentChoice:
 
 
 def run_agent(state: TeamState, unit: TeamUnit, turn: Turn, effect: EffectId) -> RunAgent:
-    """The agent whose turn it is."""
+    """Make the effect that runs the agent whose turn it is."""
     spec, run = state.spec, state.context.run
     role = ROLE_OF[turn.purpose]
     return RunAgent(
@@ -68,7 +68,7 @@ def run_agent(state: TeamState, unit: TeamUnit, turn: Turn, effect: EffectId) ->
 
 
 def save_work(state: TeamState, group: Group, effect: EffectId, at_us: int) -> Checkpoint:
-    """Commits what the agents left on the group's branch, with trailers that say whose it is."""
+    """Make the effect that commits what the agents left on the group's branch, with trailers that say whose it is."""
     run = state.context.run
     trailers = f"Orc-Run: {run}\nOrc-Group: {group.unit}\nOrc-Effect: {effect}\n"
     said = (group.summary or group.notes).splitlines()
@@ -94,7 +94,7 @@ def _rivals(state: TeamState, group: Group) -> tuple[str, ...]:
 
 
 def merge_work(state: TeamState, group: Group, effect: EffectId, at_us: int) -> Merge:
-    """The group's branch into the target, tested on the way."""
+    """Make the effect that merges the group's branch into the target, tested on the way."""
     spec, run = state.spec, state.context.run
     trailers = f"Orc-Run: {run}\nOrc-Group: {group.unit}\nOrc-Effect: {effect}\n"
     return Merge(
@@ -110,13 +110,13 @@ def merge_work(state: TeamState, group: Group, effect: EffectId, at_us: int) -> 
 
 
 def check_requirement(state: TeamState, effect: EffectId, number: int) -> RunCheck:
-    """A requirement's own check, on what was merged."""
+    """Make the effect that runs a requirement's own check on what was merged."""
     command = state.requirements[number].check or ""
     timeout_s = state.spec.check_timeout_s or CHECK_TIMEOUT_S
     return RunCheck(id=effect, unit=PM, command=command, tree=verified_tree(state), timeout_s=timeout_s)
 
 
 def ask_human(state: TeamState, unit: TeamUnit, effect: EffectId, question: str, after: EffectId) -> AskHuman:
-    """A question to a person."""
+    """Make a question to a person."""
     in_words = unit.asking == "clarification"
     return AskHuman(id=effect, unit=unit.unit, question=question, after=after or effect, in_words=in_words)

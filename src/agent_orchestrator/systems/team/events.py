@@ -55,7 +55,7 @@ class AgentFinished(AgentLaunchFinished, frozen=True, kw_only=True, tag="agent_f
 
 
 class LaunchInterrupted(Event, frozen=True, kw_only=True, tag="launch_interrupted"):
-    """What ran was stopped; the same thing goes on with a new launch when it may."""
+    """A launch was stopped; the same thing goes on with a new one when it may."""
 
     step: str
 
@@ -115,7 +115,7 @@ class GroupSerialised(GroupEvent, frozen=True, kw_only=True, tag="group_serialis
 
 
 class WorkReported(GroupEvent, frozen=True, kw_only=True, tag="work_reported"):
-    """What a developer says of the work."""
+    """A developer reported on the work."""
 
     status: str
     summary: str = ""
@@ -127,7 +127,7 @@ class WorkReported(GroupEvent, frozen=True, kw_only=True, tag="work_reported"):
 
 
 class SavingStarted(Event, frozen=True, kw_only=True, tag="saving_started"):
-    """What the agent left is being committed on the group's branch."""
+    """The agent's work is being committed on the group's branch."""
 
     effect: EffectId
     step: str
@@ -159,7 +159,7 @@ class MessageSent(Event, frozen=True, kw_only=True, tag="message_sent"):
 
 
 class QaReported(GroupEvent, frozen=True, kw_only=True, tag="qa_reported"):
-    """What QA found."""
+    """QA reported on the work."""
 
     passed: bool
     test_results: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
@@ -168,7 +168,7 @@ class QaReported(GroupEvent, frozen=True, kw_only=True, tag="qa_reported"):
 
 
 class Reviewed(GroupEvent, frozen=True, kw_only=True, tag="reviewed"):
-    """What the tech lead decided: approved, changes_requested or unblocked."""
+    """The tech lead decided: approved, changes_requested or unblocked."""
 
     decision: str
     feedback: str = ""
@@ -187,7 +187,7 @@ class LimitReached(Event, frozen=True, kw_only=True, tag="limit_reached"):
 
 
 class MergeFinished(Event, frozen=True, kw_only=True, tag="merge_finished"):
-    """What came of the merge; what it means follows."""
+    """The merge is over; what it means follows."""
 
     effect: EffectId
     group: str
@@ -265,7 +265,7 @@ class OptionsChanged(Event, frozen=True, kw_only=True, tag="options_changed"):
 
 
 class StatusesEdited(Event, frozen=True, kw_only=True, tag="statuses_edited"):
-    """What a person changed in the files: the status of groups (in the words of group_status.json) and of tasks."""
+    """A person changed files: the status of groups (in the words of group_status.json) and of tasks."""
 
     groups: dict[str, str] = msgspec.field(default_factory=dict)
     tasks: dict[str, str] = msgspec.field(default_factory=dict)
@@ -279,7 +279,7 @@ class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
 
 
 class Imported(Event, frozen=True, kw_only=True, tag="imported"):
-    """What files without a journal said of the plan's groups, as far as it could be used, and the history they had."""
+    """The plan's groups as files without a journal had them, as far as these could be used, and their history."""
 
     groups: dict[str, ImportedGroup]
     tasks: dict[str, str] = msgspec.field(default_factory=dict)

@@ -33,7 +33,7 @@ _DECISION = {"iteration": 0, "reasoning": ""}
 
 
 class BranchState(StrEnum):
-    """Where a group's branch stands in this repository."""
+    """The state of a group's branch in this repository."""
 
     MISSING = "missing"
     OPEN = "open"
@@ -51,7 +51,7 @@ class ImportedTeam(msgspec.Struct, frozen=True, kw_only=True):
 def import_files(
     files: Mapping[str, dict[str, Any]], path: str, spec: TeamSpec, look: Callable[[str], BranchState]
 ) -> ImportedTeam:
-    """Reads the files of `coordination/`, by their names in it, as far as they can be used; `look` knows branches."""
+    """Read the files of `coordination/`, by their names in it, as far as they can be used; `look` knows branches."""
     notes: list[str] = []
     manager, statuses = files.get(PM_STATE, {}), files.get(GROUP_STATUS, {})
     entries = [read_fields(one, "task_groups", GroupEntry, notes) for one in read_part(manager, "task_groups", list, notes)]
@@ -69,30 +69,27 @@ def import_files(
     notes += [f"group_status.{name}: left out, the plan has no such group" for name in statuses if name not in groups]
     team = read_fields(files.get(ORCHESTRATOR_STATE, {}), "orchestrator_state", _Story, notes)
     stands = _standing(team.status, all(one.status == "complete" for one in groups.values()), notes)
+    log = _dated(team.decisions_log or [], "decisions_log", notes)
+    decisions = read_entries(log, "decisions_log", Decision, _DECISION, notes)
     fact = Imported(
         groups=groups,
         tasks={task.id: task.status for task in tasks if task.id is not None and task.status is not None},
         messages={box: _messages(files.get(f"{MESSAGES}/{box}.json", {}), box, groups, notes) for box in ENDS},
-        decisions=tuple(
-            msgspec.to_builtins(one)
-            for one in read_entries(
-                _dated(team.decisions_log or [], "decisions_log", notes), "decisions_log", Decision, _DECISION, notes
-            )
-        ),
+        decisions=tuple(msgspec.to_builtins(one) for one in decisions),
         spawns=team.total_spawns or 0,
         iteration=team.iteration or 0,
         plan_iteration=plan_iteration if isinstance(plan_iteration := manager.get("iteration"), int) else 0,
         started_us=read_time_us(team.start_time, "orchestrator_state.start_time", notes),
         ended_us=read_time_us(team.end_time, "orchestrator_state.end_time", notes) if isinstance(stands, Ended) else None,
     )
-    for agent in team.active_agents or []:
-        notes.append(f"active_agents: {agent.get('agent_type')} of {agent.get('group_id')} does not work here")
+    gone = [f"{agent.get('agent_type')} of {agent.get('group_id')}" for agent in team.active_agents or []]
+    notes += [f"active_agents: {who} does not work here" for who in gone]
     session = manager.get("session_id") or team.session_id
     return ImportedTeam(session=session if isinstance(session, str) else None, facts=(plan, fact, stands), notes=tuple(notes))
 
 
 class _Story(msgspec.Struct):
-    """What orchestrator_state.json may say."""
+    """The fields of orchestrator_state.json that are used."""
 
     session_id: str | None = None
     status: str | None = None
@@ -145,7 +142,7 @@ def _given(entry: GroupEntry | TaskEntry) -> dict[str, Any]:
 
 
 def _status(name: str, wanted: str, branch: str, look: Callable[[str], BranchState], into: str, notes: list[str]) -> str:
-    """Where the group goes on: work counts as complete only where it was merged, and as begun only where it is."""
+    """Say where the group goes on: work counts as complete only where it was merged, and as begun only where it is."""
     found, status = look(branch), _WAITING.get(wanted, wanted)
     if wanted == "complete" and found is BranchState.OPEN:
         notes.append(f"group {name}: was complete, but {branch} is not merged into {into}; it is waiting_review")
@@ -185,7 +182,7 @@ def _group(name: str, status: str, read: GroupStatus, notes: list[str]) -> Impor
 
 
 def _dated(entries: list[Any], where: str, notes: list[str]) -> list[Any]:
-    """The entries, those whose time is none without it."""
+    """Give the entries, those whose time is none without it."""
     found = []
     for number, entry in enumerate(entries):
         given = entry.get("timestamp") if isinstance(entry, dict) else None
@@ -208,7 +205,7 @@ def _messages(document: dict[str, Any], box: str, groups: Mapping[str, Any], not
 
 
 def _whole(message: dict[str, Any], box: str) -> dict[str, Any]:
-    """A message with what its box says of it, in the seed's order, and without nulls."""
+    """Fill a message with what its box says of it, in the seed's order, and without nulls."""
     given = {name: value for name, value in message.items() if value is not None}
     sender, receiver = ENDS[box]
     head = {"id": given["id"], "group_id": given["group_id"], "from": sender.value, "to": receiver.value}
@@ -216,7 +213,7 @@ def _whole(message: dict[str, Any], box: str) -> dict[str, Any]:
 
 
 class _Message(msgspec.Struct):
-    """What a message must have to be one, and what must not be something else where it is there."""
+    """The fields that a message must have, and those that must have these types where they are there."""
 
     id: str
     group_id: str

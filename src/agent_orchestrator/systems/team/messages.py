@@ -21,7 +21,7 @@ _KINDS = ("integration_tests", "contract_tests", "e2e_tests")
 
 
 def ready_for_qa(state: TeamState, group: Group, files: tuple[str, ...], commits: list[str], now_us: int) -> dict[str, Any]:
-    """Developer → QA: here is the work."""
+    """Write developer → QA: here is the work."""
     context: dict[str, Any] = {"branch_name": group.branch_name, "files_modified": list(files), "commits": commits}
     units = group.test_results.get("unit_tests")
     if units is not None:
@@ -32,7 +32,7 @@ def ready_for_qa(state: TeamState, group: Group, files: tuple[str, ...], commits
 
 
 def qa_results(state: TeamState, group: Group, results: QaResults, *, passed: bool, took_us: int, now_us: int) -> dict[str, Any]:
-    """QA → tech lead: this is what the tests say."""
+    """Write QA → tech lead: this is what the tests say."""
     counted = {kind: getattr(results, kind) for kind in _KINDS}
     said = "All Tests Passed" if passed else "Tests Failed"
     head = _head(state, QA_TO_TECHLEAD, group, now_us, f"{group.name} QA Results - {said}")
@@ -54,7 +54,7 @@ def qa_results(state: TeamState, group: Group, results: QaResults, *, passed: bo
 def review_decision(
     state: TeamState, group: Group, decision: str, judged: ReviewReport, summary: str, now_us: int
 ) -> dict[str, Any]:
-    """Tech lead → developer: what was decided, and what is to be done."""
+    """Write tech lead → developer: what was decided, and what is to be done."""
     said = {"approved": "Approved", "changes_requested": "Changes Requested", "unblocked": "Unblocked"}[decision]
     head = _head(state, TECHLEAD_TO_DEV, group, now_us, f"{group.name} Review - {said}")
     return {
@@ -80,13 +80,13 @@ def _head(state: TeamState, box: str, group: Group, now_us: int, subject: str) -
 
 
 def message_id(state: TeamState, now_us: int) -> str:
-    """msg_20250106_100800; the second one of a second ends in `_2`."""
+    """Make msg_20250106_100800; the second one of a second ends in `_2`."""
     name = f"msg_{moment(now_us)}"
     return f"{name}_{state.same_second + 1}" if name == state.last_message else name
 
 
 def spent(took_us: int) -> str:
-    """2m 15s, as the seed has it."""
+    """Say 2m 15s, as the seed has it."""
     seconds = max(0, took_us) // US
     hours, rest = divmod(seconds, 3600)
     minutes, left = divmod(rest, 60)

@@ -21,7 +21,7 @@ DIFF_CHARS_MAX = 20_000
 
 
 def compose(state: TeamState, unit: TeamUnit, turn: Turn) -> str:
-    """The prompt of a turn."""
+    """Compose the prompt of a turn."""
     parts = [
         *_asked_of(unit, turn),
         section("Requirements, in the words of whoever gave them", state.requirements_text),
@@ -141,7 +141,7 @@ _BODIES: dict[Purpose, Callable[[TeamState, TeamUnit], list[str]]] = {
 
 
 def _slice(state: TeamState, group: Group) -> dict[str, Any]:
-    """What an agent of a group has to know of the state."""
+    """Give the part of the state that an agent of a group has to know."""
     tasks = [{"id": name, "description": state.tasks[name].description} for name in group.tasks if name in state.tasks]
     return {
         "group_id": group.unit,

@@ -31,7 +31,7 @@ class DrawnPlan(msgspec.Struct, frozen=True):
 
 
 def draw(proposal: Proposal, known: Mapping[str, str], tasks: Collection[str], taken: Collection[str]) -> DrawnPlan | Failure:
-    """The groups of a proposal, checked: `known` are groups that exist with their branches, `taken` other branches."""
+    """Check the groups of a proposal: `known` are groups that exist with their branches, `taken` other branches."""
     if len(proposal.groups) > GROUPS_MAX or len(proposal.tasks) > TASKS_MAX:
         return invalid_report(f"the plan has more than {GROUPS_MAX} groups or {TASKS_MAX} tasks")
     ids = [group.id for group in proposal.groups]
@@ -100,7 +100,7 @@ def _planned(group: ReportedGroup, branch: str, tasks: tuple[PlannedTask, ...]) 
 
 
 def _branch(group: ReportedGroup, taken: Collection[str]) -> str:
-    """The branch that was asked for, or one made of the name; a number is added until nobody else has it."""
+    """Give the branch that was asked for, or one made of the name; a number is added until nobody else has it."""
     wanted = group.branch_name or ""
     if not _BRANCH.match(wanted) or _BAD_BRANCH.search(wanted):
         slug = re.sub(r"[^a-z0-9]+", "-", group.name.lower()).strip("-")[:30].strip("-")
@@ -113,7 +113,7 @@ def _branch(group: ReportedGroup, taken: Collection[str]) -> str:
 
 
 def _cycle(needs: Mapping[str, list[str]]) -> list[str] | None:
-    """One cycle, as the names along it, or None."""
+    """Find a cycle, as the names along it, or None."""
     done: set[str] = set()
     for start in needs:
         path: list[str] = []

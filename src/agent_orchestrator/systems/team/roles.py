@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Role(StrEnum):
-    """Who works; `active_agents` and AGENT_ID use these words."""
+    """The roles; `active_agents` and AGENT_ID use these words."""
 
     PM = "project_manager"
     DEVELOPER = "developer"
@@ -26,7 +26,7 @@ class Role(StrEnum):
 
 
 class Purpose(StrEnum):
-    """What an agent's turn is for."""
+    """The purpose of an agent's turn."""
 
     PLAN = "plan"
     FINAL = "final"
@@ -64,7 +64,7 @@ COMPLETED: dict[Purpose, str] = {Purpose.DEVELOP: "READY_FOR_QA"}
 
 
 def rule_of(purpose: Purpose, run: str, unit: str) -> ReportRule:
-    """What the report of a turn must look like: a word that is not in its row fails the attempt."""
+    """Give the rule for the report of a turn: a word that is not in its row fails the attempt."""
     return ReportRule(
         words={word: word for word in WORDS[purpose]},
         aliases=common_words(WORDS[purpose], completed=COMPLETED.get(purpose)),
@@ -75,18 +75,18 @@ def rule_of(purpose: Purpose, run: str, unit: str) -> ReportRule:
 
 
 class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How many tests there were; `failed` follows from the others when it is left out."""
+    """Counts of tests; `failed` follows from the others when it is left out."""
 
     total: int
     passed: int
     failed: int | None = None
 
     def plain(self) -> dict[str, int]:
-        """As group_status.json has it."""
+        """Give the counts as group_status.json has them."""
         return {"total": self.total, "passed": self.passed, "failed": self._failed}
 
     def fault(self) -> str:
-        """Why these numbers cannot be; nothing when they can."""
+        """Say why these numbers cannot be; nothing when they can."""
         if self.total < 0 or self.passed < 0 or self._failed < 0 or self.passed + self._failed > self.total:
             return f"{self.passed} passed and {self._failed} failed of {self.total} cannot be"
         return ""
@@ -106,7 +106,7 @@ class Issue(msgspec.Struct, frozen=True, omit_defaults=True):
     fix_suggestion: str | None = None
 
     def line(self) -> str:
-        """In a line, for the developer."""
+        """Say the issue in a line, for the developer."""
         head = " ".join(part for part in (f"[{self.priority}]" if self.priority else "", self.title or "") if part)
         where = f" ({self.location})" if self.location else ""
         said = ": ".join(part for part in (f"{head}{where}".strip(), self.description or "") if part)
@@ -121,7 +121,7 @@ class Quality(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What somebody says of one requirement."""
+    """Somebody's word on one requirement."""
 
     text: Annotated[str, Meta(description="The requirement, in the words in which it was given.")]
     met: bool
@@ -193,7 +193,7 @@ class ReportedTask(msgspec.Struct, frozen=True):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """What a project manager wants done."""
+    """The work that a project manager wants done."""
 
     mode: Annotated[
         Literal["simple", "parallel"] | None,
@@ -229,7 +229,7 @@ FORMS: Forms = {
 
 
 def read(report: Report, kind: type[T]) -> T | Failure:
-    """The role's fields of a report, or the failure that says what is wrong with them."""
+    """Read the role's fields of a report, or the failure that says what is wrong with them."""
     try:
         return read_fields(report, kind)
     except msgspec.ValidationError as error:
@@ -237,7 +237,7 @@ def read(report: Report, kind: type[T]) -> T | Failure:
 
 
 def read_tests(report: Report) -> QaReport | Failure:
-    """QA's fields; a failure may also be an object, which is kept as it was written."""
+    """Read QA's fields; a failure may also be an object, which is kept as it was written."""
     failures = report.fields.get("failures")
     if isinstance(failures, list):
         told = [msgspec.json.encode(one).decode() if isinstance(one, dict) else one for one in failures]
@@ -246,7 +246,7 @@ def read_tests(report: Report) -> QaReport | Failure:
 
 
 def check_counts(counts: Mapping[str, Counts | None]) -> Failure | None:
-    """The failure that says which count of tests cannot be."""
+    """Give the failure that says which count of tests cannot be."""
     for place, one in counts.items():
         if one is not None and (why := one.fault()):
             return invalid_report(f"the report has a wrong field: {why} - at `$.{place}`")

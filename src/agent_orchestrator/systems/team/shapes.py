@@ -86,7 +86,7 @@ class Rounds(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class CountEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How many tests of one kind."""
+    """The counts of tests of one kind."""
 
     total: int | None = None
     passed: int | None = None
@@ -189,7 +189,7 @@ class Messages(msgspec.Struct, kw_only=True):
 
 
 class ImportedGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a group was when its files were taken over: the fields of group_status.json."""
+    """The progress of a group when its files were taken over: the fields of group_status.json."""
 
     status: str
     developer: int = 0

@@ -1,4 +1,4 @@
-"""What a team is asked to do. Stored with the run as JSON, so it holds plain values only.
+"""The specification of a team. Stored with the run as JSON, so it holds plain values only.
 
 Reading flags and looking at the repository is `runs/team/options.py`'s; here is only what was decided.
 """
@@ -27,7 +27,7 @@ _CHECK = re.compile(r"\s*\(check:\s*`?(.+?)`?\s*\)\s*\Z", re.I)
 
 
 class QaMode(StrEnum):
-    """How much QA there is."""
+    """The extent of QA."""
 
     FULL = "full"
     MINIMAL = "minimal"
@@ -72,23 +72,23 @@ class TeamSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def assigned(self) -> dict[str, AgentChoice]:
-        """Who works, by role; who takes over from a role is called `escalate:ROLE`."""
+        """The agents, by role; the one that takes over from a role is called `escalate:ROLE`."""
         return {**self.agents, **{f"{ESCALATE}{role}": choice for role, choice in self.escalate.items()}}
 
     def with_assigned(self, agents: Mapping[str, AgentChoice]) -> TeamSpec:
-        """The specification with these instead, where they are given."""
+        """Give the specification with these agents instead, where they are given."""
         over = {place.removeprefix(ESCALATE): one for place, one in agents.items() if place.startswith(ESCALATE)}
         own = {place: one for place, one in agents.items() if not place.startswith(ESCALATE)}
         return msgspec.structs.replace(self, agents={**self.agents, **own}, escalate={**self.escalate, **over})
 
     @property
     def choices(self) -> tuple[AgentChoice, ...]:
-        """Everybody who may work."""
+        """All agents that may work."""
         return (*self.agents.values(), *self.escalate.values())
 
 
 def split_requirements(text: str) -> tuple[RequirementSpec, ...]:
-    """The items of a list, each a requirement of its own; a text without a list is one. `(check: CMD)` may end each."""
+    """Split a list into requirements; a text without a list is one. `(check: CMD)` may end each."""
     items: list[str] = []
     for line in text.splitlines():
         found = _ITEM.match(line)
@@ -100,7 +100,7 @@ def split_requirements(text: str) -> tuple[RequirementSpec, ...]:
 
 
 def read_wanted(text: str, check: str | None = None) -> RequirementSpec:
-    """One requirement and its check."""
+    """Read one requirement and its check."""
     found = _CHECK.search(text)
     if found is None:
         return RequirementSpec(text=text.strip(), check=check)
@@ -108,10 +108,10 @@ def read_wanted(text: str, check: str | None = None) -> RequirementSpec:
 
 
 def session_id(at_us: int) -> str:
-    """v4_20250106_100000: when the team began, in UTC."""
+    """Make v4_20250106_100000: when the team began, in UTC."""
     return f"v4_{moment(at_us)}"
 
 
 def moment(at_us: int) -> str:
-    """20250106_100000, as ids have it."""
+    """Give 20250106_100000, as ids have it."""
     return iso(at_us)[:19].replace("-", "").replace(":", "").replace("T", "_")

@@ -29,7 +29,7 @@ DECISIONS_KEPT = 2_000
 
 
 class Stage(StrEnum):
-    """What a unit is at."""
+    """The stage that a unit is at."""
 
     PLAN = "plan"
     WATCH = "watch"
@@ -64,7 +64,7 @@ class Turn(msgspec.Struct, kw_only=True):
 
 
 class TeamUnit(UnitRecord, kw_only=True):
-    """What the project manager and the groups have in common."""
+    """The project manager or a group."""
 
     unit: str
     stage: Stage
@@ -177,14 +177,14 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TeamPlan(msgspec.Struct, kw_only=True):
-    """What the project manager decided."""
+    """The project manager's decision."""
 
     mode: str = ""
     mode_reasoning: str = ""
 
     @property
     def made(self) -> bool:
-        """Whether there is one."""
+        """True once there is a plan."""
         return bool(self.mode)
 
 
@@ -229,6 +229,10 @@ class TeamState:
         self.holds: dict[str, list[str]] = {}
         """By the group that is ahead: who waits until it has landed."""
         self.queue = MergeQueue()
+        self._begin_story(context)
+
+    def _begin_story(self, context: Context) -> None:
+        """Begin with nothing said, decided or counted."""
         self.messages: dict[str, list[dict[str, Any]]] = {box: [] for box in BOXES}
         self.unread: dict[tuple[str, str], list[dict[str, Any]]] = {}
         """By group and role: messages that nobody was told yet; the same objects as in `messages`."""
@@ -246,11 +250,11 @@ class TeamState:
         self.pid: int | None = None
 
     def unit(self, name: str) -> TeamUnit:
-        """The project manager or a group."""
+        """Give the project manager or a group."""
         return self.pm if name == PM else self.groups[name]
 
     def name_effect(self, unit: TeamUnit, kind: str, number: int | None = None) -> EffectId:
-        """The id of the unit's next effect: of the turn that goes on, or of the one with this number."""
+        """Give the id of the unit's next effect: of the turn that goes on, or of the one with this number."""
         turn = unit.turn
         attempt = turn.attempt if turn is not None and number is None else 1
         if number is None:
@@ -258,22 +262,22 @@ class TeamState:
         return effect_id(self.context.run, UnitId(unit.unit), number, attempt, unit.launches + 1, kind)
 
     def next_number(self, unit: TeamUnit, purpose: Purpose) -> int:
-        """The number of the unit's next turn for a purpose."""
+        """Give the number of the unit's next turn for a purpose."""
         if isinstance(unit, Group):
             counts = {Purpose.DEVELOP: unit.developer, Purpose.QA: unit.qa}
             return counts.get(purpose, unit.tech_lead) + 1
         return self.finals if purpose is Purpose.CONFIRM else self.plans + self.finals + 1
 
     def is_in_progress(self, group: Group) -> bool:
-        """Whether it was begun and is not complete."""
+        """Tell whether it was begun and is not complete."""
         return group.stage not in (Stage.PENDING, Stage.COMPLETE)
 
     @property
     def all_complete(self) -> bool:
-        """Whether there is a plan and every group of it has landed."""
+        """True when there is a plan and every group of it has landed."""
         return self.plan.made and len(self.completed) == len(self.groups)
 
     @property
     def requirements_text(self) -> str:
-        """Everything that was asked for, verbatim."""
+        """All that was asked for, verbatim."""
         return "\n\n".join([self.spec.requirements, *(one.text for one in self.added)])

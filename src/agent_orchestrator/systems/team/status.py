@@ -28,13 +28,13 @@ _PHASES = ("developer_working", "qa_testing", "tech_review")
 
 
 def agent_of(state: TeamState, unit: str) -> str:
-    """The role that works for a unit now."""
+    """Give the role that works for a unit now."""
     effect = state.doing.of(unit)
     return effect.role if isinstance(effect, RunAgent) and unit not in state.doing.holds else NOBODY
 
 
 def status_of(state: TeamState, group: Group) -> str:
-    """The group's status in the words of group_status.json."""
+    """Give the group's status in the words of group_status.json."""
     works = state.doing.of(group.unit) is not None
     if group.asking and group.asking != "held":
         return "dev_blocked"
@@ -50,7 +50,7 @@ def status_of(state: TeamState, group: Group) -> str:
 
 
 def progress_of(state: TeamState, group: Group) -> str:
-    """The group's status in the words of pm_state.json; `assigned` is ready and waiting for a developer."""
+    """Give the group's status in the words of pm_state.json; `assigned` is ready and waiting for a developer."""
     if group.stage is Stage.COMPLETE:
         return "complete"
     if group.stage is not Stage.PENDING:
@@ -59,7 +59,7 @@ def progress_of(state: TeamState, group: Group) -> str:
 
 
 def task_status(state: TeamState, task: TeamTask) -> str:
-    """What a person says of a task, else what follows from its group."""
+    """Give what a person says of a task, else what follows from its group."""
     if task.by_hand is not None:
         return task.by_hand
     group = state.groups.get(task.group_id)
@@ -69,7 +69,7 @@ def task_status(state: TeamState, task: TeamTask) -> str:
 
 
 def current_phase(state: TeamState) -> str:
-    """Where the team as a whole is: the least advanced stage of the groups in progress."""
+    """Give the phase of the team as a whole: the least advanced stage of the groups in progress."""
     if state.pm.stage is Stage.DONE:
         return "completed"
     if not state.plan.made:
@@ -81,7 +81,7 @@ def current_phase(state: TeamState) -> str:
 
 
 def overlap(one: Group, other: Group) -> tuple[str, ...]:
-    """The files that both mean to change; a folder or a pattern covers what lies in it."""
+    """List the files that both mean to change; a folder or a pattern covers what lies in it."""
     return tuple(path for path in one.files_affected if any(_meet(path, name) for name in other.files_affected))
 
 
@@ -94,7 +94,7 @@ def _meet(one: str, other: str) -> bool:
 
 
 def levels(state: TeamState) -> list[list[Group]]:
-    """Groups by their depth in `depends_on`: shown as phases, and no barriers."""
+    """List groups by their depth in `depends_on`: shown as phases, and no barriers."""
     found: dict[int, list[Group]] = {}
     for group in state.groups.values():
         found.setdefault(group.level, []).append(group)
@@ -102,7 +102,7 @@ def levels(state: TeamState) -> list[list[Group]]:
 
 
 def together(statuses: Iterable[str]) -> str:
-    """The status of a phase, from those of its groups."""
+    """Give the status of a phase, from those of its groups."""
     known = set(statuses)
     if known <= {"complete"}:
         return "complete"
@@ -110,7 +110,7 @@ def together(statuses: Iterable[str]) -> str:
 
 
 def waiting_for(state: TeamState, unit: str) -> str:
-    """Why a unit that could go on does not, for people; '' when it works or is done."""
+    """Say why a unit that could go on does not, for people; '' when it works or is done."""
     hold = state.doing.holds.get(unit)
     if hold is not None:
         return hold.told
@@ -162,7 +162,7 @@ class ShownTeam(TeamState):
 
     @property
     def specs(self) -> dict[str, Any]:
-        """What each of them needs."""
+        """The needs of each of them."""
         return {PM: UnitNeeds(), **{name: UnitNeeds(group.depends_on) for name, group in self.groups.items()}}
 
     def _view(self, name: str) -> UnitView:

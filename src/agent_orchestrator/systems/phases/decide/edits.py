@@ -36,7 +36,7 @@ OLD_FORMAT = (
 
 
 def adopt_edit(state: PhasesState, edit: Edited, now_us: int) -> list[PhasesEvent]:
-    """Adopts what a person changed, or refuses the edit with all its faults; other files are derived."""
+    """Adopt what a person changed, or refuse the edit with all its faults; other files are derived."""
     if not edit.path.endswith(f"/{STATE_FILE}"):
         return []
     read = read_state_document(edit.document)
@@ -95,7 +95,7 @@ def _lists(state: PhasesState, read: AgentStateDocument) -> list[PhasesEvent] | 
 
 
 def plan_changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange, ...] | str:
-    """New tasks, new names and another order, as changes of the plan."""
+    """Give new tasks, new names and another order as changes of the plan."""
     changes: list[PlanChange] = []
     for task, name in wanted.items():
         known = state.plan.get(task)
@@ -119,7 +119,7 @@ def plan_changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange
 
 
 def _agents(state: PhasesState, read: AgentStateDocument) -> list[PhasesEvent]:
-    """Agents that were taken out: stopped, and spawned again."""
+    """Stop the agents that were taken out, and spawn them again."""
     kept = {(agent.type, agent.task) for agent in read.active_agents}
     done = {entry.task for entry in read.completed_tasks}
     dropped = []
@@ -132,12 +132,12 @@ def _agents(state: PhasesState, read: AgentStateDocument) -> list[PhasesEvent]:
 
 
 def is_old_format(document: object) -> bool:
-    """Whether this is the state of the system that came before."""
+    """Tell whether this is the state of the system that came before."""
     return isinstance(document, dict) and "orchestrator" not in document and {"status", "current_step"} <= set(document)
 
 
 def read_state_document(document: object) -> AgentStateDocument | list[str]:
-    """The state file, or all its faults."""
+    """Read the state file, or all its faults."""
     if not isinstance(document, dict):
         return ["the document must be a JSON object"]
     if is_old_format(document):
@@ -177,6 +177,6 @@ def _bounds_faults(bounds: SafetyBounds) -> list[str]:
 
 
 def _place(name: str, said: str) -> str:
-    """`Expected int, got str - at $.current_phase` under the name of its part."""
+    """Put `Expected int, got str - at $.current_phase` under the name of its part."""
     what, _, where = said.partition(" - at `$")
     return f"{name}{where.rstrip('`')}: {what}"

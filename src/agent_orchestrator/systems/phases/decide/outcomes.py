@@ -1,4 +1,4 @@
-"""What the end of an agent means: its report read strictly, and what follows for the unit."""
+"""Decides what follows the end of an agent: its report is read strictly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHECKS = ("pre_task", "post_task", "on_demand")
 
 
 def settle_agent(state: PhasesState, outcome: AgentEnded, now_us: int) -> list[PhasesEvent]:
-    """An agent is over: what it said, what it learned, what follows."""
+    """Settle the end of an agent: what it said, what it learned, what follows."""
     work = state.works[unit_of(outcome.effect)]
     report = outcome.report or Report(status="")
     failure = judge_session(outcome.failure, state.doing.of(work.unit))
@@ -79,7 +79,7 @@ def _failed(state: PhasesState, work: PhasesWork, failure: Failure, now_us: int)
 
 
 def _read(state: PhasesState, work: PhasesWork, report: Report) -> list[PhasesEvent] | str:
-    """What a report means for its unit, or what is wrong with it."""
+    """Give the events that a report leads to, or what is wrong with it."""
     try:
         if work.purpose in CHECKS:
             return _checked(state, work, report)

@@ -35,7 +35,7 @@ CHANGEABLE = ("max_iterations", "max_parallel", "publish")
 
 
 def resume_run(state: PhasesState, directive: Resume, now_us: int) -> list[PhasesEvent]:
-    """Goes on where it stood, with the bounds that were given."""
+    """Go on where the run stood, with the bounds that were given."""
     life = state.lifecycle
     if life.ended:
         return _refused(directive, _ended(state))
@@ -52,7 +52,7 @@ def resume_run(state: PhasesState, directive: Resume, now_us: int) -> list[Phase
 
 
 def check_changes(state: PhasesState, changes: dict[str, Any]) -> str | None:
-    """What is wrong with options given anew, if anything is."""
+    """Check options given anew, and say what is wrong with them."""
     unknown = [name for name in changes if name not in CHANGEABLE]
     if unknown:
         return f"{', '.join(unknown)} cannot be changed; these can: {', '.join(CHANGEABLE)}"
@@ -68,7 +68,7 @@ def check_changes(state: PhasesState, changes: dict[str, Any]) -> str | None:
 
 
 def answer_question(state: PhasesState, directive: Answer, now_us: int) -> list[PhasesEvent]:
-    """Approves or rejects what a person was asked."""
+    """Approve or reject what a person was asked."""
     asking = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
     if not asking:
         return _refused(directive, "nobody is asked anything now")
@@ -81,7 +81,7 @@ def answer_question(state: PhasesState, directive: Answer, now_us: int) -> list[
 
 
 def instruct_run(state: PhasesState, directive: Instruct, now_us: int) -> list[PhasesEvent]:
-    """What only phased runs understand: skip, retry, check, rewind, archive."""
+    """Follow what only phased runs understand: skip, retry, check, rewind, archive."""
     values = directive.values
     if directive.what == "archive":
         if not state.lifecycle.ended or state.archived:
@@ -200,7 +200,7 @@ def _follows(state: PhasesState, work: PhasesWork, *, approved: bool, said: str)
 
 
 def skip(state: PhasesState, task: str, said: str) -> TasksSkipped:
-    """A task is skipped with everything that depends on it."""
+    """Skip a task with everything that depends on it."""
     gone = {task}
     for one in state.plan.values():
         if gone & set(one.needs) and one.id not in state.completed and one.id not in state.skipped:

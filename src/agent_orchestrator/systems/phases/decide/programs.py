@@ -1,4 +1,4 @@
-"""What the end of a command, a tool or a commit means."""
+"""Decides what follows the end of a command, a tool, a commit or a merge."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ERROR_CHARS = 4_000
 
 
 def settle_merge(state: PhasesState, outcome: MergeEnded, now_us: int) -> list[PhasesEvent]:
-    """A task's work is on the run's branch, or why it is not."""
+    """Settle a merge: the task's work is on the run's branch, or why it is not."""
     work = state.works[unit_of(outcome.effect)]
     assert isinstance(work, TaskWork), "a task is merged"
     verdict = outcome.verdict
@@ -55,7 +55,7 @@ def _failed(work: TaskWork, error: str) -> IterationFinished:
 
 
 def _trespassed(state: PhasesState, work: TaskWork, files: tuple[str, ...]) -> str:
-    """What it changed that another task at work holds, in a sentence; '' when there is nothing."""
+    """Say what it changed that another task at work holds; '' when there is nothing."""
     for other in state.active_tasks:
         if other.task != work.task:
             taken = [path for path in files if any(overlaps(path, held) for held in state.plan[other.task].files)]
@@ -65,7 +65,7 @@ def _trespassed(state: PhasesState, work: TaskWork, files: tuple[str, ...]) -> s
 
 
 def settle_check(state: PhasesState, outcome: CheckEnded, now_us: int) -> list[PhasesEvent]:
-    """A command is over: the evidence, whether it is run once more, and what follows for a milestone."""
+    """Settle the end of a command: the evidence, whether it is run once more, and what follows for a milestone."""
     work = state.works[unit_of(outcome.effect)]
     worth = judge_check(outcome, work.reruns)
     finished = CheckFinished(
@@ -103,7 +103,7 @@ def _published(state: PhasesState, work: MilestoneWork, tool: CheckFinished) -> 
 
 
 def record_as_file(state: PhasesState, work: MilestoneWork, problem: str) -> PhasesEvent:
-    """A milestone or the pull request as a file below `.claude/milestones/`."""
+    """Record a milestone or the pull request as a file below `.claude/milestones/`."""
     if work.phase is None:
         url = file_url(state, PULL_REQUEST_FILE)
         return PullRequestRecorded(url=url, body=pull_request_body(state), problem=problem)
@@ -112,7 +112,7 @@ def record_as_file(state: PhasesState, work: MilestoneWork, problem: str) -> Pha
 
 
 def settle_tree(state: PhasesState, outcome: CheckpointEnded, now_us: int) -> list[PhasesEvent]:
-    """A tree is kept or committed, or git would not."""
+    """Settle a tree that is kept or committed, or that git refused."""
     work = state.works[unit_of(outcome.effect)]
     files = tuple(change.path for change in outcome.changed)
     mended = work.purpose == "mend" and isinstance(work, ReviewWork) and not work.findings and not outcome.unavailable

@@ -35,7 +35,7 @@ def settle_fix(verdict: SupervisorChecked, commit: str | None) -> list[PhasesEve
 
 
 def replan(work: PhasesWork, by: str) -> list[PhasesEvent]:
-    """The plan is changed as the supervisor wants it."""
+    """Change the plan as the supervisor wants it."""
     verdict = work.verdict
     assert verdict is not None, "a verdict asks for another plan"
     said = "; ".join(say_change(change) for change in verdict.changes)

@@ -14,7 +14,7 @@ from agent_orchestrator.systems.phases.state import PhasesState
 
 
 def evolve(state: PhasesState, event: Any, at_us: int) -> None:
-    """Applies the event, which happened at `at_us`."""
+    """Apply the event, which happened at `at_us`."""
     if isinstance(event, CameLate):
         return
     _accrue(state, event, at_us)
@@ -23,7 +23,7 @@ def evolve(state: PhasesState, event: Any, at_us: int) -> None:
 
 
 def _accrue(state: PhasesState, event: Any, at_us: int) -> None:
-    """Counts the time since the last fact, as far as something was at work in it."""
+    """Count the time since the last fact, as far as something was at work in it."""
     rebooted = isinstance(event, TakenUp) and state.boot not in ("", event.boot)
     if isinstance(event, TakenUp):
         state.boot = event.boot

@@ -133,7 +133,7 @@ def _tree_saved(state: PhasesState, event: e.TreeSaved, at_us: int) -> None:
 
 
 def _settle_fix(state: PhasesState, work: PhasesWork) -> None:
-    """What the supervisor mended is committed: the criteria are looked at once more, or the task may start."""
+    """Go on after a committed fix of the supervisor: look at the criteria once more, or start the task."""
     if isinstance(work, OnDemandWork):
         state.works.pop(work.unit)
     elif isinstance(work, TaskWork) and work.verdict is not None and work.verdict.check_type == "post_task":
@@ -201,7 +201,7 @@ def _check_finished(state: PhasesState, event: e.CheckFinished, at_us: int) -> N
 
 
 def _then_in_0_1_0(state: PhasesState, work: ReviewWork) -> str:
-    """For journals that do not say what followed the criteria of the whole: never changed."""
+    """Say what followed the criteria of the whole, for journals that do not say it: never changed."""
     if not work.failing:
         return "reviewed"
     return "repair" if state.spec.plan.outer_ralph and work.iteration < state.spec.plan.outer_max else "unmet"

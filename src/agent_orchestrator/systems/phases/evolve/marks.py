@@ -10,31 +10,31 @@ from agent_orchestrator.systems.phases.works import PhasesWork, ReviewWork
 
 
 def warn(state: PhasesState, *texts: str) -> None:
-    """Something a person should know, once."""
+    """Keep something that a person should know, once."""
     new = [text for text in dict.fromkeys(texts) if text and text not in state.warnings]
     state.warnings = [*state.warnings, *new][-WARNINGS_KEPT:]
 
 
 def next_command(criteria: tuple[Criterion, ...], first: int) -> int | None:
-    """The index of the next criterion that is run, from `first` on."""
+    """Give the index of the next criterion that is run, from `first` on."""
     return next((at for at in range(first, len(criteria)) if criteria[at].command is not None), None)
 
 
 def drop_work(state: PhasesState, unit: str) -> PhasesWork | None:
-    """The unit is at work no longer."""
+    """Let the unit be at work no longer."""
     state.doing.drop(unit)
     return state.works.pop(unit, None)
 
 
 def check_globals(state: PhasesState, work: ReviewWork) -> None:
-    """The criteria of the whole are run, one after the other."""
+    """Run the criteria of the whole, one after the other."""
     work.looping, work.failing = False, []
     at = next_command(state.spec.plan.criteria, 0)
     work.at, work.due = at or 0, "criteria" if at is not None else "reviewed"
 
 
 def go_on_reviewing(state: PhasesState, work: ReviewWork, then: str) -> None:
-    """The next finding, the next scan, or, when the outer loop has made its iterations, the criteria of the whole."""
+    """Go on with the next finding, the next scan, or, when the outer loop has made its iterations, the criteria of the whole."""
     match then or _then_in_0_1_0(state, work):
         case "repair":
             work.due = "repair"
@@ -47,7 +47,7 @@ def go_on_reviewing(state: PhasesState, work: ReviewWork, then: str) -> None:
 
 
 def _then_in_0_1_0(state: PhasesState, work: ReviewWork) -> str:
-    """For journals that do not say what followed: never changed."""
+    """Say what followed, for journals that do not say it: never changed."""
     if work.findings:
         return "repair"
     return "scan" if work.iteration < state.spec.plan.outer_max else "criteria"

@@ -45,7 +45,7 @@ def _bounds_changed(state: PhasesState, event: e.BoundsChanged, at_us: int) -> N
 
 
 def _publishing_changed(state: PhasesState, said: Publication) -> None:
-    """What is to be published from now on; a milestone at work begins anew."""
+    """Change what is published from now on; a milestone at work begins anew."""
     state.spec = msgspec.structs.replace(state.spec, **msgspec.structs.asdict(said))
     for work in state.works.values():
         if isinstance(work, MilestoneWork):

@@ -46,7 +46,7 @@ def _task_blocked(state: PhasesState, event: e.TaskBlocked, at_us: int) -> None:
 
 
 def _then_in_0_1_0(state: PhasesState, task: str) -> str:
-    """For journals that do not say what a task began with: never changed."""
+    """Say what a task began with, for journals that do not say it: never changed."""
     supervision = state.spec.plan.supervision
     looks = supervision.enabled and supervision.before and state.replans.get(task, 0) < 3
     return "pre" if looks else "execute"
@@ -144,7 +144,7 @@ def _task_completed(state: PhasesState, event: e.TaskCompleted, at_us: int) -> N
 
 
 def _snapshot(state: PhasesState, git_sha: str) -> CheckpointSnapshot:
-    """The state file as it is now, with its own checkpoint in it, and what it takes to go back."""
+    """Keep the state file as it is now, with its own checkpoint in it, and what it takes to go back."""
     body = msgspec.json.format(msgspec.json.encode(state_document(state)), indent=2) + b"\n"
     supervisor = msgspec.structs.replace(state.supervisor, interventions=list(state.supervisor.interventions))
     return CheckpointSnapshot(
@@ -162,7 +162,7 @@ def _snapshot(state: PhasesState, git_sha: str) -> CheckpointSnapshot:
 
 
 def first_open_phase(state: PhasesState) -> int:
-    """The index of the first phase that has something left to do."""
+    """Give the index of the first phase that has something left to do."""
     open_phases = [task.phase for task in state.plan.values() if task.id not in state.completed and task.id not in state.skipped]
     return min([*open_phases, state.phase])
 
@@ -194,7 +194,7 @@ def _supervisor_checked(state: PhasesState, event: e.SupervisorChecked, at_us: i
 
 
 def _go_on(state: PhasesState, work: PhasesWork) -> None:
-    """The check is settled: what was to follow it follows."""
+    """Go on with what was to follow the check."""
     if isinstance(work, OnDemandWork):
         drop_work(state, work.unit)
     elif work.purpose == "pre_task":
@@ -229,7 +229,7 @@ def _plan_changed(state: PhasesState, event: e.PlanChanged, at_us: int) -> None:
 
 
 def apply_changes(state: PhasesState, changes: tuple[PlanChange, ...]) -> None:
-    """The plan is another one; what was removed is at work no longer."""
+    """Change the plan; a task that is removed is at work no longer."""
     state.plan = change_plan(state.plan, changes)
     for change in changes:
         if change.action == "remove":

@@ -61,7 +61,7 @@ class ParsedPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_document(text: str, file: str) -> ParsedPlan:
-    """The plan in a task document; raises InvalidSpec with every problem."""
+    """Read the plan in a task document; raises InvalidSpec with every problem."""
     problems: list[Problem] = []
 
     def complain(message: str, line: int | None = None) -> None:
@@ -92,7 +92,7 @@ def parse_document(text: str, file: str) -> ParsedPlan:
 
 
 def _sort(sections: list[Section], complain: Complain, warnings: list[str]) -> dict[str, list[Section]]:
-    """The known sections, each with the deeper ones below it."""
+    """Sort out the known sections, each with the deeper ones below it."""
     parts: dict[str, list[Section]] = {}
     name: str | None = None
     for section in sections:
@@ -149,7 +149,7 @@ def _bounds(section: Section, complain: Complain) -> Bounds:
 
 
 def check_fields(section: Section, known: Collection[str], example: str, complain: Complain) -> None:
-    """A setting that is not written as one must not be overlooked: it may be the limit that somebody relies on."""
+    """Complain about a setting that is not written as one: it may be the limit that somebody relies on."""
     taken = {field.line for field in section.fields}
     lost = {entry.line: entry.text for entry in section.entries if entry.item and entry.line not in taken}
     lost |= {line: text for line, (text, _) in section.unmarked(known).items()}
@@ -162,7 +162,7 @@ def check_fields(section: Section, known: Collection[str], example: str, complai
 
 
 def read_supervision(section: Section, complain: Complain) -> dict[str, Any]:
-    """`## Supervisor Checks`."""
+    """Read `## Supervisor Checks`."""
     made = Supervision()
     check_fields(section, SUPERVISION_KEYS, "Enable", complain)
     for field in section.fields:
@@ -183,7 +183,7 @@ def read_supervision(section: Section, complain: Complain) -> dict[str, Any]:
 
 
 def read_outer(section: Section, complain: Complain) -> dict[str, Any]:
-    """`## Outer Ralph Loop`."""
+    """Read `## Outer Ralph Loop`."""
     made: dict[str, Any] = {}
     check_fields(section, OUTER_KEYS, "Maximum iterations", complain)
     for field in section.fields:

@@ -39,7 +39,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def box(self) -> str | None:
-        """What stands behind a checkbox; None when it is none."""
+        """The text behind a checkbox; None when it is none."""
         match = _BOX.match(self.text) if self.item else None
         return (match["text"] or "").strip() if match is not None else None
 
@@ -55,7 +55,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     """The value and all that follows, as it was written."""
 
     def listed(self) -> list[tuple[int, str]]:
-        """The value as a list: parted by commas, or the items below it."""
+        """Give the value as a list: parted by commas, or the items below it."""
         inline = [(self.line, part.strip(" `")) for part in self.value.split(",") if part.strip(" `")]
         return inline + [(entry.line, entry.text.strip(" `")) for entry in self.entries if entry.text.strip(" `")]
 
@@ -72,12 +72,12 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def loose(self) -> tuple[Entry, ...]:
-        """What stands before the first field."""
+        """The entries before the first field."""
         first = self.fields[0].line if self.fields else None
         return tuple(entry for entry in self.entries if first is None or entry.line < first)
 
     def unmarked(self, known: Collection[str]) -> dict[int, tuple[str, str]]:
-        """Lines that begin with a known key, in small letters there, which is not written as one: text and key by number."""
+        """Find lines that begin with a known key, in small letters there, which is not written as one: text and key by number."""
         lines = [line for entry in self.entries for line in ((entry.line, entry.text), *entry.more)]
         found = ((number, text, _PLAIN.match(text)) for number, text in lines)
         named = ((number, text, " ".join(match["key"].split())) for number, text, match in found if match is not None)
@@ -85,7 +85,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def join_sections(sections: Sequence[Section]) -> Section:
-    """A section with those of deeper levels below it, as one."""
+    """Join a section with those of deeper levels below it."""
     first, *deeper = sections
     parts = [first.text, *(f"{'#' * one.level} {one.title}\n\n{one.text}" for one in deeper)]
     return msgspec.structs.replace(
@@ -97,7 +97,7 @@ def join_sections(sections: Sequence[Section]) -> Section:
 
 
 def read_sections(source: str) -> list[Section]:
-    """The document's sections in order; what stands before the first heading is left out."""
+    """Read the document's sections in order; what stands before the first heading is left out."""
     lines = source.splitlines()
     tokens = MarkdownIt("commonmark").parse(source)
     heads = [
@@ -133,7 +133,7 @@ def _entries(tokens: list[Token]) -> Iterator[Entry]:
 
 
 def _lines(lines: list[str], first: int, *, item: bool) -> Iterator[Entry]:
-    """A paragraph line by line, an item as a whole; a field begins anew where Markdown would go on with the item."""
+    """Give a paragraph line by line, an item as a whole; a field begins anew where Markdown would go on with the item."""
     held: Entry | None = None
     for number, line in enumerate(lines, first):
         text = " ".join(line.split())

@@ -26,7 +26,7 @@ FIELDS = {
 
 
 def read_phases(sections: list[Section] | None, complain: Complain) -> dict[str, Any]:
-    """The phases and tasks below the section."""
+    """Read the phases and tasks below the section."""
     if sections is None:
         complain("the section ## Phases & Tasks is missing: it says what is to be done", 1)
         return {}
@@ -100,12 +100,12 @@ def _read_task(section: Section, phases: list[PlanPhase], complain: Complain) ->
 
 
 def _loose(section: Section) -> str:
-    """What stands before the first field: the description of a task that has no field for it."""
+    """Give what stands before the first field: the description of a task that has no field for it."""
     return "\n".join(f"- {entry.text}" if entry.item else entry.text for entry in section.loose)
 
 
 def _refuse_overlooked(section: Section, fields: Mapping[str, Field], complain: Complain) -> None:
-    """What would be overlooked: a field without its asterisks, boxes of no field, text beside a description."""
+    """Refuse what would be overlooked: a field without its asterisks, boxes of no field, text beside a description."""
     unmarked = section.unmarked(FIELDS)
     for line, (_, key) in unmarked.items():
         complain(f"{key!r} would not be read like this: write **{key}**: and what belongs to it", line)
@@ -176,7 +176,7 @@ def _check_needs(tasks: dict[str, PlanTask], needs: list[tuple[str, int, str]], 
 
 
 def _circle(tasks: dict[str, PlanTask], task: str, need: str) -> list[str] | None:
-    """The way from a task through one of its needs back to itself, if there is one."""
+    """Find the way from a task through one of its needs back to itself, if there is one."""
     came: dict[str, str] = {need: task}
     stack = [need]
     while stack:

@@ -1,4 +1,4 @@
-"""What the end of an agent means: the routing table of the roles, row by row."""
+"""Decides what follows the end of an agent: the routing table of the roles, row by row."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Route = Callable[[TeamState, TeamUnit, Report, AgentEnded, int], "list[TeamEvent
 
 
 def settle_agent(state: TeamState, outcome: AgentEnded, now_us: int) -> list[TeamEvent]:
-    """One agent is over: what it said is routed, or its turn is tried again."""
+    """Settle the end of an agent: what it said is routed, or its turn is tried again."""
     unit = state.unit(unit_of(outcome.effect))
     assert unit.turn is not None, "an agent works in a turn"
     failed, report = judge_session(outcome.failure, state.doing.of(unit.unit)), outcome.report
@@ -79,7 +79,7 @@ def _failed(state: TeamState, unit: TeamUnit, failure: Failure, now_us: int) -> 
 
 
 def _developed(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
-    """READY_FOR_QA → QA; READY_FOR_REVIEW → tech lead; BLOCKED → tech lead; PARTIAL → the same developer again."""
+    """Route READY_FOR_QA → QA; READY_FOR_REVIEW → tech lead; BLOCKED → tech lead; PARTIAL → the same developer again."""
     assert isinstance(unit, Group)
     found = read(report, DeveloperReport)
     if isinstance(found, Failure):
@@ -106,7 +106,7 @@ def _developed(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentE
 
 
 def _worn_out(state: TeamState, group: Group, status: str) -> list[TeamEvent]:
-    """A developer who is blocked or not done again and again needs a person."""
+    """Ask a person about a developer who is blocked or not done again and again."""
     most = state.spec.max_review_rounds
     if status == "BLOCKED" and group.blocks + 1 >= most:
         return [reach_limit(group, "blocked", f"developer {group.unit} was blocked {say_count(group.blocks + 1, 'time')}")]
@@ -118,14 +118,14 @@ def _worn_out(state: TeamState, group: Group, status: str) -> list[TeamEvent]:
 
 
 def reach_limit(group: Group, about: str, what: str) -> LimitReached:
-    """The group cannot go on by itself."""
+    """Say that the group cannot go on by itself."""
     way = "Approve, with comments for the developer, to go on; reject to give up."
     question = f"Group {group.unit} ({group.name}): {what.rstrip('.')}. {way}"
     return LimitReached(step=group.unit, about=about, description=what, question=question)
 
 
 def _tested(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
-    """PASS → tech lead; FAIL → developer with the failures; both are told to the tech lead."""
+    """Route PASS → tech lead; FAIL → developer with the failures; both are told to the tech lead."""
     assert isinstance(unit, Group)
     assert unit.turn is not None
     found = read_tests(report)
@@ -158,7 +158,7 @@ def _tested(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnde
 
 
 def _reviewed(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
-    """APPROVED → merge; CHANGES_REQUESTED → developer, then QA again; UNBLOCKED → developer with the guidance."""
+    """Route APPROVED → merge; CHANGES_REQUESTED → developer, then QA again; UNBLOCKED → developer with the guidance."""
     assert isinstance(unit, Group)
     found = read(report, ReviewReport)
     if isinstance(found, Failure):

@@ -34,7 +34,7 @@ REQUIREMENTS_MAX = 200
 
 
 def resume_run(state: TeamState, directive: Resume, now_us: int) -> list[TeamEvent]:
-    """Goes on; what ended without being completed is tried again."""
+    """Go on; what ended without being completed is tried again."""
     life = state.lifecycle
     if life.phase is Phase.ABORTING:
         return _refused(directive, "the run is being aborted")
@@ -53,7 +53,7 @@ def resume_run(state: TeamState, directive: Resume, now_us: int) -> list[TeamEve
 
 
 def change_spec(spec: TeamSpec, changes: dict[str, Any]) -> TeamSpec:
-    """The specification with these limits; raises ValueError or ValidationError for what cannot be changed."""
+    """Give the specification with these limits; raises ValueError or ValidationError for what cannot be changed."""
     unknown = [name for name in changes if name not in CHANGEABLE]
     if unknown:
         raise ValueError(f"{', '.join(unknown)} cannot be changed; these can: {', '.join(CHANGEABLE)}")
@@ -65,7 +65,7 @@ def change_spec(spec: TeamSpec, changes: dict[str, Any]) -> TeamSpec:
 
 
 def answer_question(state: TeamState, directive: Answer, now_us: int) -> list[TeamEvent]:
-    """Approves or rejects what a person was asked."""
+    """Approve or reject what a person was asked."""
     found = _asked(state, directive.unit)
     if found not in _waiting(state):
         return _refused(directive, found)
@@ -73,7 +73,7 @@ def answer_question(state: TeamState, directive: Answer, now_us: int) -> list[Te
 
 
 def instruct_run(state: TeamState, directive: Instruct, now_us: int) -> list[TeamEvent]:
-    """What only teams understand: one more requirement, an answer to a question."""
+    """Follow what only teams understand: one more requirement, an answer to a question."""
     values = directive.values
     text = clip(str(values.get("text", "")))
     if directive.what == "require":
@@ -84,7 +84,7 @@ def instruct_run(state: TeamState, directive: Instruct, now_us: int) -> list[Tea
 
 
 def _told(state: TeamState, directive: Instruct, text: str) -> list[TeamEvent]:
-    """Words answer the project manager's questions; they are no yes to anything else, whatever they say."""
+    """Take words as an answer to the project manager's questions; they are no yes to anything else, whatever they say."""
     waiting = _waiting(state)
     asks = next((name for name in waiting if state.unit(name).asking == "clarification"), None)
     if asks is not None:
@@ -115,7 +115,7 @@ def _waiting(state: TeamState) -> list[str]:
 
 
 def _asked(state: TeamState, unit: str | None) -> str:
-    """The unit that waits for a person, or the sentence that says why it is not clear which one is meant."""
+    """Find the unit that waits for a person, or say why it is not clear which one is meant."""
     waiting = _waiting(state)
     if not waiting:
         return "nobody is asked anything now"
@@ -137,7 +137,7 @@ def settle_answer(state: TeamState, outcome: HumanAnswered, now_us: int) -> list
 
 
 def _judge(state: TeamState, unit: str, approved: bool, comments: str) -> list[TeamEvent]:
-    """Yes goes on, with the comments in the next prompt; no gives up, but for questions and for the scope."""
+    """Go on after a yes, with the comments in the next prompt; a no gives up, but for questions and for the scope."""
     asked = state.unit(unit)
     about, comments = asked.asking, clip(comments)
     answer = HumanJudged(step=unit, about=about, approved=approved, comments=comments)
@@ -158,21 +158,21 @@ _PROGRESS = {"pending": "pending", "assigned": "pending", "in_progress": "dev_wo
 
 
 def shape_of(path: str) -> Any:
-    """What a file of the seed has to look like, or None for one that is not ours."""
+    """Give the shape of a file of the seed, or None for one that is not ours."""
     if path.startswith(f"{MESSAGES}/"):
         return Messages
     return {PM_STATE: PmState, GROUP_STATUS: dict[str, GroupStatus], ORCHESTRATOR_STATE: OrchestratorState}.get(path)
 
 
 def team_file(path: str) -> str | None:
-    """The file of `coordination/` that a path names, wherever the folder lies; None when it names none."""
+    """Give the file of `coordination/` that a path names, wherever the folder lies; None when it names none."""
     name = path.rpartition("/")[2]
     places = (PM_STATE, GROUP_STATUS, ORCHESTRATOR_STATE, *(f"{MESSAGES}/{box}.json" for box in ENDS))
     return next((place for place in places if place.rpartition("/")[2] == name), None)
 
 
 def check_document(path: str, document: object) -> list[str]:
-    """What is wrong with an edited file, with the field at fault; unknown fields are no fault."""
+    """List what is wrong with an edited file, with the field at fault; unknown fields are no fault."""
     shape = shape_of(path)
     if shape is None:
         return []
@@ -184,7 +184,7 @@ def check_document(path: str, document: object) -> list[str]:
 
 
 def adopt_edit(state: TeamState, edit: Edited, now_us: int) -> list[TeamEvent]:
-    """Adopts what a person changed, or refuses the edit with its fault."""
+    """Adopt what a person changed, or refuse the edit with its fault."""
     faults = check_document(edit.path, edit.document)
     groups: dict[str, str] = {}
     tasks: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What the project manager says means: a plan, questions, more groups, or a claim that everything is done.
+"""Decides what follows a report of the project manager: a plan, questions, more groups, or a claim that all is done.
 
 The claim is not believed: each requirement needs its check or the tech lead's confirmation, and what is open sends the
 project manager back.
@@ -24,7 +24,7 @@ CONFIRMED = "tech_lead"
 
 
 def route_plan(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
-    """PLANNING_COMPLETE → the groups; NEEDS_CLARIFICATION → a person is asked."""
+    """Route PLANNING_COMPLETE → the groups; NEEDS_CLARIFICATION → a person is asked."""
     proposal = read(report, PlanReport)
     if isinstance(proposal, Failure):
         return proposal
@@ -37,7 +37,7 @@ def route_plan(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentE
 
 
 def route_final(state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int) -> list[TeamEvent] | Failure:
-    """CONTINUE → further groups; DONE → verified, unless requirements are open by the report itself."""
+    """Route CONTINUE → further groups; DONE → verified, unless requirements are open by the report itself."""
     proposal = read(report, FinalReport)
     if isinstance(proposal, Failure):
         return proposal
@@ -60,7 +60,7 @@ def _plan(state: TeamState, proposal: Proposal) -> list[TeamEvent] | Failure:
 
 
 def _open(state: TeamState, claims: list[Claim] | None) -> tuple[list[str], list[int]]:
-    """What the report itself leaves open; one requirement in prose may be claimed in as many parts as one likes."""
+    """List what the report itself leaves open; one requirement in prose may be claimed in as many parts as one likes."""
     if claims is None:
         return [], []
     reasons, numbers = [], []
@@ -96,7 +96,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """A requirement as it is compared: without its mark in a list, its check and the punctuation, all of which may be copied."""
+    """Strip a requirement of its mark in a list, its check and the punctuation, all of which may be copied, to compare it."""
     items = split_requirements(text)
     text = items[0].text if len(items) == 1 else text
     return re.sub(r"[\s.;:!]+", " ", text).strip().casefold()
@@ -105,7 +105,7 @@ def _plain(text: str) -> str:
 def route_confirmation(
     state: TeamState, unit: TeamUnit, report: Report, outcome: AgentEnded, now_us: int
 ) -> list[TeamEvent] | Failure:
-    """The tech lead confirms what no check speaks for, requirement by requirement, or says what is missing."""
+    """Route what the tech lead confirms, requirement by requirement, or says is missing."""
     found = read(report, ConfirmReport)
     if isinstance(found, Failure):
         return found
@@ -143,7 +143,7 @@ def _back(state: TeamState, reasons: list[str], still_open: list[int]) -> list[T
 
 
 def check_patience(state: TeamState, still_open: list[int]) -> list[TeamEvent]:
-    """After so many rounds a person decides about what is left."""
+    """Let a person decide about what is left after so many rounds."""
     rounds = state.sent_back + 1
     if rounds < state.spec.max_review_rounds:
         return []

@@ -1,4 +1,4 @@
-"""What became of saved work, of merges and of checks."""
+"""Decides what follows saved work, merges and checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PATHS_KEPT = 20
 
 
 def settle_tree(state: TeamState, outcome: CheckpointEnded, now_us: int) -> list[TeamEvent]:
-    """The branch is as the agents left it; a collision with a group that is ahead holds this one."""
+    """Settle a saved branch; a collision with a group that is ahead holds this one."""
     group = state.groups[unit_of(outcome.effect)]
     files = tuple(change.path for change in outcome.changed)
     saved = WorkSaved(
@@ -78,7 +78,7 @@ def _held(state: TeamState, group: Group, outcome: CheckpointEnded) -> list[Team
 
 
 def settle_merge(state: TeamState, outcome: MergeEnded, now_us: int) -> list[TeamEvent]:
-    """Landed → complete; conflict or red → developer; in the way → a person; not possible now → later, then a person."""
+    """Route landed → complete; conflict or red → developer; in the way → a person; not possible now → later, then a person."""
     group = state.groups[unit_of(outcome.effect)]
     finished = MergeFinished(
         effect=outcome.effect,
@@ -121,7 +121,7 @@ def _after_merge(state: TeamState, group: Group, outcome: MergeEnded, now_us: in
 
 
 def settle_check(state: TeamState, outcome: CheckEnded, now_us: int) -> list[TeamEvent]:
-    """A requirement's check is over: evidence that it is met, or a reason to send the project manager back."""
+    """Settle a requirement's check: evidence that it is met, or a reason to send the project manager back."""
     number, failure = _checked(state), outcome.failure
     worth, moved = judge_check(outcome, state.pm.reruns), tree_moved(outcome)
     finished = CheckFinished(
@@ -148,5 +148,5 @@ def settle_check(state: TeamState, outcome: CheckEnded, now_us: int) -> list[Tea
 
 
 def _checked(state: TeamState) -> int:
-    """Which requirement was checked: the first whose check has not passed."""
+    """Find the requirement that was checked: the first whose check has not passed."""
     return next(number for number, one in enumerate(state.requirements) if one.check is not None and not one.met_by)

@@ -12,7 +12,7 @@ from agent_orchestrator.systems.team.state import TeamState
 
 
 def evolve(state: TeamState, event: Any, at_us: int) -> None:
-    """Applies the event, which happened at `at_us`."""
+    """Apply the event, which happened at `at_us`."""
     state.events += 1
     apply_event(_FACTS, state, event, at_us)
 

@@ -57,7 +57,7 @@ def _plan_made(state: TeamState, event: e.PlanMade, at_us: int) -> None:
 
 
 def _connect(state: TeamState, names: list[str]) -> None:
-    """Who waits for whom, and at which level each group stands."""
+    """Note who waits for whom, and at which level each group stands."""
     groups = state.groups
     for name in names:
         group = groups[name]

@@ -24,7 +24,7 @@ def launch(state: TeamState, unit: TeamUnit, effect: Effect, at_us: int) -> None
 
 
 def rest(state: TeamState, unit: TeamUnit) -> None:
-    """The unit does nothing, and may begin what its stage asks for."""
+    """Let the unit do nothing; it may begin what its stage asks for."""
     state.doing.drop(unit.unit)
     if unit.stage in RESTING:
         state.due.pop(unit.unit, None)
@@ -33,7 +33,7 @@ def rest(state: TeamState, unit: TeamUnit) -> None:
 
 
 def move(state: TeamState, group: Group, stage: Stage) -> None:
-    """The group is at another stage now."""
+    """Move the group to another stage."""
     group.stage = stage
     if stage is not Stage.DEVELOP:
         state.developing.pop(group.unit, None)
@@ -43,7 +43,7 @@ def move(state: TeamState, group: Group, stage: Stage) -> None:
 
 
 def develop(state: TeamState, group: Group, because: str) -> None:
-    """The developer is next, and why."""
+    """Let the developer be next, and say why."""
     group.because = because
     state.developing.pop(group.unit, None)
     state.queue.leave(state.spec.into, group.unit)
@@ -51,7 +51,7 @@ def develop(state: TeamState, group: Group, because: str) -> None:
 
 
 def settle_manager(state: TeamState) -> None:
-    """What the project manager does when nothing of it is under way: plan what was asked for since, watch, or check."""
+    """Let the project manager plan what was asked for since, watch, or check, when nothing of it is under way."""
     pm = state.pm
     if any(not one.planned for one in state.requirements):
         pm.stage = Stage.PLAN
@@ -62,7 +62,7 @@ def settle_manager(state: TeamState) -> None:
 
 
 def touch(state: TeamState, document: FileCount, at_us: int) -> None:
-    """A document changed: once for each event."""
+    """Count a change of a document: once for each event."""
     document.updated_us = at_us
     if document.seen != state.events:
         document.seen = state.events
@@ -70,19 +70,19 @@ def touch(state: TeamState, document: FileCount, at_us: int) -> None:
 
 
 def touch_group(state: TeamState, group: Group, at_us: int) -> None:
-    """A group moved on, and with it perhaps the team's phase."""
+    """Note that a group moved on, and with it perhaps the team's phase."""
     group.updated_us = at_us
     touch(state, state.team_file, at_us)
 
 
 def touch_plan(state: TeamState, at_us: int) -> None:
-    """pm_state.json changed, if there is one."""
+    """Note that pm_state.json changed, if there is one."""
     if state.plan.made:
         touch(state, state.pm_file, at_us)
 
 
 def recount(state: TeamState) -> None:
-    """Everything that is kept besides the stages, made anew from them: after a person changed some."""
+    """Make all that is kept besides the stages anew from them: after a person changed some."""
     groups = state.groups
     state.completed = [name for name in state.completed if groups[name].stage is Stage.COMPLETE]
     state.completed += [name for name, group in groups.items() if group.stage is Stage.COMPLETE and name not in state.completed]

@@ -87,7 +87,7 @@ def _taken_up(state: TeamState, event: TakenUp, at_us: int) -> None:
 
 
 def _held(state: TeamState, event: UnitHeld | HoldEnded, at_us: int) -> None:
-    """Who is at work changed; the hold itself is kept in `doing`, for all systems alike."""
+    """Note that others are at work now; the hold itself is kept in `doing`, for all systems alike."""
     if state.doing.wants(event.hold.effect if isinstance(event, UnitHeld) else event.effect):
         touch(state, state.team_file, at_us)
 
