@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import CommonEvent, Event
+from agent_orchestrator.core.events import BackoffEnded, CommonEvent, EditRefused, Event
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, CheckLaunchFinished
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
@@ -52,10 +52,6 @@ class RetryScheduled(StepEvent, frozen=True, kw_only=True, tag="retry_scheduled"
     effect: EffectId
     until_us: int
     error: str
-
-
-class BackoffEnded(StepEvent, frozen=True, kw_only=True, tag="backoff_ended"):
-    """The next attempt may start."""
 
 
 class StepInterrupted(StepEvent, frozen=True, kw_only=True, tag="step_interrupted"):
@@ -184,12 +180,6 @@ class StateEdited(Event, frozen=True, kw_only=True, tag="state_edited"):
     """Fields of steps that a person changed in run_state.json, or that came with an imported one."""
 
     changes: dict[str, dict[str, Any]]
-
-
-class EditRefused(Event, frozen=True, kw_only=True, tag="edit_refused"):
-    """An edited run_state.json was not adopted."""
-
-    problems: tuple[str, ...]
 
 
 WorkflowEvent = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from agent_orchestrator.core.effects import Wait
-from agent_orchestrator.core.events import Ended, HoldEnded, StopReason, UnitHeld
+from agent_orchestrator.core.events import BackoffEnded, Ended, HoldEnded, StopReason, UnitHeld
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.lifecycle import Facts, apply_event
 from agent_orchestrator.core.units import iso
@@ -90,7 +90,7 @@ def _retry_scheduled(state: WorkflowState, event: e.RetryScheduled, at_us: int) 
     state.doing.put(Wait(id=event.effect, unit=event.step, until_us=event.until_us, reason=event.error))
 
 
-def _backoff_ended(state: WorkflowState, event: e.BackoffEnded, at_us: int) -> None:
+def _backoff_ended(state: WorkflowState, event: BackoffEnded, at_us: int) -> None:
     _leave(state, event.step)
     state.due[event.step] = "agent"
 
@@ -348,7 +348,7 @@ _FACTS: Facts = {
     e.StepStarted: _step_started,
     e.AgentFinished: _agent_finished,
     e.RetryScheduled: _retry_scheduled,
-    e.BackoffEnded: _backoff_ended,
+    BackoffEnded: _backoff_ended,
     e.StepInterrupted: _step_interrupted,
     UnitHeld: _unit_held,
     HoldEnded: _hold_ended,

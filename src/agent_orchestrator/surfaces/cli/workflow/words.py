@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from agent_orchestrator.core.events import BackoffEnded, EditRefused
 from agent_orchestrator.core.ids import EffectId, launch_of
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.errors import InvalidSpec, Problem
@@ -65,7 +66,7 @@ _PHRASES: Phrases = {
     workflow.StepStarted: _started,
     workflow.AgentFinished: _agent_finished,
     workflow.RetryScheduled: lambda event: Phrase(event.step, f"tries again at {clock_time(event.until_us)}: {event.error}"),
-    workflow.BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
+    BackoffEnded: lambda event: Phrase(event.step, "may try again", quiet=True),
     workflow.StepInterrupted: lambda event: Phrase(event.step, event.error),
     workflow.CheckQueued: lambda event: Phrase(event.step, f"check is next{' (again)' if event.again else ''}", quiet=True),
     workflow.CheckStarted: lambda event: Phrase(event.step, "check started"),
@@ -86,7 +87,7 @@ _PHRASES: Phrases = {
     workflow.OptionsChanged: _options,
     workflow.SpecReplaced: _spec,
     workflow.StateEdited: lambda event: Phrase("", f"edits adopted: {names(list(event.changes))}"),
-    workflow.EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
+    EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),
 }
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent_orchestrator.core import inputs as i
+from agent_orchestrator.core.events import BackoffEnded
 from agent_orchestrator.core.ids import unit_of
 from agent_orchestrator.core.lifecycle import refuse
 from agent_orchestrator.systems.workflow.decide.directives import answer_step, resume_run
 from agent_orchestrator.systems.workflow.decide.edits import adopt_edit
 from agent_orchestrator.systems.workflow.decide.outcomes import agent_ended, check_ended, file_read, human_answered
-from agent_orchestrator.systems.workflow.events import BackoffEnded, GatesPassed, WorkflowEvent
+from agent_orchestrator.systems.workflow.events import GatesPassed, WorkflowEvent
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
 

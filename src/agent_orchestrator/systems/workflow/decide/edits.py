@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.events import Ended, Paused, StopReason
+from agent_orchestrator.core.events import EditRefused, Ended, Paused, StopReason
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.inputs import Edited
 from agent_orchestrator.core.units import from_iso
 from agent_orchestrator.errors import InvalidDocument, Refused
 from agent_orchestrator.systems.workflow.decide.outcomes import stringify
-from agent_orchestrator.systems.workflow.events import EditRefused, StateEdited, WorkflowEvent
+from agent_orchestrator.systems.workflow.events import StateEdited, WorkflowEvent
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.state import FINISHED, StepDocument, StepStatus, WorkflowState
 
