@@ -119,10 +119,14 @@ class UnitRecord(msgspec.Struct, kw_only=True):
         Any other has all its time again.
         """
         self.close_launch(event)
-        self.warn(*event.warnings)
-        lost = event.failure is not None and event.failure.kind is FailureKind.SESSION_LOST
-        self.session = event.session if event.went_on and not lost else None
-        self.spent_us = self.spent_us + event.ended_us - event.started_us if event.went_on else 0
+        if event.warnings:
+            self.warn(*event.warnings)
+        if event.failure is None or not event.went_on:
+            self.session, self.spent_us = None, 0
+        else:
+            lost = event.failure.kind is FailureKind.SESSION_LOST
+            self.session = None if lost else event.session
+            self.spent_us += event.ended_us - event.started_us
 
     def end_check(self, event: CheckLaunchFinished, command: str) -> None:
         """Note how the check ended, and keep its evidence."""

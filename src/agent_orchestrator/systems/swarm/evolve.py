@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 
 import msgspec
 
@@ -11,14 +12,8 @@ from agent_orchestrator.core.events import AgentsSet, Ended, StopReason
 from agent_orchestrator.core.lifecycle import Facts, apply_event
 from agent_orchestrator.systems.swarm import events as e
 from agent_orchestrator.systems.swarm.effects import close_bead, merge_branch, run_agent, run_verification, save_work
-from agent_orchestrator.systems.swarm.events import SwarmEvent
 from agent_orchestrator.systems.swarm.records import ABORTED, AttemptStatus, AttemptVerdict, Kept, end_record, start_record
 from agent_orchestrator.systems.swarm.state import Merging, SwarmState
-
-
-def evolve(state: SwarmState, event: SwarmEvent, at_us: int) -> None:
-    """Applies the event, which happened at `at_us`."""
-    apply_event(_FACTS, state, event, at_us)
 
 
 def _bead_queued(state: SwarmState, event: e.BeadQueued, at_us: int) -> None:
@@ -338,3 +333,6 @@ _FACTS: Facts = {
     Ended: _ended,
 }
 """SwarmBegan and EditRefused change nothing but the time of the last fact."""
+
+evolve = partial(apply_event, _FACTS)
+"""Applies an event to the state: state, event, the time when it happened."""

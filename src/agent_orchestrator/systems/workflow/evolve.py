@@ -5,6 +5,8 @@ A loop-back touches what lies below its target.
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from agent_orchestrator.core.effects import Wait
@@ -22,7 +24,6 @@ from agent_orchestrator.systems.workflow.effects import (
     run_agent,
     run_check,
 )
-from agent_orchestrator.systems.workflow.events import WorkflowEvent
 from agent_orchestrator.systems.workflow.state import (
     COMPLETED,
     FAILED,
@@ -36,11 +37,6 @@ from agent_orchestrator.systems.workflow.state import (
     StepWork,
     WorkflowState,
 )
-
-
-def evolve(state: WorkflowState, event: WorkflowEvent, at_us: int) -> None:
-    """Applies the event, which happened at `at_us`."""
-    apply_event(_FACTS, state, event, at_us)
 
 
 def _step_started(state: WorkflowState, event: e.StepStarted, at_us: int) -> None:
@@ -374,3 +370,6 @@ _FACTS: Facts = {
     Ended: _ended,
 }
 """RunBegan and EditRefused change nothing but the time of the last fact."""
+
+evolve = partial(apply_event, _FACTS)
+"""Applies an event to the state: state, event, the time when it happened."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from agent_orchestrator.core.lifecycle import Facts, apply_event
 from agent_orchestrator.systems.loop.evolve.loops import LOOP_FACTS
 from agent_orchestrator.systems.loop.evolve.work import WORK_FACTS
-from agent_orchestrator.systems.loop.state import LoopState
-
-
-def evolve(state: LoopState, event: Any, at_us: int) -> None:
-    """Applies the event, which happened at `at_us`."""
-    apply_event(_FACTS, state, event, at_us)
-
 
 _FACTS: Facts = WORK_FACTS | LOOP_FACTS
 """LoopBegan and EditRefused change nothing but the time of the last fact."""
+
+evolve = partial(apply_event, _FACTS)
+"""Applies an event to the state: state, event, the time when it happened."""
