@@ -130,6 +130,11 @@ class TranscriptReader:
         self._ended = False
 
     @property
+    def of_client(self) -> bool:
+        """True once the stream is known to be a client's."""
+        return self._agent is not None
+
+    @property
     def usage(self) -> Usage | None:
         """The consumption up to now; None where nothing is known."""
         return self._sum.usage

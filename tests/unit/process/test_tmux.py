@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -39,6 +42,23 @@ def in_session(cwd: Path, sockets: Path, script: str, *, stdin: Path | None = No
     return Order(effect=name(), argv=("sh", "-c", script), env=env, cwd=cwd, stdin=stdin, terminal=SESSION)
 
 
+def seen_in(sockets: Path) -> str:
+    return tmux(sockets, "capture-pane", "-p", "-t", f"={SESSION}:").stdout
+
+
+def views_of(folder: Path) -> list[int]:
+    """Return the processes that show a launch in this folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        if b"surfaces.cli.pane" in words and str(folder).encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
 def has_session(sockets: Path) -> bool:
     return tmux(sockets, "has-session", "-t", f"={SESSION}").returncode == 0
 
@@ -55,12 +75,51 @@ def test_output_exit_code_input_and_environment_are_as_without_a_session(tmp_pat
 def test_a_person_sees_what_the_program_writes_and_the_session_ends_with_it(tmp_path: Path, sockets: Path) -> None:
     async def play() -> None:
         launches = make_launches(tmp_path)
-        launches.start(in_session(tmp_path, sockets, 'echo hello person; while [ ! -e "$HERE/go" ]; do sleep 0.01; done'))
+        launches.start(in_session(tmp_path, sockets, 'echo hello person >&2; while [ ! -e "$HERE/go" ]; do sleep 0.01; done'))
         future = ending_of(launches, name())
-        await until(lambda: "hello person" in tmux(sockets, "capture-pane", "-p", "-t", f"={SESSION}:").stdout)
+        await until(lambda: "hello person" in seen_in(sockets))
         (tmp_path / "go").touch()
         assert (await over(future)).exit_code == 0
         await until(lambda: not has_session(sockets))
+
+    asyncio.run(play())
+
+
+def test_a_person_sees_the_transcript_of_a_client_and_no_escape_of_anyones(tmp_path: Path, sockets: Path) -> None:
+    used = {"id": "1", "type": "command_execution", "command": "make all", "aggregated_output": "xy", "status": "completed"}
+    stream = ({"type": "thread.started", "thread_id": "t"}, {"type": "item.completed", "item": used})
+    (tmp_path / "stream").write_text("first\x1b[2J line\n" + "".join(f"{json.dumps(line)}\n" for line in stream))
+
+    async def play() -> None:
+        launches = make_launches(tmp_path)
+        script = 'cat "$HERE/stream"; while [ ! -e "$HERE/go" ]; do sleep 0.01; done'
+        launches.start(in_session(tmp_path, sockets, script))
+        future = ending_of(launches, name())
+        await until(lambda: "● exec_command make all · ok · 2 B" in seen_in(sockets))
+        assert seen_in(sockets).startswith("first line\n")
+        assert "thread.started" not in seen_in(sockets)
+        (tmp_path / "go").touch()
+        ending = await over(future)
+        assert ending.out.read_bytes() == (tmp_path / "stream").read_bytes()
+
+    asyncio.run(play())
+
+
+def test_killing_the_view_loses_nothing(tmp_path: Path, sockets: Path) -> None:
+    async def play() -> None:
+        launches = make_launches(tmp_path)
+        script = 'echo before; while [ ! -e "$HERE/go" ]; do sleep 0.01; done; seq 100000; echo last >&2; exit 4'
+        launches.start(in_session(tmp_path, sockets, script))
+        future = ending_of(launches, name())
+        await until(lambda: "before" in seen_in(sockets))
+        views = views_of(tmp_path)
+        assert views
+        for pid in views:
+            os.kill(pid, signal.SIGKILL)
+        (tmp_path / "go").touch()
+        ending = await over(future)
+        assert (ending.exit_code, ending.err.read_text()) == (4, "last\n")
+        assert ending.out.read_text().splitlines()[-1] == "100000"
 
     asyncio.run(play())
 

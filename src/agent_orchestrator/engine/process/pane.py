@@ -23,8 +23,9 @@ echo $$ >>lock
 ulimit -S -n "$2"
 stty -ixon 2>/dev/null
 mkfifo pane.out pane.err || exit
-(trap '' TERM INT; exec tee -a out <pane.out) &
-(trap '' TERM INT; exec tee -a err <pane.err >&2) &
+(trap '' TERM INT PIPE; exec tee -a out <pane.out >&9) &
+(trap '' TERM INT PIPE; exec tee -a err <pane.err >&9) &
+exec 9>&-
 (cd -- "$4" || exit 126; shift 5; exec "$@") 2>pane.err >pane.out <"$3"
 code=$?
 rm -f pane.out pane.err
@@ -32,14 +33,29 @@ true >"exit.$code" || mv lock "exit.$code"
 """
 """The shim of a pane, as constant as the other one (see shim.py), and different in this:
 
-- What the program writes goes through a pipe and `tee -a` to the files and to the terminal. The two `tee` hold the lock:
-  the launch is over when all is written.
+- What the program writes goes through a pipe and `tee -a` to the files and to the view. The two `tee` hold the lock:
+  the launch is over when all is written. They outlive the view, which only shows what stands in the files.
 - HUP is ignored, by the program too: killing the session takes the terminal away and nothing else.
 - The `tee` ignore TERM and INT: they end when the program has, not before, so that its last words are kept.
 - Nobody can stop the program by stopping the terminal's output (`stty -ixon`).
 """
 
+VIEW = """\
+trap '' HUP INT TERM
+"$@" || cat
+exec cat >/dev/null
+"""
+"""Shows the launch in its pane; where that fails, as it is written. It holds no lock and reads to the end, whatever happens."""
+
+VIEWER = """\
+import runpy, sys
+sys.path.insert(0, sys.argv.pop(1))
+runpy.run_module("agent_orchestrator.surfaces.cli.pane", run_name="__main__")
+"""
+"""A surface's program, and only named here: nothing below the surfaces depends on it."""
+
 LOCK_FD = 97
+VIEW_FD = 9
 SOCKET = "pane.sock"
 JOIN_S = 20.0
 MESSAGE_BYTES = 64 * 1024
@@ -91,6 +107,7 @@ def join(folder: str) -> None:
             if not part:
                 return  # Whoever had the launch is gone: it was stopped before it began.
             body += part
+        _open_view(folder)  # before the lock is there: the view must not hold it
         os.dup2(descriptors[0], LOCK_FD, inheritable=True)
         os.close(descriptors[0])
         door.sendall(b".")
@@ -99,6 +116,20 @@ def join(folder: str) -> None:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     os.execve("/bin/sh", ["sh", "-c", SHIM, "orc", folder, *told["arguments"]], environ)
+
+
+def _open_view(folder: str) -> None:
+    """Start what shows the launch in the pane, and leave the way to it at its descriptor."""
+    source, sink = os.pipe()
+    root = os.path.abspath(f"{os.path.dirname(__file__)}/../../..")
+    viewer = [sys.executable, "-I", "-c", VIEWER, root, folder, os.environ.get("NO_COLOR", "")]
+    try:
+        subprocess.Popen(["sh", "-c", VIEW, "orc", *viewer], stdin=source)
+        os.dup2(sink, VIEW_FD, inheritable=True)
+    except OSError:
+        os.dup2(1, VIEW_FD, inheritable=True)
+    os.close(source)
+    os.close(sink)
 
 
 def main() -> int:

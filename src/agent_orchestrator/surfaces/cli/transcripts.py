@@ -95,16 +95,19 @@ class GrowingLines:
 class _Launch:
     """One launch that is printed: its files, and how far they are read."""
 
-    def __init__(self, folder: Path, text: TranscriptText, *, err: bool) -> None:
+    def __init__(self, folder: Path, text: TranscriptText, *, err: bool, both: bool) -> None:
         self.reader, self.text = TranscriptReader(), text
         self.closed = False
-        self._err = err
+        self._err, self._both = err, both
         self._out, self._log = GrowingLines(folder / ("err" if err else "out")), GrowingLines(folder / "err")
 
     def items(self) -> Iterator[Item]:
         yield from self._of_out(self._out.read())
-        if not self._err:
-            yield from (item for line in self._log.read() for item in self.reader.read_log(line))
+        for line in self._log.read() if not self._err else ():
+            if self._both and line is not None and not self.reader.of_client:
+                yield Printed(text=line.decode("utf-8", "replace"))
+            else:
+                yield from self.reader.read_log(line)
 
     def close(self, *, ended: bool) -> Iterator[Item]:
         self.closed = True
@@ -120,10 +123,16 @@ class _Launch:
 
 
 class TranscriptPrinter:
-    """Prints launches' transcripts, each from where it stopped; at a terminal also the call that is running."""
+    """Prints launches' transcripts, each from where it stopped.
 
-    def __init__(self, root: Path, screen: Screen, *, err: bool = False, headed: bool, live: bool = False) -> None:
-        self._root, self._screen, self._err, self._headed = root, screen, err, headed
+    Of a `live` one at a terminal also the call that is running; with `err` the error output instead, with `both` that of
+    plain programs, too.
+    """
+
+    def __init__(
+        self, root: Path, screen: Screen, *, err: bool = False, both: bool = False, headed: bool, live: bool = False
+    ) -> None:
+        self._root, self._screen, self._err, self._both, self._headed = root, screen, err, both, headed
         self._live = live and screen.colour
         self._launches: dict[EffectId, _Launch] = {}
         self._current = ""
@@ -135,7 +144,7 @@ class TranscriptPrinter:
         launch = self._launches.get(effect)
         if launch is None:
             folder = self._root / launch_folder(effect)
-            launch = self._launches[effect] = _Launch(folder, self._make_text(), err=self._err)
+            launch = self._launches[effect] = _Launch(folder, self._make_text(), err=self._err, both=self._both)
         if not launch.closed:
             self._print(effect, launch, launch.items())
             if ended:
