@@ -94,6 +94,26 @@ def test_logs_leave_out_what_a_check_has_judged_before_the_step_was_tried_again(
     assert rig.ask("logs", run, "only").out == "work\nno\n"
 
 
+def test_logs_of_a_script_around_a_client_are_its_transcript_and_raw_its_very_bytes(rig: Rig) -> None:
+    used = {"id": "1", "type": "command_execution", "command": "make \x1b[2J", "aggregated_output": "xy", "status": "completed"}
+    lines = [
+        "a warning \x1b]0;title\x07above",
+        json.dumps({"type": "thread.started", "thread_id": "t"}),
+        json.dumps({"type": "item.completed", "item": used}),
+        json.dumps({"type": "item.completed", "item": {"id": "2", "type": "agent_message", "text": "It is built."}}),
+        '{"type": "turn.comp',
+    ]
+    (rig.repo / "stream").write_text("\n".join(lines))
+    (rig.repo / "do.sh").write_text("cat stream\n")
+    rig.workflow("{name: wrapped, steps: [{id: only, agent: shell, prompt: do.sh}]}")
+    run = rig.run().run
+    assert rig.ask("logs", run, "only").out.splitlines() == [
+        *("a warning above", "session t", "● exec_command make · ok · 2 B", "", "It is built.", ""),
+        *('? {"type": "turn.comp', "ended without a result"),
+    ]
+    assert rig.ask("logs", run, "only", "--raw").out == (rig.repo / "stream").read_text()
+
+
 def test_a_watched_run_that_has_ended_was_updated_when_it_ended(rig: Rig, ended: str) -> None:
     watched = rig.ask("watch", ended, "--json").json
     assert watched["updated_at"] == rig.ask("status", ended, "--json").json["updated_at"] == rig.state(ended)["updated_at"]

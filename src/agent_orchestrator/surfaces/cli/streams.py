@@ -70,6 +70,9 @@ class StreamPrinter:
     def draw(self) -> None:
         """Draw nothing: a stream has no call that is running."""
 
+    def erase(self) -> None:
+        """Erase nothing: nothing was drawn."""
+
     def close(self) -> None:
         """Leave it at that: all that there is was copied."""
 

@@ -189,6 +189,7 @@ class TranscriptPrinter:
         """Erase the call that was drawn, for whatever is printed next."""
         if self._pending:
             self._screen.out.write(CLEAR_LINE)
+            self._screen.out.flush()
             self._pending = ""
 
     def _paint(self, line: Line) -> str:

@@ -93,7 +93,11 @@ def _print_all(
             printer.close()
             return bool(seen)
         printer.draw()
-        pause()
+        try:
+            pause()
+        except KeyboardInterrupt:
+            printer.erase()
+            raise
         follower.read()
 
 
