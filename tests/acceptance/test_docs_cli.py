@@ -6,7 +6,7 @@ import os
 
 import click
 
-from agent_orchestrator.surfaces.cli.exits import EXIT_CODES
+from agent_orchestrator.runs.exits import EXIT_CODES
 from agent_orchestrator.surfaces.cli.main import COMMANDS, orc
 from tests.acceptance.rig import ROOT
 

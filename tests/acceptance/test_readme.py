@@ -16,7 +16,7 @@ import pytest
 
 from agent_orchestrator.agents.script import Rule, parse_script
 from agent_orchestrator.core.failure import FailureKind
-from agent_orchestrator.surfaces.cli.exits import EXIT_CODES
+from agent_orchestrator.runs.exits import EXIT_CODES
 from agent_orchestrator.surfaces.cli.main import main, orc
 from agent_orchestrator.systems.workflow.parse import LOOP_KEYS, STEP_KEYS, WORKFLOW_KEYS
 from agent_orchestrator.testing.agents import CONTRACT

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_orchestrator.errors import Unavailable
+from agent_orchestrator.runs.facts import run_facts
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.drive import Manner
-from agent_orchestrator.surfaces.cli.facts import run_facts
 from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 from agent_orchestrator.systems import about
 

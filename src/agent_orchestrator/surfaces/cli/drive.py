@@ -14,11 +14,11 @@ from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.runs.exits import INTERRUPTED, exit_code
+from agent_orchestrator.runs.facts import run_facts, state_file
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.results import work_facts, work_lines
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.exits import INTERRUPTED, exit_code
-from agent_orchestrator.surfaces.cli.facts import run_facts, state_file
 from agent_orchestrator.surfaces.cli.hooks import Hooks
 from agent_orchestrator.surfaces.cli.progress import Several, Writer, make_watcher
 from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json

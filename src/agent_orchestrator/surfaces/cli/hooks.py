@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import Ended, Event
-from agent_orchestrator.surfaces.cli.facts import state_file
+from agent_orchestrator.runs.facts import state_file
 from agent_orchestrator.surfaces.cli.progress import new_questions
 from agent_orchestrator.surfaces.cli.screen import warn
 

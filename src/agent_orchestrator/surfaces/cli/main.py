@@ -16,7 +16,7 @@ import click
 
 from agent_orchestrator.core.ids import checked_text
 from agent_orchestrator.errors import InvalidSpec, OrcError
-from agent_orchestrator.surfaces.cli.exits import COMPLETED, ENVIRONMENT, EXIT_CODES, FAILED, INTERRUPTED, USAGE
+from agent_orchestrator.runs.exits import COMPLETED, ENVIRONMENT, EXIT_CODES, FAILED, INTERRUPTED, USAGE
 from agent_orchestrator.surfaces.cli.groups import LazyGroup
 from agent_orchestrator.systems import SYSTEMS, about
 from agent_orchestrator.version import __version__

@@ -12,9 +12,9 @@ from agent_orchestrator.core.hold import say_parked
 from agent_orchestrator.core.units import US, from_iso, say_duration
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.runs.budget import budget_facts, budget_lines
+from agent_orchestrator.runs.facts import state_file
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.facts import state_file
 from agent_orchestrator.surfaces.cli.phrases import clock_time
 from agent_orchestrator.surfaces.cli.screen import Screen, plain
 from agent_orchestrator.systems import about

@@ -11,6 +11,7 @@ from agent_orchestrator.core.inputs import SetAgents, SetLimits
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.choices import Permissions
+from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.settings import reread
 from agent_orchestrator.runs.start import Change, Prepared, Start, Started
@@ -18,7 +19,6 @@ from agent_orchestrator.runs.takeup import TakeUp, refuse_unkept
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.budget import read_flag_budget, read_run_budget
 from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
-from agent_orchestrator.surfaces.cli.direct import Sent, new_id, send_and_wait
 from agent_orchestrator.surfaces.cli.drive import Manner, drive
 from agent_orchestrator.surfaces.cli.progress import Writer
 from agent_orchestrator.surfaces.cli.screen import warn

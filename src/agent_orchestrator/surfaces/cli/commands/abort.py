@@ -21,7 +21,8 @@ def command(run: str | None, repo: str | None, as_json: bool, reason: str) -> in
     Everything that runs is stopped, also when nobody drives the run; only --start-at-step can take it up again.
     """
     from agent_orchestrator.core.inputs import Abort
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait, stop_here
+    from agent_orchestrator.runs.directives import new_id, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent, stop_here
 
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)

@@ -26,7 +26,8 @@ def command(run: str | None, repo: str | None, as_json: bool, **given: Any) -> i
     UNIT may be left out when one step waits. When nobody drives the run the answer is recorded, and `orc resume` uses it.
     """
     from agent_orchestrator.core.inputs import Answer
-    from agent_orchestrator.surfaces.cli.direct import answer, new_id
+    from agent_orchestrator.runs.directives import new_id
+    from agent_orchestrator.surfaces.cli.direct import answer
 
     with open_orchestrator(repo) as orchestrator:
         said = Answer(id=new_id(), approved=True, **given)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.errors import GitFailed, OrcError
-from agent_orchestrator.surfaces.cli.exits import ENVIRONMENT
+from agent_orchestrator.runs.exits import ENVIRONMENT
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 

@@ -46,7 +46,7 @@ def command(path: str, repo: str | None, as_json: bool, **given: Any) -> int:
 
 
 def _report(taken: TakenOver, *, as_json: bool) -> None:
-    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.surfaces.cli.screen import print_json
     from agent_orchestrator.systems import about
 

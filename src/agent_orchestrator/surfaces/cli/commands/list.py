@@ -18,7 +18,7 @@ orc list --limit 100 --json
 def command(repo: str | None, as_json: bool, limit: str) -> int:
     """List the runs of a repository."""
     from agent_orchestrator.core.units import read_count
-    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import print_runs
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 

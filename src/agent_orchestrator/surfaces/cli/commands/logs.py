@@ -14,9 +14,9 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run
 if TYPE_CHECKING:
     import re
 
+    from agent_orchestrator.runs.follow import Follower
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
-    from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.streams import StreamPrinter
     from agent_orchestrator.surfaces.cli.transcripts import LogOptions, TranscriptPrinter
 
@@ -51,7 +51,7 @@ def command(run: str | None, step: str | None, repo: str | None, as_json: bool, 
 def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, options: LogOptions, *, as_json: bool) -> int:
     """Print what the launches of a run's units wrote."""
     from agent_orchestrator.core.units import read_count
-    from agent_orchestrator.surfaces.cli.follow import Follower
+    from agent_orchestrator.runs.follow import Follower
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
     from agent_orchestrator.surfaces.cli.streams import launch_facts
     from agent_orchestrator.surfaces.cli.transcripts import make_printer
@@ -79,7 +79,7 @@ def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, o
 def _print_all(
     printer: StreamPrinter | TranscriptPrinter, follower: Follower, step: str | None, wanted: int | None, *, follow: bool
 ) -> bool:
-    from agent_orchestrator.surfaces.cli.follow import pause
+    from agent_orchestrator.runs.follow import pause
 
     seen: dict[EffectId, bool] = {}
     while True:

@@ -23,7 +23,8 @@ def command(run: str | None, repo: str | None, as_json: bool, now: bool, reason:
     What runs may finish, and the process that drives the run then leaves it; `orc resume` goes on.
     """
     from agent_orchestrator.core.inputs import Pause
-    from agent_orchestrator.surfaces.cli.direct import Sent, new_id, report_sent, send_and_wait, stop_here
+    from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent, stop_here
 
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)

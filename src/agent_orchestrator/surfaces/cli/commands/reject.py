@@ -25,7 +25,8 @@ def command(run: str | None, repo: str | None, as_json: bool, **given: Any) -> i
     The run loops back where the step has `loop_back_to`, and fails where it has not. UNIT may be left out when one waits.
     """
     from agent_orchestrator.core.inputs import Answer
-    from agent_orchestrator.surfaces.cli.direct import answer, new_id
+    from agent_orchestrator.runs.directives import new_id
+    from agent_orchestrator.surfaces.cli.direct import answer
 
     with open_orchestrator(repo) as orchestrator:
         said = Answer(id=new_id(), approved=False, **given)

@@ -93,8 +93,9 @@ def _resume_here(orchestrator: Orchestrator, run: StoredRun, change: Change, giv
 def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, change: Change, *, as_json: bool) -> int:
     """Tell a paused run that still drains to go on; one that runs is busy."""
     from agent_orchestrator.core.inputs import Resume
+    from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait
     from agent_orchestrator.runs.hooks import hooks_of
-    from agent_orchestrator.surfaces.cli.direct import Sent, new_id, report_sent, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent
     from agent_orchestrator.surfaces.cli.start import tell_change, warn_all
 
     if change.adopt:

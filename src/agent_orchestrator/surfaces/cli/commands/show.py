@@ -34,7 +34,7 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
 
     from agent_orchestrator.core.effects import AskHuman
     from agent_orchestrator.runs.budget import budget_facts
-    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import document_of, print_header, print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
     from agent_orchestrator.systems import about

@@ -19,7 +19,7 @@ ENDED_SHOWN = 5
 def command(run: str | None, repo: str | None, as_json: bool) -> int:
     """Show what is going on, or how one run stands."""
     from agent_orchestrator.runs.budget import budget_facts
-    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import print_run, print_runs, steps_of
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 

@@ -9,9 +9,9 @@ from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run_argument
 
 if TYPE_CHECKING:
+    from agent_orchestrator.runs.follow import Follower
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
-    from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.screen import Screen
 
 EXAMPLE = """
@@ -33,8 +33,8 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
 
 def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool) -> int:
     """Shows a run as another process moves it on; answers with its exit code."""
-    from agent_orchestrator.surfaces.cli.exits import exit_code
-    from agent_orchestrator.surfaces.cli.follow import Follower
+    from agent_orchestrator.runs.exits import exit_code
+    from agent_orchestrator.runs.follow import Follower
     from agent_orchestrator.surfaces.cli.overview import print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
@@ -53,7 +53,7 @@ def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool) -> int
 
 def follow_run(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
     """Tells what happens until the run is over."""
-    from agent_orchestrator.surfaces.cli.follow import pause
+    from agent_orchestrator.runs.follow import pause
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.screen import warn
 

@@ -30,7 +30,8 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     The agent is stopped, also when nobody drives the loop. With --revert, an aborted loop may be reverted later too.
     """
     from agent_orchestrator.core.inputs import Abort
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait, stop_here
+    from agent_orchestrator.runs.directives import new_id, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent, stop_here
 
     with open_orchestrator(repo) as orchestrator:
         run = pick_loop(orchestrator, loop, named)
@@ -49,7 +50,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
 
 
 def _wait_until_ended(orchestrator: Orchestrator, run: StoredRun) -> None:
-    from agent_orchestrator.surfaces.cli.follow import Follower, pause
+    from agent_orchestrator.runs.follow import Follower, pause
 
     follower = Follower(orchestrator, run)
     while not follower.is_over():
@@ -58,8 +59,8 @@ def _wait_until_ended(orchestrator: Orchestrator, run: StoredRun) -> None:
 
 
 def _revert(orchestrator: Orchestrator, run: StoredRun, *, as_json: bool) -> int:
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.runs.loop.start import revert
-    from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     ref = revert(orchestrator, run)

@@ -21,9 +21,9 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     """
     import sys
 
+    from agent_orchestrator.runs.exits import exit_code
+    from agent_orchestrator.runs.follow import Follower, pause
     from agent_orchestrator.surfaces.cli.drive import result_facts
-    from agent_orchestrator.surfaces.cli.exits import exit_code
-    from agent_orchestrator.surfaces.cli.follow import Follower, pause
     from agent_orchestrator.surfaces.cli.loop.words import closing_lines
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json

@@ -15,8 +15,8 @@ orc loop list --all --json
 
 def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
     """Lists loops, those that crashed seen and recorded."""
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.runs.loop.start import loops
-    from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.overview import say_age
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 

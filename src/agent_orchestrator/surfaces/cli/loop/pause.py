@@ -24,7 +24,8 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     A paused loop needs no process; `orc loop resume` goes on with the same count.
     """
     from agent_orchestrator.core.inputs import Pause
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait, stop_here
+    from agent_orchestrator.runs.directives import new_id, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent, stop_here
 
     with open_orchestrator(repo) as orchestrator:
         run = pick_loop(orchestrator, loop, named)

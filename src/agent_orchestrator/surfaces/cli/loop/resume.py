@@ -64,7 +64,8 @@ def command(loop: str | None, named: str | None, repo: str | None, **given: Any)
 
 def _tell_driver(orchestrator: Orchestrator, run: StoredRun, owner: str, change: Change, *, as_json: bool) -> int:
     from agent_orchestrator.core.inputs import Resume
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait
+    from agent_orchestrator.runs.directives import new_id, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent
     from agent_orchestrator.surfaces.cli.start import tell_change
 
     sent = tell_change(orchestrator, run, change)
@@ -77,8 +78,8 @@ def _resume(orchestrator: Orchestrator, run: StoredRun, change: Change, given: d
     import msgspec
 
     from agent_orchestrator.core.inputs import Resume
+    from agent_orchestrator.runs.directives import new_id
     from agent_orchestrator.runs.takeup import take_up
-    from agent_orchestrator.surfaces.cli.direct import new_id
     from agent_orchestrator.surfaces.cli.start import drive_again, drive_behind, read_manner
 
     manner = read_manner(given)

@@ -31,7 +31,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     """
     import msgspec
 
-    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
@@ -50,7 +50,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
 def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
     from agent_orchestrator.core.effects import AskHuman
     from agent_orchestrator.core.events import StopReason
-    from agent_orchestrator.surfaces.cli.facts import state_file
+    from agent_orchestrator.runs.facts import state_file
     from agent_orchestrator.surfaces.cli.loop.words import closing_lines
     from agent_orchestrator.surfaces.cli.screen import plain
     from agent_orchestrator.systems.loop.about import ABOUT

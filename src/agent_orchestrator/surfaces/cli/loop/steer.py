@@ -22,7 +22,8 @@ def command(loop: str, text: str, repo: str | None, as_json: bool) -> int:
     It stands first in the prompt of the next iteration.
     """
     from agent_orchestrator.core.inputs import Instruct
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait
+    from agent_orchestrator.runs.directives import new_id, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent
 
     with open_orchestrator(repo) as orchestrator:
         run = pick_loop(orchestrator, loop, None)

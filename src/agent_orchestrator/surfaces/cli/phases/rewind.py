@@ -21,8 +21,8 @@ def command(run: str, to: str, repo: str | None, as_json: bool) -> int:
 
     State and git move together; what was not committed is kept under a ref first. The run is paused afterwards.
     """
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.runs.phases.start import rewind
-    from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:

@@ -6,8 +6,9 @@ from __future__ import annotations
 def instruct(repo: str | None, run: str | None, what: str, values: dict[str, str], text: str, *, as_json: bool) -> int:
     """Sends what only runs of phases understand, for `skip`, `retry` and `check`."""
     from agent_orchestrator.core.inputs import Instruct
+    from agent_orchestrator.runs.directives import new_id, send_and_wait
     from agent_orchestrator.runs.phases.start import find_phases
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent
     from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
     with open_orchestrator(repo) as orchestrator:

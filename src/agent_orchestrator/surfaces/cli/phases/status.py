@@ -31,8 +31,8 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
     """
     import msgspec
 
+    from agent_orchestrator.runs.facts import run_facts, state_file
     from agent_orchestrator.runs.phases.start import find_phases, out_of_step
-    from agent_orchestrator.surfaces.cli.facts import run_facts, state_file
     from agent_orchestrator.surfaces.cli.phases.words import closing_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
     from agent_orchestrator.systems.phases.documents import state_document

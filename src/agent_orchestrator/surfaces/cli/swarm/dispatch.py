@@ -55,8 +55,8 @@ def command(bead: str, prompt: str, workspace: str | None, **given: Any) -> int:
 
 def _stop_first(orchestrator: Orchestrator, bead: str) -> None:
     """A dispatch of the bead that is still going on is ended: a bead has one agent at a time."""
+    from agent_orchestrator.runs.stop import end_run
     from agent_orchestrator.runs.swarm.start import Swarm
-    from agent_orchestrator.surfaces.cli.stop import end_run
 
     found = Swarm(orchestrator).find(bead)
     if found is not None and not found.run.summary.ended and found.state.spec.dispatch:

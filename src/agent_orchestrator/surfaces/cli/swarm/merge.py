@@ -81,11 +81,11 @@ def _current(state: SwarmState, beads: list[str]) -> str:
 def _perform(orchestrator: Orchestrator, run: StoredRun, beads: list[str], values: dict[str, Any]) -> None:
     """By whoever drives the run, else here; returns when every merge has an answer."""
     from agent_orchestrator.core.inputs import Instruct
+    from agent_orchestrator.runs.directives import new_id, send_and_wait
+    from agent_orchestrator.runs.follow import Follower, pause
     from agent_orchestrator.runs.start import Change
     from agent_orchestrator.runs.takeup import take_up
-    from agent_orchestrator.surfaces.cli.direct import new_id, send_and_wait
     from agent_orchestrator.surfaces.cli.drive import drive_quietly
-    from agent_orchestrator.surfaces.cli.follow import Follower, pause
 
     if orchestrator.owner(run) is None:
         owner = orchestrator.own(run.id)

@@ -41,8 +41,9 @@ def retry(orchestrator: Orchestrator, run: StoredRun, bead: str | None, change: 
 
     from agent_orchestrator.core.inputs import Instruct, Resume
     from agent_orchestrator.errors import Refused
+    from agent_orchestrator.runs.directives import new_id, send_and_wait
     from agent_orchestrator.runs.takeup import take_up
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent
     from agent_orchestrator.surfaces.cli.start import drive_again, drive_behind, read_manner, tell_change
 
     orchestrator.refuse_kept(run)

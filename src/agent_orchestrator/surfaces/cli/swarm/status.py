@@ -28,8 +28,8 @@ def command(target: str | None, workspace: str | None, as_json: bool) -> int:
 
     Of one run, or one bead; without TARGET, of all runs that are not finished, and the newest that are.
     """
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.runs.swarm.start import Swarm
-    from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_workspace(workspace) as orchestrator:

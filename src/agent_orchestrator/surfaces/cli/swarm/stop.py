@@ -22,11 +22,11 @@ def command(target: str | None, workspace: str | None, as_json: bool, reason: st
     driven; else nothing is started, and their agents live on until `orc resume`.
     """
     from agent_orchestrator.core.inputs import Instruct
+    from agent_orchestrator.runs.directives import new_id
+    from agent_orchestrator.runs.facts import run_facts
+    from agent_orchestrator.runs.stop import direct, end_run
     from agent_orchestrator.runs.swarm.start import OVER
-    from agent_orchestrator.surfaces.cli.direct import new_id
-    from agent_orchestrator.surfaces.cli.facts import run_facts
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
-    from agent_orchestrator.surfaces.cli.stop import direct, end_run
 
     with open_workspace(workspace) as orchestrator:
         run, bead = pick_swarm_run(orchestrator, target)

@@ -19,10 +19,10 @@ def command(target: str | None, workspace: str | None, as_json: bool) -> int:
 
     Works from any process; exits with the code of the run. Ctrl-C stops watching, not the run.
     """
+    from agent_orchestrator.runs.exits import exit_code
+    from agent_orchestrator.runs.follow import Follower
     from agent_orchestrator.surfaces.cli.commands.watch import follow_run
     from agent_orchestrator.surfaces.cli.drive import result_facts
-    from agent_orchestrator.surfaces.cli.exits import exit_code
-    from agent_orchestrator.surfaces.cli.follow import Follower
     from agent_orchestrator.surfaces.cli.overview import print_header
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 

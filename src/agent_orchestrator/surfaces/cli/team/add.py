@@ -23,7 +23,8 @@ def command(text: str, check: str | None, run: str | None, repo: str | None, as_
     The project manager plans it as soon as it can; the team is not done before it is met.
     """
     from agent_orchestrator.core.inputs import Instruct
-    from agent_orchestrator.surfaces.cli.direct import new_id, report_sent, send_and_wait
+    from agent_orchestrator.runs.directives import new_id, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent
     from agent_orchestrator.surfaces.cli.team.shared import pick_team
 
     with open_orchestrator(repo) as orchestrator:

@@ -22,7 +22,8 @@ def command(text: str, run: str | None, repo: str | None, as_json: bool) -> int:
     answer in words is refused there.
     """
     from agent_orchestrator.core.inputs import Instruct
-    from agent_orchestrator.surfaces.cli.direct import new_id, refuse_second_answer, report_sent, send_and_wait
+    from agent_orchestrator.runs.directives import new_id, refuse_second_answer, send_and_wait
+    from agent_orchestrator.surfaces.cli.direct import report_sent
     from agent_orchestrator.surfaces.cli.team.shared import pick_team
     from agent_orchestrator.systems.team.state import PM
 

@@ -24,7 +24,8 @@ def command(unit: str | None, run: str | None, comments: str, repo: str | None, 
     out when one asks. `orc reject TEAM UNIT --comments WHY` says no.
     """
     from agent_orchestrator.core.inputs import Answer
-    from agent_orchestrator.surfaces.cli.direct import answer, new_id
+    from agent_orchestrator.runs.directives import new_id
+    from agent_orchestrator.surfaces.cli.direct import answer
     from agent_orchestrator.surfaces.cli.team.shared import pick_team
 
     with open_orchestrator(repo) as orchestrator:

@@ -29,7 +29,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
     """
     import msgspec
 
-    from agent_orchestrator.surfaces.cli.facts import run_facts
+    from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
     from agent_orchestrator.surfaces.cli.team.shared import pick_team
 

@@ -1,4 +1,4 @@
-"""What `orc` exits with, in one place: the table people read and the function that maps a run to its code.
+"""The exit codes of `orc`, in one place: the table people read and the function that maps a run to its code.
 
 Imports nothing: `orc --help` prints the table.
 """
@@ -40,6 +40,6 @@ _BY_STATUS = {
 
 
 def exit_code(summary: Summary) -> int:
-    """The code for a run as it stands; one that neither ended nor waits was interrupted, or stopped by what it says."""
+    """Return the code for a run as it stands; one that neither ended nor waits was interrupted, or stopped by what it says."""
     why = summary.stop.value if summary.stop is not None and summary.status in ("paused", "waiting") else summary.status
     return _BY_STATUS.get(why, INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Follows a run from outside: reads the journal's new rows and keeps the state folded, without an event loop."""
+"""A run followed from outside: the journal's new rows are read and the state kept folded, without an event loop."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Follower:
         return self.folded.system
 
     def is_over(self) -> bool:
-        """Whether the run is over."""
+        """Tell whether the run is over."""
         return bool(self.folded.state.lifecycle.ended)
 
     def read(self) -> list[tuple[int, list[Event]]]:
-        """What happened since the last call: time and events of each row."""
+        """Return what happened since the last call: time and events of each row."""
         found = []
         for seq, at_us, body in self._orchestrator.store.rows(self.run.id, self.folded.seq):
             events = decode_events(self.folded.system, body)
@@ -45,5 +45,5 @@ class Follower:
 
 
 def pause(seconds: float = POLL_S) -> None:
-    """Waits a moment; Ctrl-C ends it."""
+    """Wait a moment; Ctrl-C ends it."""
     select.select([], [], [], seconds)

@@ -1,4 +1,4 @@
-"""Ends a run and waits until it has ended, whoever drives it."""
+"""Directives that are carried out whoever drives the run: by that process, else by this one, just for that."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import Abort, Directive, Pause
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.errors import Refused
+from agent_orchestrator.runs.directives import new_id, send_and_wait, send_stop
+from agent_orchestrator.runs.follow import Follower, pause
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.direct import new_id, say, send_and_wait
-from agent_orchestrator.surfaces.cli.follow import Follower, pause
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
 
 def end_run(orchestrator: Orchestrator, run: StoredRun, reason: str) -> None:
-    """Aborts the run; returns when it has ended and nobody drives it any more."""
+    """Abort the run; return when it has ended and nobody drives it any more."""
     follower = Follower(orchestrator, run)
     direct(orchestrator, run, Abort(id=new_id(), reason=reason))
     while orchestrator.owner(run) is not None:
@@ -30,7 +30,7 @@ def end_run(orchestrator: Orchestrator, run: StoredRun, reason: str) -> None:
 
 
 def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, over: Callable[[Any], bool] | None = None) -> bool:
-    """Gives a directive to whoever drives the run; when nobody does, to this process, just for that. True if it was the other.
+    """Give a directive to whoever drives the run; when nobody does, to this process, just for that. True if it was another.
 
     With `over`, which looks at the state, a run that would go on is paused first: nothing else is started for it here, and
     its agents live on when it is left.
@@ -40,7 +40,7 @@ def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, ove
         return True
     owner = orchestrator.own(run.id)
     try:
-        say(orchestrator, run, directive)
+        send_stop(orchestrator, run, directive)
         if over is None:
             orchestrator.settle(run)
         else:
@@ -59,6 +59,6 @@ class _Until(Silent):
         self._over = over
 
     def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
-        """Looks at the state after each durable moment."""
+        """Look at the state after each durable moment."""
         if self._over(driver.state):
             driver.leave()
