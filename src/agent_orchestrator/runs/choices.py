@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -71,6 +72,8 @@ def _modes(choice: AgentChoice) -> tuple[str, ...]:
 class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that say who works and how, as given: None means not given. Each system's options add their own."""
 
+    system: ClassVar[str]
+    """The system that the options start a run of."""
     wrapper: str | None = None
     wrapper_args: tuple[str, ...] = ()
     agent: str | None = None

@@ -1,4 +1,4 @@
-"""The hooks of a system: its own rules for runs that are taken up, deleted or imported.
+"""The hooks of a system: its own rules for runs that are started, taken up, deleted or imported.
 
 `Hooks` has the rule for all runs. A system with another one overrides it in `runs/<system>/hooks.py`, as `HOOKS`; one
 without such a file is served by these. Generic code asks `hooks_of(run.system)` and knows no system by name.
@@ -10,13 +10,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.errors import MissingPath, OrcError, UsageError
 from agent_orchestrator.git.repository import checkout_of
+from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.systems import find_part
 
 if TYPE_CHECKING:
     from agent_orchestrator.runs.imports import ImportOptions, TakenOver
     from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.runs.start import Prepared, Start, Started
     from agent_orchestrator.store.port import StoredRun
 
 Changes = dict[str, Any]
@@ -36,6 +39,19 @@ class Continuation:
 
 class Hooks:
     """The rule for every run."""
+
+    def prepare(self, orchestrator: Orchestrator, options: Any) -> Prepared[Any]:
+        """Return the specification that the system's options mean; raise a UsageError where it could never work."""
+        raise NotImplementedError
+
+    def set_budget(self, spec: Any, budget: Budget) -> Budget:
+        """Return the budget of a new run, given the one asked for; raise a UsageError where an agent would escape it."""
+        refuse_unmetered(budget, spec.choices)
+        return budget
+
+    def start(self, orchestrator: Orchestrator, options: Any, spec: Any, start: Start) -> Started:
+        """Create the run of a specification that `prepare` made of these options."""
+        raise NotImplementedError
 
     def claim(self, orchestrator: Orchestrator, run: StoredRun) -> None:
         """Take the files that one run of the system has at a time for a run that goes on; raise Refused if another needs them."""

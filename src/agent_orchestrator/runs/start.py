@@ -1,7 +1,6 @@
 """A run between its options and its first driver: prepared, then started and owned by this process.
 
-Each system has a `prepare`, which returns a `Prepared`, and a `start_…`, which takes its specification and a `Start` and
-returns a `Started`.
+The hooks of a system prepare its options, which gives a `Prepared`, and start that with a `Start`, which gives a `Started`.
 """
 
 from __future__ import annotations
@@ -11,11 +10,13 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from agent_orchestrator.config import load_budget
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.ownership import Ownership
-from agent_orchestrator.runs.choices import NOTHING_MORE, Permissions
+from agent_orchestrator.runs.choices import NOTHING_MORE, AgentOptions, Permissions
+from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
 from agent_orchestrator.store.port import StoredRun
 
@@ -80,6 +81,18 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     run: StoredRun
     owner: Ownership
     notes: tuple[str, ...] = ()
+
+
+def prepare_run(orchestrator: Orchestrator, options: AgentOptions) -> Prepared[Any]:
+    """Return the specification that a system's options mean; raise a UsageError where it could never work."""
+    return hooks_of(options.system).prepare(orchestrator, options)
+
+
+def start_prepared(orchestrator: Orchestrator, options: AgentOptions, prepared: Prepared[Any], start: Start) -> Started:
+    """Create a run, owned by this process, with the configured budget where none is given."""
+    hooks = hooks_of(options.system)
+    budget = hooks.set_budget(prepared.spec, load_budget(orchestrator.settings).override(start.budget))
+    return hooks.start(orchestrator, options, prepared.spec, msgspec.structs.replace(start, budget=budget))
 
 
 def create_owned(

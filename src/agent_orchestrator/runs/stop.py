@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import Abort, Directive, Pause
-from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.runs.directives import new_id, send_and_wait, send_stop
 from agent_orchestrator.runs.follow import Follower, pause
@@ -52,7 +51,7 @@ def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, ove
     return False
 
 
-class _Until(Silent):
+class _Until:
     """Leaves a run as soon as its state is as wanted."""
 
     def __init__(self, over: Callable[[Any], bool]) -> None:
@@ -62,3 +61,6 @@ class _Until(Silent):
         """Look at the state after each durable moment."""
         if self._over(driver.state):
             driver.leave()
+
+    def noticed(self, driver: Driver, text: str) -> None:
+        """Ignore it."""

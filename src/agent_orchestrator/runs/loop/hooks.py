@@ -6,15 +6,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agent_orchestrator.config import load_agents
 from agent_orchestrator.runs.hooks import Continuation, Hooks
 from agent_orchestrator.runs.imports import ImportOptions, TakenOver
 from agent_orchestrator.runs.inputs import read_object
-from agent_orchestrator.runs.loop.options import refuse_unable
-from agent_orchestrator.runs.loop.start import import_loop
+from agent_orchestrator.runs.loop.options import LoopOptions, prepare, refuse_unable
+from agent_orchestrator.runs.loop.start import import_loop, start_loop
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.start import Prepared, Start, Started
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.loop.about import ABOUT
 from agent_orchestrator.systems.loop.registry import LEGACY, loop_named_in
+from agent_orchestrator.systems.loop.spec import LoopSpec
 from agent_orchestrator.systems.loop.state import LoopState
 
 
@@ -28,6 +31,14 @@ class LoopContinuation(Continuation):
 
 class LoopHooks(Hooks):
     """The hooks of loops."""
+
+    def prepare(self, orchestrator: Orchestrator, options: LoopOptions) -> Prepared[LoopSpec]:
+        """Return the specification of a loop."""
+        return prepare(options, orchestrator.settings.home, load_agents(orchestrator.settings))
+
+    def start(self, orchestrator: Orchestrator, options: LoopOptions, spec: LoopSpec, start: Start) -> Started:
+        """Create the loop."""
+        return start_loop(orchestrator, spec, start)
 
     def print_outs(self, run: StoredRun, printed: Iterable[str]) -> list[Path]:
         """Return the loop's folder; a legacy file that names the loop is moved there first, or it would be taken over again."""

@@ -12,7 +12,7 @@ import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -50,6 +50,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 class LoopOptions(AgentOptions, frozen=True, kw_only=True):
     """The options of `orc loop run`, as given: None means not given."""
 
+    system: ClassVar[str] = "loop"
     task: str | None = None
     task_file: str | None = None
     until: str | None = None

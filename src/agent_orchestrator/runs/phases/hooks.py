@@ -14,8 +14,10 @@ from agent_orchestrator.runs.imports import ImportOptions, TakenOver
 from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.phases.options import PhasesOptions, prepare, read_document
-from agent_orchestrator.runs.phases.start import change_publishing, import_phases, out_of_step, refuse_other_branch
+from agent_orchestrator.runs.phases.start import change_publishing, import_phases, out_of_step, refuse_other_branch, start_phases
+from agent_orchestrator.runs.start import Prepared, Start, Started
 from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems.phases.bounds import budget_of
 from agent_orchestrator.systems.phases.documents import FOLDER
 from agent_orchestrator.systems.phases.spec import PhasesSpec
 from agent_orchestrator.systems.phases.state import PhasesState
@@ -38,6 +40,18 @@ class PhasesContinuation(Continuation):
 
 class PhasesHooks(Hooks):
     """The hooks of runs of phases."""
+
+    def prepare(self, orchestrator: Orchestrator, options: PhasesOptions) -> Prepared[PhasesSpec]:
+        """Return the specification of a phased run."""
+        return prepare(options, orchestrator.settings.home, load_agents(orchestrator.settings))
+
+    def set_budget(self, spec: PhasesSpec, budget: Budget) -> Budget:
+        """Return the budget with the bounds of the plan."""
+        return super().set_budget(spec, budget.override(budget_of(spec.plan.bounds)))
+
+    def start(self, orchestrator: Orchestrator, options: PhasesOptions, spec: PhasesSpec, start: Start) -> Started:
+        """Create the phased run."""
+        return start_phases(orchestrator, spec, start)
 
     def print_outs(self, run: StoredRun, printed: Iterable[str]) -> list[Path]:
         """Return the run's archive and its folder; files that lie among others go where they are still what it printed."""

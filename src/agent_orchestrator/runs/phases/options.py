@@ -10,6 +10,7 @@ import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -43,6 +44,7 @@ SHELL_WORDS = frozenset(("!", "[", "cd", "command", "exec", "export", "for", "if
 class PhasesOptions(AgentOptions, frozen=True, kw_only=True):
     """The options of `orc phases run`, as given: None means not given."""
 
+    system: ClassVar[str] = "phases"
     document: str
     variables: tuple[str, ...] = ()
     yes: bool = False

@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -48,8 +49,9 @@ PROBLEMS_MAX = 20
 
 
 class BeadOptions(AgentOptions, frozen=True, kw_only=True):
-    """The options of `orc swarm dispatch` and `orc swarm run`, as given: None means not given."""
+    """The options that `orc swarm dispatch` and `orc swarm run` share, as given: None means not given."""
 
+    system: ClassVar[str] = "swarm"
     repo: str | None = None
     branch: str | None = None
     prefix: str | None = None
@@ -57,34 +59,43 @@ class BeadOptions(AgentOptions, frozen=True, kw_only=True):
     template: str | None = None
     verify: str | None = None
     timeout: str | None = None
-    max_retries: str | None = None
+    max_retries: str | int | None = None
     variables: tuple[str, ...] = ()
     """K=V"""
-    max_agents: str | None = None
-    stop_after_failures: str | None = None
-    output_limit: str | None = None
+    max_agents: str | int | None = None
+    stop_after_failures: str | int | None = None
+    output_limit: str | int | None = None
     """In MiB."""
     tmux: bool = False
     bd_close: bool = False
 
 
-def prepare_bead(
-    bead: str, prompt: str, options: BeadOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY
-) -> Prepared[SwarmSpec]:
+class DispatchOptions(BeadOptions, frozen=True, kw_only=True):
+    """The options of `orc swarm dispatch`, as given: None means not given."""
+
+    bead: str
+    prompt: str
+
+
+class SwarmOptions(BeadOptions, frozen=True, kw_only=True):
+    """The options of `orc swarm run`, as given: None means not given."""
+
+    file: str
+
+
+def prepare_bead(options: DispatchOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY) -> Prepared[SwarmSpec]:
     """Return the specification of a dispatch, which has one bead."""
-    checked_id(bead, "The bead")
-    if not prompt.strip():
+    checked_id(options.bead, "The bead")
+    if not options.prompt.strip():
         raise UsageError(detail="The prompt is empty: say what is to be done.")
-    made = _Maker(options, home, configured).make(TaskLine(id=bead, prompt=prompt))
+    made = _Maker(options, home, configured).make(TaskLine(id=options.bead, prompt=options.prompt))
     options.permissions.check((made.agent,))
     return Prepared(spec=msgspec.structs.replace(_make_spec(options), beads=(made,)))
 
 
-def prepare_file(
-    file: Path, options: BeadOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY
-) -> Prepared[SwarmSpec]:
+def prepare_file(options: SwarmOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY) -> Prepared[SwarmSpec]:
     """Return the specification of the beads of a file of tasks, or of a tracker's export, and say which are held back."""
-    spec = _make_spec(options)
+    spec, file = _make_spec(options), Path(options.file).expanduser()
     parsed = parse(read_text(file, "The file"), str(file))
     maker = _Maker(options, home, configured)
     beads: list[BeadSpec] = []

@@ -11,16 +11,26 @@ from agent_orchestrator.runs.hooks import Hooks
 from agent_orchestrator.runs.imports import ImportOptions, TakenOver
 from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.start import Prepared, Start, Started
 from agent_orchestrator.runs.team.options import TeamOptions, prepare
 from agent_orchestrator.runs.team.place import archives_of, claim_folder
-from agent_orchestrator.runs.team.start import import_team
+from agent_orchestrator.runs.team.start import import_team, start_team
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.team.documents import PM_STATE
 from agent_orchestrator.systems.team.imports import FILES
+from agent_orchestrator.systems.team.spec import TeamSpec
 
 
 class TeamHooks(Hooks):
     """The hooks of teams."""
+
+    def prepare(self, orchestrator: Orchestrator, options: TeamOptions) -> Prepared[TeamSpec]:
+        """Return the specification of a team."""
+        return prepare(options, orchestrator.settings.home, load_agents(orchestrator.settings))
+
+    def start(self, orchestrator: Orchestrator, options: TeamOptions, spec: TeamSpec, start: Start) -> Started:
+        """Create the team."""
+        return start_team(orchestrator, spec, start)
 
     def claim(self, orchestrator: Orchestrator, run: StoredRun) -> None:
         """Take `coordination/` for the team."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.core.effects import AgentChoice
@@ -33,6 +34,7 @@ from agent_orchestrator.systems.team.spec import QaMode, TeamSpec, split_require
 class TeamOptions(AgentOptions, frozen=True, kw_only=True):
     """The options of `orc team run`, as given: None means not given."""
 
+    system: ClassVar[str] = "team"
     text: str | None = None
     requirements: str | None = None
     """A file."""

@@ -9,15 +9,17 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.config import load_agents
+from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.errors import OrcError, Refused, UsageError
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.hooks import Changes, Continuation, Hooks, say_unreadable
 from agent_orchestrator.runs.imports import ImportOptions, TakenOver
 from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.start import Prepared, Start, Started
 from agent_orchestrator.runs.workflow.adoption import prepare_again, read_again, say_adopted, say_differences
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, add_step_budgets, prepare
-from agent_orchestrator.runs.workflow.start import import_workflow
+from agent_orchestrator.runs.workflow.start import import_workflow, start_workflow
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow.adoption import compare
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
@@ -61,6 +63,20 @@ class LostFile(Continuation):
 class WorkflowHooks(Hooks):
     """The hooks of workflow runs."""
 
+    def prepare(self, orchestrator: Orchestrator, options: WorkflowOptions) -> Prepared[WorkflowSpec]:
+        """Return the specification of a workflow file."""
+        settings = orchestrator.settings
+        return prepare(options, settings.home, settings.environ, load_agents(settings))
+
+    def set_budget(self, spec: WorkflowSpec, budget: Budget) -> Budget:
+        """Return the budget as it is; the steps' own are checked with it."""
+        refuse_unmetered(add_step_budgets(budget, spec), spec.choices)
+        return budget
+
+    def start(self, orchestrator: Orchestrator, options: WorkflowOptions, spec: WorkflowSpec, start: Start) -> Started:
+        """Create the run."""
+        return start_workflow(orchestrator, spec, start)
+
     def go_on(self, orchestrator: Orchestrator, run: StoredRun, changes: Mapping[str, Any], *, adopt: bool) -> Continuation:
         """Read the workflow file again, unless the command brings one."""
         if "spec" in changes:
@@ -87,8 +103,7 @@ class WorkflowHooks(Hooks):
         document = read_object(file)
         if options.workflow is None:
             raise UsageError(detail=f"{file} is a run of a workflow: give its file with --workflow, and who performs its steps.")
-        settings, given = orchestrator.settings, WorkflowOptions(**options.only(WorkflowOptions))
-        spec = prepare(given, settings.home, settings.environ, load_agents(settings)).spec
+        spec = self.prepare(orchestrator, WorkflowOptions(**options.only(WorkflowOptions))).spec
         run, notes = import_workflow(orchestrator, spec, file, document)
         return TakenOver(runs=(run,), notes=notes)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -33,6 +34,7 @@ from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_prompts
 class WorkflowOptions(AgentOptions, frozen=True, kw_only=True):
     """The options of `orc run`, as given: None means not given."""
 
+    system: ClassVar[str] = "workflow"
     workflow: str
     variables: tuple[str, ...] = ()
     """K=V"""

@@ -9,7 +9,6 @@ import click
 
 if TYPE_CHECKING:
     from agent_orchestrator.core.budget import Budget
-    from agent_orchestrator.runs.orchestrator import Orchestrator
 
 Function = Callable[..., Any]
 
@@ -44,10 +43,3 @@ def read_flag_budget(given: Mapping[str, Any]) -> Budget:
         day=Amounts(cost_usd=None if day is None else read_money(day, "--day-budget-usd")),
         allow_unmetered=True if given.get("allow_unmetered") else None,
     )
-
-
-def read_run_budget(orchestrator: Orchestrator, given: Mapping[str, Any]) -> Budget:
-    """Read the budget of a new run: the flags, and what the configuration says where there is none."""
-    from agent_orchestrator.config import load_budget
-
-    return load_budget(orchestrator.settings).override(read_flag_budget(given))

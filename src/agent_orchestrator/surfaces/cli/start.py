@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.inputs import SetAgents, SetLimits
 from agent_orchestrator.engine.ownership import Ownership
-from agent_orchestrator.runs.budget import refuse_unmetered
-from agent_orchestrator.runs.choices import Permissions
+from agent_orchestrator.runs.choices import AgentOptions, Permissions
 from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.settings import reread
-from agent_orchestrator.runs.start import Change, Prepared, Start, Started
+from agent_orchestrator.runs.start import Change, Prepared, Start, Started, prepare_run, start_prepared
 from agent_orchestrator.runs.takeup import TakeUp, refuse_unkept
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.budget import read_flag_budget, read_run_budget
+from agent_orchestrator.surfaces.cli.budget import read_flag_budget
 from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 from agent_orchestrator.surfaces.cli.drive import Manner, drive
 from agent_orchestrator.surfaces.cli.progress import Writer
 from agent_orchestrator.surfaces.cli.screen import warn
 from agent_orchestrator.systems import about
-
-Begin = Callable[[Orchestrator, Any, Start], Started]
-"""Creates the run of a specification."""
 
 
 def read_manner(given: Mapping[str, Any]) -> Manner:
@@ -41,13 +36,11 @@ def read_change(given: Mapping[str, Any], **more: Any) -> Change:
 
 
 def start(
-    orchestrator: Orchestrator, prepared: Prepared[Any], begin: Begin, given: Mapping[str, Any], budget: Budget | None = None
+    orchestrator: Orchestrator, options: AgentOptions, given: Mapping[str, Any], prepared: Prepared[Any] | None = None
 ) -> int:
     """Start a run and stay with it, or let it go on in the background; returns the exit code."""
+    prepared = prepared or prepare_run(orchestrator, options)
     warn_all(prepared.warnings)
-    if budget is None:
-        budget = read_run_budget(orchestrator, given)
-    refuse_unmetered(budget, prepared.spec.choices)
     how = Start(
         run_id=given.get("run_id"),
         worktree=given.get("git_worktree", False),
@@ -55,9 +48,9 @@ def start(
         force=given.get("force", False),
         publish=given.get("publish"),
         pass_env=tuple(given["pass_env"]),
-        budget=budget,
+        budget=read_flag_budget(given),
     )
-    return drive_started(orchestrator, begin(orchestrator, prepared.spec, how), given)
+    return drive_started(orchestrator, start_prepared(orchestrator, options, prepared, how), given)
 
 
 def drive_started(orchestrator: Orchestrator, started: Started, given: Mapping[str, Any]) -> int:

@@ -38,11 +38,8 @@ def command(**given: Any) -> int:
     Prints the loop id first, then what happens, then the result. Ctrl-C once pauses when the iteration is over, twice at
     once; `orc loop resume` goes on in both cases. A check that passes before the first iteration completes the loop.
     """
-    from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.loop.options import LoopOptions, prepare
-    from agent_orchestrator.runs.loop.start import start_loop
+    from agent_orchestrator.runs.loop.options import LoopOptions
     from agent_orchestrator.surfaces.cli.start import start
 
     with open_orchestrator(given["repo"]) as orchestrator:
-        prepared = prepare(read_options(LoopOptions, given), orchestrator.settings.home, load_agents(orchestrator.settings))
-        return start(orchestrator, prepared, start_loop, given)
+        return start(orchestrator, read_options(LoopOptions, given), given)

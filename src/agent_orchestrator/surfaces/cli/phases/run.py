@@ -36,15 +36,9 @@ def command(**given: Any) -> int:
     Prints the run id first, then what happens, then the result. The plan is to be approved first, unless --yes is given.
     Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
     """
-    from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.phases.options import PhasesOptions, prepare
-    from agent_orchestrator.runs.phases.start import start_phases
-    from agent_orchestrator.surfaces.cli.budget import read_run_budget
+    from agent_orchestrator.runs.phases.options import PhasesOptions
     from agent_orchestrator.surfaces.cli.start import start
-    from agent_orchestrator.systems.phases.bounds import budget_of
 
     with open_orchestrator(given["repo"]) as orchestrator:
-        prepared = prepare(read_options(PhasesOptions, given), orchestrator.settings.home, load_agents(orchestrator.settings))
         flags = {**given, "budget_usd": None, "max_time": None}  # They stand in the plan's bounds.
-        budget = read_run_budget(orchestrator, flags).override(budget_of(prepared.spec.plan.bounds))
-        return start(orchestrator, prepared, start_phases, given, budget)
+        return start(orchestrator, read_options(PhasesOptions, given), flags)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,9 +10,7 @@ from agent_orchestrator.surfaces.cli.options import agent_options
 from agent_orchestrator.surfaces.cli.swarm.shared import bead_options, open_workspace, read_bead_options, swarm_command
 
 if TYPE_CHECKING:
-    from agent_orchestrator.runs.orchestrator import Orchestrator
-    from agent_orchestrator.runs.start import Start, Started
-    from agent_orchestrator.systems.swarm.spec import SwarmSpec
+    pass
 
 EXAMPLE = """
 orc swarm run beads.jsonl --agent claude:sonnet --max-agents 8 --branch swarm
@@ -31,26 +28,14 @@ bd export -o beads.jsonl && orc swarm run beads.jsonl --agent codex --max-agents
 @click.option("--force", is_flag=True, help="Also beads that are done or exhausted; beads may share a working tree.")
 @agent_options("works on beads that name nobody", time="one attempt (1h)")
 @bead_options
-def command(file: str, workspace: str | None, **given: Any) -> int:
+def command(workspace: str | None, **given: Any) -> int:
     """Work through a file of beads.
 
     One JSON object a line: id, prompt, and optionally priority (0 first), depends_on, agent, repo, branch, template, vars,
     verify, timeout, max_retries; or what `bd export` writes. A bead starts when everything it depends on is done.
     """
-    from agent_orchestrator.config import load_agents
-    from agent_orchestrator.errors import Refused
-    from agent_orchestrator.runs.swarm.options import prepare_file
-    from agent_orchestrator.runs.swarm.start import start_run
+    from agent_orchestrator.runs.swarm.options import SwarmOptions
     from agent_orchestrator.surfaces.cli.start import start
 
-    path = Path(file).expanduser()
-
-    def begin(orchestrator: Orchestrator, spec: SwarmSpec, how: Start) -> Started:
-        if not spec.beads:
-            raise Refused(why=f"There is nothing to do in {path}: no bead of it is ready.")
-        return start_run(orchestrator, spec, path.stem[:80], how)
-
     with open_workspace(workspace) as orchestrator:
-        settings = orchestrator.settings
-        prepared = prepare_file(path, read_bead_options(given), settings.home, load_agents(settings))
-        return start(orchestrator, prepared, begin, given)
+        return start(orchestrator, read_bead_options(SwarmOptions, given), given)

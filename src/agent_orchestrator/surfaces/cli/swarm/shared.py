@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import complete_runs, compose, drive_options, read_options
+from agent_orchestrator.surfaces.cli.options import SomeOptions, complete_runs, compose, drive_options, read_options
 
 if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator
-    from agent_orchestrator.runs.swarm.options import BeadOptions
     from agent_orchestrator.runs.swarm.start import Swarm
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.systems.swarm.state import SwarmState
@@ -63,13 +62,11 @@ def open_workspace(workspace: str | None) -> Orchestrator:
     return open_orchestrator(workspace if workspace is not None else ".")
 
 
-def read_bead_options(given: dict[str, Any]) -> BeadOptions:
+def read_bead_options(kind: type[SomeOptions], given: dict[str, Any]) -> SomeOptions:
     """Return the options of beads; a repository is as seen from here, whatever the workspace is."""
-    from agent_orchestrator.runs.swarm.options import BeadOptions
-
     if given["repo"] is not None:
         given = {**given, "repo": str(Path(given["repo"]).expanduser().absolute())}
-    return read_options(BeadOptions, given)
+    return read_options(kind, given)
 
 
 def pick_swarm_run(orchestrator: Orchestrator, target: str | None) -> tuple[StoredRun, str | None]:

@@ -37,11 +37,8 @@ def command(**given: Any) -> int:
     Prints the team's id first, then the story as it is decided, then the result. A repository has one unfinished team at a
     time. Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
     """
-    from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.team.options import TeamOptions, prepare
-    from agent_orchestrator.runs.team.start import start_team
+    from agent_orchestrator.runs.team.options import TeamOptions
     from agent_orchestrator.surfaces.cli.start import start
 
     with open_orchestrator(given["repo"]) as orchestrator:
-        prepared = prepare(read_options(TeamOptions, given), orchestrator.settings.home, load_agents(orchestrator.settings))
-        return start(orchestrator, prepared, start_team, given)
+        return start(orchestrator, read_options(TeamOptions, given), given)

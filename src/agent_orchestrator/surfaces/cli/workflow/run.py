@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.budget import read_flag_budget, read_run_budget
+from agent_orchestrator.surfaces.cli.budget import read_flag_budget
 from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, open_orchestrator, read_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
@@ -48,10 +48,9 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     Prints the run id first, then what happens, then the result and what to do next. While a step waits for a person
     the command stays. Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
     """
-    from agent_orchestrator.config import load_agents
-    from agent_orchestrator.runs.budget import refuse_unmetered
-    from agent_orchestrator.runs.workflow.options import WorkflowOptions, add_step_budgets, prepare
-    from agent_orchestrator.runs.workflow.start import start_workflow
+    from agent_orchestrator.config import load_agents, load_budget
+    from agent_orchestrator.runs.workflow.hooks import HOOKS
+    from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
     from agent_orchestrator.surfaces.cli.start import start
 
     if given["start_at_step"] is not None and given["git_worktree"]:
@@ -60,13 +59,12 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         options = read_options(WorkflowOptions, given)
         settings = orchestrator.settings
         prepared = prepare(options, settings.home, settings.environ, load_agents(settings), _kept(orchestrator, given))
-        budget = read_run_budget(orchestrator, given)
-        refuse_unmetered(add_step_budgets(budget, prepared.spec), prepared.spec.choices)
+        HOOKS.set_budget(prepared.spec, load_budget(settings).override(read_flag_budget(given)))
         if given["plan"]:
             return _plan(orchestrator, prepared, as_json=given["as_json"])
         if given["start_at_step"] is not None:
             return _start_at(ctx, orchestrator, prepared, options, given)
-        return start(orchestrator, prepared, start_workflow, given, budget)
+        return start(orchestrator, options, given, prepared)
 
 
 def _kept(orchestrator: Orchestrator, given: dict[str, Any]) -> Callable[[WorkflowSpec], Mapping[str, AgentChoice]] | None:
