@@ -185,7 +185,7 @@ class Rig:
             prepared = prepare(given, self.repo, settings.environ, load_agents(settings))
             started = start_workflow(orchestrator, prepared.spec)
             try:
-                return orchestrator.drive(started.run, Silent(), lambda driver: not driver.is_parked()), started.run.id
+                return orchestrator.drive_owned(started.run, Silent(), lambda driver: not driver.is_parked()), started.run.id
             finally:
                 started.owner.release()
 

@@ -71,7 +71,7 @@ def test_thousands_of_rehearsed_steps_run_through(shape: str, repo: Path) -> Non
     before = descriptors()
     orchestrator, run = make_run(repo, steps, max_parallel=PARALLEL)
     with orchestrator:
-        summary = orchestrator.drive(run, Silent(), lambda driver: True)
+        summary = orchestrator.drive_owned(run, Silent(), lambda driver: True)
         assert (summary.status, summary.done, summary.total) == ("completed", len(steps), len(steps))
         check_state(orchestrator, run, len(steps))
     assert descriptors() == before

@@ -84,6 +84,11 @@ class Driver:
         """The run's state; only evolve may change it."""
         return self._folded.state
 
+    @property
+    def seq(self) -> int:
+        """The last row of the journal."""
+        return self._folded.seq
+
     def tree(self, tree: Tree | None) -> Path:
         """Return where something is done: in the run's own working tree, or in one that it asked for."""
         return self.workdir if tree is None else folder_of(self.home, self.run.context.run, tree)

@@ -190,7 +190,7 @@ def fold(store: Store, system: System, run: StoredRun) -> Folded:
 
 def effects_of(store: Store, system: System, run: StoredRun, ids: Sequence[EffectId]) -> dict[EffectId, Effect]:
     """Effects that were wanted at some time and are not any more, by id; found by replaying the journal, so seldom asked for."""
-    folded = Folded(system, system.fresh(msgspec.json.decode(store.spec(run.id), type=system.spec_type), run.context), 0, 0)
+    folded = begin_fold(store, system, run)
     found: dict[EffectId, Effect] = {}
     for seq, at_us, body in store.rows(run.id):
         folded.add(seq, at_us, decode_events(system, body))
@@ -199,9 +199,14 @@ def effects_of(store: Store, system: System, run: StoredRun, ids: Sequence[Effec
     return found
 
 
-def _fold(store: Store, system: System, run: StoredRun) -> Folded:
+def begin_fold(store: Store, system: System, run: StoredRun) -> Folded:
+    """The run's state before the first row of its journal."""
     spec = msgspec.json.decode(store.spec(run.id), type=system.spec_type)
-    folded = Folded(system, system.fresh(spec, run.context), 0, run.context.created_us)
+    return Folded(system, system.fresh(spec, run.context), 0, run.context.created_us)
+
+
+def _fold(store: Store, system: System, run: StoredRun) -> Folded:
+    folded = begin_fold(store, system, run)
     decode = _decoder(system.event_type).decode
     try:
         for seq, at_us, body in store.rows(run.id):

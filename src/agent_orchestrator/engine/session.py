@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -66,7 +67,9 @@ class Signals:
         self._interrupts = 0
 
     def install(self) -> None:
-        """From now on signals are directives."""
+        """From now on signals are directives; they are the main thread's, so that another one hears none."""
+        if threading.current_thread() is not threading.main_thread():
+            return
         loop = self._engine.loop
         loop.add_signal_handler(signal.SIGINT, self._interrupted)
         loop.add_signal_handler(signal.SIGTERM, self._engine.leave)

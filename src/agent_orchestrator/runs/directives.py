@@ -6,6 +6,7 @@ import uuid
 
 import msgspec
 
+from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted
 from agent_orchestrator.core.lifecycle import Phase
@@ -43,7 +44,7 @@ def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Posted)
     """
     last = orchestrator.send(run, directive)
     owner = orchestrator.owner(run)
-    for _ in range(0 if owner is None or orchestrator.owns(run.id) else TAKEN_POLLS_MAX):
+    for _ in range(0 if owner is None or orchestrator.owned(run.id) is not None else TAKEN_POLLS_MAX):
         if not any(waiting == directive.id for waiting, _ in orchestrator.store.inbox(run.id)):
             _raise_if_refused(orchestrator, run, directive.id, last)
             return Sent(directive=directive.id, taken=True, owner=owner)
@@ -84,6 +85,17 @@ def send_judgement(orchestrator: Orchestrator, run: StoredRun, said: Answer) -> 
     """Send a person's yes or no; one that names no question is for the one that is asked now."""
     refuse_second_answer(orchestrator, run, said.unit)
     return send_and_wait(orchestrator, run, said)
+
+
+def send_words(orchestrator: Orchestrator, run: StoredRun, unit: str | None, text: str) -> Sent:
+    """Send a person's answer in words, to the unit that asks for one where none is named."""
+    if unit is None:
+        asked = [one.unit for one in orchestrator.fold(run).state.doing if isinstance(one, AskHuman) and one.in_words]
+        if not asked:
+            raise Refused(why=f"Run {run.id} asks nothing that is answered in words.")
+        unit = asked[0]
+    refuse_second_answer(orchestrator, run, unit)
+    return send_and_wait(orchestrator, run, Instruct(id=new_id(), what="answer", values={"text": text, "unit": unit}))
 
 
 def send_stop(orchestrator: Orchestrator, run: StoredRun, directive: Directive) -> None:

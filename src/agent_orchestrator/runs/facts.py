@@ -1,4 +1,4 @@
-"""A run as plain data for `--json`: the same names in every command, so that scripts can rely on them."""
+"""A run as plain data: the same names in every command and for every program, so that scripts can rely on them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def refuse_launch(orchestrator: Orchestrator, run: StoredRun, directive: Posted)
 
 
 def _journal(orchestrator: Orchestrator, run: StoredRun, directive: Posted) -> None:
-    if orchestrator.owns(run.id):
+    if orchestrator.owned(run.id) is not None:
         _append(orchestrator, run, directive)
         return
     try:

@@ -1,6 +1,7 @@
-"""Orchestrator: the one object every surface talks to. It reads runs, sends directives and drives.
+"""Orchestrator: the one object every surface and every program that embeds us talks to.
 
-Reading and sending need no event loop; the engine is imported only by `drive`, so that `orc status` stays instant.
+It reads runs, sends directives and drives. Reading and sending need no event loop; the engine is imported only by those
+that drive, so that `orc status` stays instant.
 """
 
 from __future__ import annotations
@@ -32,13 +33,16 @@ from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.port import Append, NewRun, StoredRun, StoredUsage, UsageRow
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems import find_system
-from agent_orchestrator.version import __version__
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
     from agent_orchestrator.engine.engine import Observer, World
     from agent_orchestrator.engine.overview import Overviews
     from agent_orchestrator.engine.process import ProcessLaunches
+    from agent_orchestrator.runs.choices import AgentOptions
+    from agent_orchestrator.runs.directives import Sent
+    from agent_orchestrator.runs.follow import JournalEntry
+    from agent_orchestrator.runs.start import Change, Start, Started
 
 SomeDirective = TypeVar("SomeDirective", bound=Posted)
 
@@ -59,10 +63,16 @@ NOTHING_BEFORE = Beginning()
 
 
 class Orchestrator:
-    """Everything that can be done with the runs of one repository."""
+    """The runs of a repository, given by its folder or else around the current one: started, driven, followed, directed.
 
-    def __init__(self, repo: str | None = None, *, settings: Settings | None = None, surface: Surface = Surface.LIBRARY) -> None:
-        self.settings = settings or load_settings(repo)
+    Use it from one thread at a time, and open another one for another thread. A run may be driven in any thread; only in
+    the main one does Ctrl-C pause it.
+    """
+
+    def __init__(
+        self, repo: str | Path | None = None, *, settings: Settings | None = None, surface: Surface = Surface.LIBRARY
+    ) -> None:
+        self.settings = settings or load_settings(None if repo is None else str(repo))
         self._surface = surface
         self.clock = SystemClock()
         self._store: SqliteStore | None = None
@@ -76,7 +86,10 @@ class Orchestrator:
         return self._store
 
     def close(self) -> None:
-        """Closes the store."""
+        """Close the store, and let go of runs that were started and never driven."""
+        for owned in self._owned.values():
+            if owned.held:
+                owned.release()
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -88,7 +101,7 @@ class Orchestrator:
         self.close()
 
     def runs(self) -> list[StoredRun]:
-        """All runs, newest first; nothing is created where there are none."""
+        """Return all runs, newest first; nothing is created where there are none."""
         if self._store is None and not (self.settings.folder / "orc.db").exists():
             return []
         return self.store.runs()
@@ -105,7 +118,7 @@ class Orchestrator:
         return self.store.usage()
 
     def find(self, given: str) -> StoredRun:
-        """A run by its id, or by the start of it."""
+        """Return a run by its id, or by the start of it; raise UnknownRun or AmbiguousRun."""
         runs = self.runs()
         exact = [run for run in runs if run.id == given]
         if exact:
@@ -122,7 +135,7 @@ class Orchestrator:
         return fold(self.store, find_system(run.system), run)
 
     def owner(self, run: StoredRun) -> str | None:
-        """Who drives the run now, or None."""
+        """Return the process that drives the run now, or None."""
         return owner_of(self.settings.folder, run.id)
 
     def create(
@@ -211,18 +224,100 @@ class Orchestrator:
             self._owned[run] = owned = Ownership(self.settings.folder, RunId(run))
         return owned
 
-    def owns(self, run: str) -> bool:
-        """Whether this object has taken the run up and not let go of it."""
-        return run in self._owned and self._owned[run].held
+    def owned(self, run: str) -> Ownership | None:
+        """Return what this object holds of a run that it has taken up and not let go of."""
+        owned = self._owned.get(run)
+        return owned if owned is not None and owned.held else None
+
+    def start(self, options: AgentOptions, how: Start | None = None) -> Started:
+        """Create a run of a system's options, for this object to drive; raise where it could never work."""
+        from agent_orchestrator.runs.start import NOTHING_SPECIAL, prepare_run, start_prepared
+
+        prepared = prepare_run(self, options)
+        started = start_prepared(self, options, prepared, how or NOTHING_SPECIAL)
+        return msgspec.structs.replace(started, notes=(*prepared.warnings, *started.notes))
 
     def drive(
+        self,
+        run: StoredRun | str,
+        on_event: Callable[[JournalEntry], object] | None = None,
+        on_notice: Callable[[str], object] | None = None,
+        *,
+        wait: bool = True,
+        change: Change | None = None,
+    ) -> Summary:
+        """Drive a run in this thread until it ends or is paused; one that was not just started goes on, with the change.
+
+        Both functions are called between two steps of the engine. Without `wait`, return also when only people or the end
+        of a rate limit can move the run. Raise RunBusy while another process drives it.
+        """
+        from agent_orchestrator.runs.drive import Callbacks, drive_here
+        from agent_orchestrator.runs.start import UNCHANGED
+
+        return drive_here(self, self._again(run), Callbacks(on_event, on_notice), change or UNCHANGED, wait=wait)
+
+    def follow(self, run: StoredRun | str, after: int = 0, *, wait: bool = True) -> Iterator[JournalEntry]:
+        """Yield the events after a row of a run's journal, whoever drives it, and with `wait` those to come until it is over."""
+        from agent_orchestrator.runs.follow import follow_run
+
+        return follow_run(self, self._again(run), after, wait=wait)
+
+    def show(self, run: StoredRun | str) -> dict[str, Any]:
+        """Return everything known about a run as plain data: the object that `orc show --json` prints."""
+        from agent_orchestrator.runs.details import show_facts
+
+        found = self._again(run)
+        return show_facts(self, found, self.fold(found))
+
+    def approve(self, run: StoredRun | str, unit: str | None = None, *, comments: str = "", question: str | None = None) -> Sent:
+        """Approve what waits for a person; raise Refused if nothing does, or not the question of that id."""
+        return self._judge(run, unit, approved=True, comments=comments, asked=question)
+
+    def reject(self, run: StoredRun | str, unit: str | None = None, *, comments: str = "", question: str | None = None) -> Sent:
+        """Reject what waits for a person; raise Refused if nothing does, or not the question of that id."""
+        return self._judge(run, unit, approved=False, comments=comments, asked=question)
+
+    def _judge(self, run: StoredRun | str, unit: str | None, **said: Any) -> Sent:
+        from agent_orchestrator.runs.directives import new_id, send_judgement
+
+        return send_judgement(self, self._again(run), Answer(id=new_id(), unit=UnitId(unit) if unit else None, **said))
+
+    def answer(self, run: StoredRun | str, text: str, unit: str | None = None) -> Sent:
+        """Answer a question that asks for words; raise Refused if there is none."""
+        from agent_orchestrator.runs.directives import send_words
+
+        return send_words(self, self._again(run), unit, text)
+
+    def pause(self, run: StoredRun | str, *, now: bool = False, reason: str = "asked to pause") -> Sent:
+        """Let a run drain, or with `now` stop what runs, whoever drives it; `drive` goes on with it."""
+        from agent_orchestrator.runs.stop import pause_run
+
+        return pause_run(self, self._again(run), reason, now=now)
+
+    def resume(self, run: StoredRun | str) -> Sent:
+        """Tell the process that drives a paused run to go on; raise Refused if nobody does: then `drive` goes on with it."""
+        from agent_orchestrator.runs.stop import unpause_run
+
+        return unpause_run(self, self._again(run))
+
+    def abort(self, run: StoredRun | str, *, reason: str = "aborted by a person") -> Sent:
+        """End a run for good, whoever drives it: everything that runs is stopped."""
+        from agent_orchestrator.runs.stop import abort_run
+
+        return abort_run(self, self._again(run), reason)
+
+    def _again(self, run: StoredRun | str) -> StoredRun:
+        """Return the run as the store lists it now."""
+        return self.find(run if isinstance(run, str) else run.id)
+
+    def drive_owned(
         self,
         run: StoredRun,
         observer: Observer,
         stays: Callable[[Driver], bool],
         inputs: Sequence[Given] = (),
     ) -> Summary:
-        """Drives a run in this process until it ends or rests; the caller owns it."""
+        """Drive a run that the caller owns until it ends or rests."""
         inputs = [self.sign(run, what) if isinstance(what, DIRECTIVES) else what for what in inputs]
         # asyncio and everything on it costs three bare interpreters: only commands that drive pay for it.
         from agent_orchestrator.engine.session import drive_in_loop
@@ -243,7 +338,7 @@ class Orchestrator:
         """Let a run take what it was sent and come to rest, without a word and without waiting for anything."""
         from agent_orchestrator.engine.engine import Silent
 
-        self.drive(run, Silent(), lambda driver: False)
+        self.drive_owned(run, Silent(), lambda driver: False)
 
     def _commit_work(self, run: StoredRun, summary: Summary) -> None:
         """What a run leaves in a worktree of its own goes onto its branch; the run has ended whether git can do it or not."""
@@ -261,20 +356,6 @@ class Orchestrator:
 
         return ProcessLaunches(self.settings.folder / "launches", self.clock, boot_id())
 
-    def _given_env(self, run: StoredRun) -> dict[str, str]:
-        """Variables given for the run's agents: whatever a system's spec keeps under `env`, at any depth."""
-        given: dict[str, str] = {}
-        stack: list[Any] = [msgspec.json.decode(self.store.spec(run.id))]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, dict):
-                if isinstance(env := node.get("env"), dict):
-                    given.update((name, value) for name, value in env.items() if isinstance(value, str))
-                stack.extend(node.values())
-            elif isinstance(node, list):
-                stack.extend(node)
-        return given
-
     def overviews(self) -> Overviews:
         """What writes the documents that span runs."""
         from agent_orchestrator.engine.overview import Overviews
@@ -282,28 +363,10 @@ class Orchestrator:
         return Overviews(self.store, self.settings.folder, self.clock)
 
     def world(self, run: StoredRun) -> World:
-        """The real world, for an engine of this process."""
-        from agent_orchestrator.engine.engine import World
-        from agent_orchestrator.engine.redact import Redactor
-        from agent_orchestrator.git.checkpoint import take_checkpoint
-        from agent_orchestrator.git.merges import GitMerges
-        from agent_orchestrator.git.results import open_with_results
-        from agent_orchestrator.git.snapshots import identify_tree
+        """Return the real world, for an engine of this process."""
+        from agent_orchestrator.runs.world import make_world
 
-        return World(
-            store=self.store,
-            launches=self.launches(),
-            clock=self.clock,
-            boot=boot_id(),
-            child_env=self.settings.child_env,
-            redactor=Redactor(self.settings.secrets(self._given_env(run))),
-            tree_of=identify_tree,
-            save_tree=take_checkpoint,
-            open_tree=open_with_results,
-            merges=GitMerges(),
-            overviews=self.overviews(),
-            version=__version__,
-        )
+        return make_world(self, run)
 
 
 def _spent(run: RunId, cost_usd: float | None) -> tuple[UsageRow, ...]:

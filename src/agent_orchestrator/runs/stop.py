@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.events import Event
-from agent_orchestrator.core.inputs import Abort, Directive, Pause
+from agent_orchestrator.core.inputs import Abort, Directive, Pause, Resume
 from agent_orchestrator.errors import Refused
-from agent_orchestrator.runs.directives import new_id, send_and_wait, send_stop
+from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait, send_stop
 from agent_orchestrator.runs.follow import Follower, pause
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def end_run(orchestrator: Orchestrator, run: StoredRun, reason: str) -> None:
     """Abort the run; return when it has ended and nobody drives it any more."""
     follower = Follower(orchestrator, run)
-    direct(orchestrator, run, Abort(id=new_id(), reason=reason))
+    abort_run(orchestrator, run, reason)
     while orchestrator.owner(run) is not None:
         pause()
     follower.read()
@@ -28,15 +28,14 @@ def end_run(orchestrator: Orchestrator, run: StoredRun, reason: str) -> None:
         raise Refused(why=f"Run {run.id} could not be ended; see `orc show {run.id}`.")
 
 
-def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, over: Callable[[Any], bool] | None = None) -> bool:
-    """Give a directive to whoever drives the run; when nobody does, to this process, just for that. True if it was another.
+def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, over: Callable[[Any], bool] | None = None) -> Sent:
+    """Give a directive to whoever drives the run; when nobody does, to this process, just for that.
 
     With `over`, which looks at the state, a run that would go on is paused first: nothing else is started for it here, and
     its agents live on when it is left.
     """
     if orchestrator.owner(run) is not None:
-        send_and_wait(orchestrator, run, directive)
-        return True
+        return send_and_wait(orchestrator, run, directive)
     owner = orchestrator.own(run.id)
     try:
         send_stop(orchestrator, run, directive)
@@ -45,10 +44,30 @@ def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, ove
         else:
             running = orchestrator.fold(run).state.lifecycle.running
             pauses = (Pause(id=new_id(), reason="nobody drives it"),) if running else ()
-            orchestrator.drive(run, _Until(over), lambda driver: False, pauses)
+            orchestrator.drive_owned(run, _Until(over), lambda driver: False, pauses)
     finally:
         owner.release()
-    return False
+    return Sent(directive=directive.id, taken=True, owner=None)
+
+
+def pause_run(orchestrator: Orchestrator, run: StoredRun, reason: str, *, now: bool) -> Sent:
+    """Pause a run; one that nobody drives starts nothing anyway, so that only `now` has something to stop."""
+    directive = Pause(id=new_id(), now=now, reason=reason)
+    if orchestrator.owner(run) is None and not now and not run.summary.ended:
+        return Sent(directive=directive.id, taken=False, owner=None)
+    return direct(orchestrator, run, directive)
+
+
+def unpause_run(orchestrator: Orchestrator, run: StoredRun) -> Sent:
+    """Tell whoever drives a run that drains to go on; raise Refused where nobody does."""
+    if orchestrator.owner(run) is None:
+        raise Refused(why=f"Nobody drives run {run.id}: whoever drives it next goes on with it.")
+    return send_and_wait(orchestrator, run, Resume(id=new_id()))
+
+
+def abort_run(orchestrator: Orchestrator, run: StoredRun, reason: str) -> Sent:
+    """Abort a run, whoever drives it."""
+    return direct(orchestrator, run, Abort(id=new_id(), reason=reason))
 
 
 class _Until:

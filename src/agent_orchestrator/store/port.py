@@ -143,7 +143,7 @@ class Store(Protocol):
         """Put a directive into the inbox; False when its id was there before."""
 
     def moved(self) -> bool:
-        """Return True if another process may have written since the last call; cheap enough to ask often."""
+        """Return True if another process may have written, or a directive was posted, since the last call; cheap to ask."""
 
     def inbox(self, run: RunId) -> list[tuple[str, bytes]]:
         """Return the directives of a run not taken yet, oldest first."""

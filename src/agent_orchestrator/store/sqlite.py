@@ -291,16 +291,16 @@ class SqliteStore:
             try:
                 with self._writing():
                     self._db.execute(self._sql["insert_directive"], (directive, self._key(run), at_us, body))
+                    self._data_version = -1  # An engine on this connection looks as well.
                     return self._db.changes() == 1
             finally:
                 fcntl.flock(self._turnstile, fcntl.LOCK_UN)
 
     def moved(self) -> bool:
-        """Return True if another connection committed since the last call."""
+        """Return True if another connection committed, or a directive was posted, since the last call."""
         with translated(self.path):
-            version = self._pragma("data_version")
-        moved, self._data_version = version != self._data_version, version
-        return moved
+            seen, self._data_version = self._data_version, self._pragma("data_version")
+        return seen != self._data_version
 
     def inbox(self, run: RunId) -> list[tuple[str, bytes]]:
         """Return the directives of a run not taken yet."""

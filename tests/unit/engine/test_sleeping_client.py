@@ -33,7 +33,7 @@ def test_it_is_parked_until_it_would_have_woken(repo: Path) -> None:
         started = start_workflow(orchestrator, prepare(given, repo, {}, load_agents(orchestrator.settings)).spec)
         made = started.run
         try:
-            summary = orchestrator.drive(made, Silent(), lambda driver: not driver.is_parked())
+            summary = orchestrator.drive_owned(made, Silent(), lambda driver: not driver.is_parked())
         finally:
             started.owner.release()
         step = WORKFLOW.details(orchestrator.fold(made).state)["steps"]["work"]

@@ -187,6 +187,15 @@ def test_another_process_is_noticed(tmp_path: Path) -> None:
     assert not store.moved()
 
 
+def test_a_directive_of_the_process_itself_is_noticed(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.create(*new_run("one"))
+    store.moved()
+    store.post("one", "d1", b"x", 1)
+    assert store.moved()
+    assert not store.moved()
+
+
 def test_a_damaged_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "orc.db").write_bytes(b"this is not a database, it is a sentence of prose" * 100)
     with pytest.raises(StoreCorrupt, match=r"orc\.db is damaged"):

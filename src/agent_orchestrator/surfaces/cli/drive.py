@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
@@ -14,6 +13,7 @@ from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.runs.drive import drive_to_rest
 from agent_orchestrator.runs.exits import INTERRUPTED, exit_code
 from agent_orchestrator.runs.facts import run_facts, state_file
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -23,7 +23,7 @@ from agent_orchestrator.surfaces.cli.hooks import Hooks
 from agent_orchestrator.surfaces.cli.progress import Several, Writer, make_watcher
 from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
 from agent_orchestrator.surfaces.cli.words import words_of
-from agent_orchestrator.systems import about, find_system
+from agent_orchestrator.systems import about
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -59,12 +59,9 @@ def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: 
         return not gave_up
 
     try:
-        summary = orchestrator.drive(run, watcher, stays, inputs)
+        summary = drive_to_rest(orchestrator, run, owner, watcher, stays, inputs)
     finally:
         watcher.finish()
-        owner.release()
-        # Now nobody drives it, and what spans runs says so.
-        orchestrator.overviews().write(find_system(run.system), Path(run.context.home))
     left = summary.status in ("running", "waiting", "aborting") and not gave_up
     code = INTERRUPTED if left else exit_code(summary)
     took = say_whole_time((orchestrator.clock.now_us() - run.context.created_us) / US, stopwatch.worked_s)
@@ -155,4 +152,5 @@ def result_lines(run: StoredRun, summary: Summary, took: str, *, left: bool) -> 
 
 def drive_quietly(orchestrator: Orchestrator, run: StoredRun, inputs: Sequence[Given], out: TextIO) -> None:
     """Drives a run that the caller owns until nothing runs any more; only what a person must know is told."""
-    orchestrator.drive(run, make_watcher(Screen(orchestrator.settings.environ, out), quiet=True), lambda driver: False, inputs)
+    watcher = make_watcher(Screen(orchestrator.settings.environ, out), quiet=True)
+    orchestrator.drive_owned(run, watcher, lambda driver: False, inputs)

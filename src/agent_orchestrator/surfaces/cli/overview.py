@@ -126,9 +126,3 @@ def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded
         if isinstance(effect, AskHuman):
             how = about(run.system).answer if effect.in_words else f"orc approve {run.id} {plain(effect.unit)}"
             screen.line(f"{plain(effect.unit)} waits for a person: {how}")
-
-
-def document_of(folded: Folded, now_us: int) -> Any:
-    """The run's state document as it would be printed now."""
-    first = next(iter(folded.system.documents(folded.state, now_us)), None)
-    return msgspec.to_builtins(first.body) if first is not None else {}

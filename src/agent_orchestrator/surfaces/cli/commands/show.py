@@ -32,35 +32,28 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
     """
     import msgspec
 
-    from agent_orchestrator.core.effects import AskHuman
-    from agent_orchestrator.runs.budget import budget_facts
-    from agent_orchestrator.runs.facts import run_facts
-    from agent_orchestrator.surfaces.cli.overview import document_of, print_header, print_run
+    from agent_orchestrator.runs.details import show_facts
+    from agent_orchestrator.surfaces.cli.overview import print_header, print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
     from agent_orchestrator.systems import about
 
     with open_orchestrator(repo) as orchestrator:
         found = pick(orchestrator, run)
         folded = orchestrator.fold(found)
-        document = document_of(folded, orchestrator.clock.now_us())
-        details = folded.system.details(folded.state)
-        usage = [msgspec.to_builtins(row) for row in orchestrator.store.usage(found.id)]
+        facts = show_facts(orchestrator, found, folded)
+        document, details, usage = facts["state"], facts["details"], facts["usage"]
         if step is not None and step not in details["steps"]:
             raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(details["steps"])[:20]))
         if about(found.system).iterates:
             step = None  # Its one unit is the run itself.
-        facts = run_facts(found, orchestrator.owner(found))
         if step is not None:
             of_unit = document["steps"][step] if "steps" in document else msgspec.to_builtins(folded.state.steps[step])
             document, details = of_unit, details["steps"][step]
             usage = [row for row in usage if row["unit"] == step]
-            facts["step"] = step
+            questions = [one for one in facts["questions"] if one["unit"] == step]
+            facts |= {"step": step, "state": document, "details": details, "questions": questions, "usage": usage}
         if as_json:
-            budget = budget_facts(orchestrator, found, folded)
-            asked = [one for one in folded.state.doing if isinstance(one, AskHuman) and step in (None, one.unit)]
-            questions = [{"id": one.id, "unit": one.unit, "text": one.question} for one in asked]
-            more = {"state": document, "details": details, "questions": questions, "usage": usage, "budget": budget}
-            print_json({**facts, **more})
+            print_json(facts)
             return 0
         screen = Screen(orchestrator.settings.environ)
         if step is None:

@@ -38,7 +38,7 @@ def command(target: str | None, workspace: str | None, as_json: bool, reason: st
             instruction = Instruct(id=new_id(), what="stop", values={"beads": [bead], "reason": reason})
             others = any(state.standing(one) not in OVER for one in state.beads if one != bead)
             over = (lambda found: found.standing(bead) in OVER) if others else None
-            elsewhere = direct(orchestrator, run, instruction, over)
+            elsewhere = direct(orchestrator, run, instruction, over).owner is not None
             said = f"Bead {bead} of run {run.id} is {'being stopped' if elsewhere else 'stopped'}."
             if others and not elsewhere:
                 said += f" Nobody drives the run; go on with: orc resume {run.id}"

@@ -21,16 +21,14 @@ def command(text: str, run: str | None, repo: str | None, as_json: bool) -> int:
     The answer stands in its next prompt. Where a yes or a no is asked for, `orc team approve` and `orc reject` say it; an
     answer in words is refused there.
     """
-    from agent_orchestrator.core.inputs import Instruct
-    from agent_orchestrator.runs.directives import new_id, refuse_second_answer, send_and_wait
+    from agent_orchestrator.runs.directives import send_words
     from agent_orchestrator.surfaces.cli.direct import report_sent
     from agent_orchestrator.surfaces.cli.team.shared import pick_team
     from agent_orchestrator.systems.team.state import PM
 
     with open_orchestrator(repo) as orchestrator:
         found = pick_team(orchestrator, run)
-        refuse_second_answer(orchestrator, found, PM)
-        sent = send_and_wait(orchestrator, found, Instruct(id=new_id(), what="answer", values={"text": text, "unit": PM}))
+        sent = send_words(orchestrator, found, PM, text)
         said = f"Team {found.id} has the answer."
         if sent.owner is None:
             said += f" Nobody drives it now; go on with: orc resume {found.id}"
