@@ -13,7 +13,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 # Named after the clone's path: in a copied or moved clone the .venv still points at the old place and is made anew.
 STAMP := $(VENV)/installed-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d' ' -f1)
-CODE := src tests $(wildcard benchmarks)
+CODE := src tests $(wildcard benchmarks examples/library)
 # The real agent CLIs (about 800 MB) that tests/clients runs against a scripted model; `make test CLIENTS=0` leaves them out.
 export CLIENTS ?= 1
 CLIENTS_FOLDER := .cache/clients

@@ -189,9 +189,9 @@ def test_another_process_is_noticed(tmp_path: Path) -> None:
 
 def test_a_directive_of_the_process_itself_is_noticed(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    store.create(*new_run("one"))
+    store.create(*new_run(RunId("one")))
     store.moved()
-    store.post("one", "d1", b"x", 1)
+    store.post(RunId("one"), "d1", b"x", 1)
     assert store.moved()
     assert not store.moved()
 
