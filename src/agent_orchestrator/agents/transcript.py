@@ -67,7 +67,7 @@ class Reported(msgspec.Struct, frozen=True, kw_only=True):
     report: dict[str, Any]
 
 
-class Printed(msgspec.Struct, frozen=True, kw_only=True):
+class TextLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line of text that is no part of a stream."""
 
     text: str
@@ -105,7 +105,7 @@ Item = (
     | CallBegan
     | CallEnded
     | Reported
-    | Printed
+    | TextLine
     | Unread
     | WorkEnded
     | SpentSoFar
@@ -147,7 +147,7 @@ class TranscriptReader:
         if line is None:
             yield Unread(what="a line that is too long to show")
         elif self._agent is None:
-            yield Printed(text=line.decode("utf-8", "replace"))
+            yield TextLine(text=line.decode("utf-8", "replace"))
         elif document is None:
             yield from self._read_text(line)
         else:
@@ -176,7 +176,7 @@ class TranscriptReader:
         if line.lstrip().startswith(b"{"):
             yield Unread(what=clip_line(text, SHAPE_CHARS))
         elif line:
-            yield Printed(text=text)
+            yield TextLine(text=text)
 
     def _read_document(self, agent: CliAgent, document: dict[str, Any]) -> Iterator[Item]:
         for event in agent.read(document):

@@ -20,9 +20,9 @@ from agent_orchestrator.agents.transcript import (
     CallEnded,
     CallState,
     Item,
-    Printed,
     Reported,
     SpentSoFar,
+    TextLine,
     Unread,
     WorkEnded,
     describe_call,
@@ -87,7 +87,7 @@ class TranscriptText:
 
     def _render(self, item: Item) -> Iterator[Line]:
         match item:
-            case Printed():
+            case TextLine():
                 yield [Span(item.text)]
             case events.Said():
                 yield from self._say(readable(item.text).strip("\n").rstrip())

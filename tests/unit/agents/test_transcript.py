@@ -15,9 +15,9 @@ from agent_orchestrator.agents.transcript import (
     CallEnded,
     CallState,
     Item,
-    Printed,
     Reported,
     SpentSoFar,
+    TextLine,
     TranscriptReader,
     Unread,
     WorkEnded,
@@ -45,14 +45,14 @@ def captures(client: str) -> dict[str, Any]:
 
 def test_what_is_nobodys_stream_is_text() -> None:
     lines = (b"hello", b'{"type": "mine"}', b"", b"\xff{", b"{torn")
-    assert [item.text for item in read(*lines) if isinstance(item, Printed)] == ["hello", '{"type": "mine"}', "", "�{", "{torn"]
+    assert [item.text for item in read(*lines) if isinstance(item, TextLine)] == ["hello", '{"type": "mine"}', "", "�{", "{torn"]
 
 
 def test_a_client_is_known_whatever_stands_above_its_stream() -> None:
     found = read(b"warning: something", BEGUN, b"and something below")
-    assert found[0] == Printed(text="warning: something")
+    assert found[0] == TextLine(text="warning: something")
     assert found[1] == events.SessionBegan(session="s", model="m")
-    assert found[2] == Printed(text="and something below")
+    assert found[2] == TextLine(text="and something below")
 
 
 def test_a_line_of_a_shape_that_is_not_known_is_named() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_orchestrator.agents import events
-from agent_orchestrator.agents.transcript import CallEnded, CallState, Item, Printed, Unread, WorkEnded
+from agent_orchestrator.agents.transcript import CallEnded, CallState, Item, TextLine, Unread, WorkEnded
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.surfaces.transcript import TranscriptText, cells_of, clip_cells, say_bytes
 
@@ -72,7 +72,7 @@ def test_wide_characters_take_two_columns() -> None:
 @pytest.mark.parametrize(
     "item",
     [
-        Printed(text=HOSTILE),
+        TextLine(text=HOSTILE),
         said(HOSTILE),
         CallEnded(tool=HOSTILE, state=CallState.DENIED, about=HOSTILE, why=HOSTILE),
         events.Retried(why=HOSTILE),
@@ -92,7 +92,7 @@ def test_no_escape_of_an_agent_is_left(item: Item) -> None:
 
 
 def test_a_line_of_text_is_what_a_terminal_would_leave_of_it() -> None:
-    assert show(Printed(text="10%\r50%\rdone\r"), Printed(text="\tcode  with\ttabs")) == ["done", "\tcode  with\ttabs"]
+    assert show(TextLine(text="10%\r50%\rdone\r"), TextLine(text="\tcode  with\ttabs")) == ["done", "\tcode  with\ttabs"]
 
 
 def test_an_end_says_what_it_took() -> None:

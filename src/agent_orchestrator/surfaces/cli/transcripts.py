@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from agent_orchestrator.agents.transcript import Item, Printed, TranscriptReader
+from agent_orchestrator.agents.transcript import Item, TextLine, TranscriptReader
 from agent_orchestrator.core.ids import EffectId, launch_folder
 from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
 from agent_orchestrator.surfaces.cli.screen import WIDTH_MAX, Screen
@@ -105,7 +105,7 @@ class _Launch:
         yield from self._of_out(self._out.read())
         for line in self._log.read() if not self._err else ():
             if self._both and line is not None and not self.reader.of_client:
-                yield Printed(text=line.decode("utf-8", "replace"))
+                yield TextLine(text=line.decode("utf-8", "replace"))
             else:
                 yield from self.reader.read_log(line)
 
@@ -117,7 +117,7 @@ class _Launch:
     def _of_out(self, lines: Iterable[bytes | None]) -> Iterator[Item]:
         for line in lines:
             if self._err and line is not None:
-                yield Printed(text=line.decode("utf-8", "replace"))
+                yield TextLine(text=line.decode("utf-8", "replace"))
             else:
                 yield from self.reader.read(line)
 

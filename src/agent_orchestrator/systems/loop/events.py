@@ -44,7 +44,7 @@ class TreeSaved(Event, frozen=True, kw_only=True, tag="tree_saved"):
     diff: str = ""
     branch_commit: str | None = None
     then: str | None = None
-    """What is due next."""
+    """The next thing due."""
 
 
 class IterationStarted(Event, frozen=True, kw_only=True, tag="iteration_started"):
@@ -91,10 +91,10 @@ class CheckFinished(JudgedCheckFinished, frozen=True, kw_only=True, tag="check_f
     purpose: str
     command: str
     tests: int | None = None
-    """How many tests a recognised runner says that it ran."""
+    """The number of tests that a recognised runner says it ran."""
     tests_passed: int | None = None
     then: str | None = None
-    """What is due next; nothing when the loop ends with it."""
+    """The next thing due; nothing when the loop ends with it."""
 
 
 class ConfirmationStarted(Event, frozen=True, kw_only=True, tag="confirmation_started"):
@@ -135,17 +135,17 @@ class IterationFinished(Event, frozen=True, kw_only=True, tag="iteration_finishe
     signature: str = ""
     """The error without what changes from run to run; '' when there is none to compare."""
     blocked: tuple[str, ...] = ()
-    """Why a passed check does not complete the loop."""
+    """The reasons why a passed check does not complete the loop."""
     moved_on: bool = False
     """Another error and a tree that was not seen before: whatever held the loop up holds no more."""
     low_deltas: int | None = None
-    """How many iterations in a row brought little, this one included."""
+    """The number of iterations in a row that brought little, this one included."""
     plateau: bool = False
     """So many that a person is told."""
     checkpoint: str = ""
-    """Why its tree is kept as a checkpoint, `completion` or `iteration`; '' when it is not."""
+    """The kind of checkpoint that its tree is kept as, `completion` or `iteration`; '' when it is not kept."""
     then: str | None = None
-    """What is due next: `complete` or `next`."""
+    """The next thing due: `complete` or `next`."""
 
 
 class StuckNoticed(Event, frozen=True, kw_only=True, tag="stuck_noticed"):
@@ -165,7 +165,7 @@ class CompletionBegan(Event, frozen=True, kw_only=True, tag="completion_began"):
 
     why: str
     then: str | None = None
-    """What that begins with: `criterion`, `tests`, or nothing, `done`."""
+    """The first thing due then: `criterion`, `tests`, or nothing, `done`."""
 
 
 class BackoffStarted(Event, frozen=True, kw_only=True, tag="backoff_started"):
@@ -225,7 +225,7 @@ class Imported(Event, frozen=True, kw_only=True, tag="imported"):
     tokens: int | None = None
     cost_usd: float | None = None
     spent_s: int = 0
-    """What of the loop's own time is used up; the time in which nobody drove it is not."""
+    """The part of the loop's own time that is used up; the time in which nobody drove it does not count."""
 
 
 LoopEvent = (

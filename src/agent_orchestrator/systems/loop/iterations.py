@@ -16,7 +16,7 @@ from agent_orchestrator.systems.loop.state import Iteration, LoopState
 
 SAME_ERROR_TIMES = 3
 STEERS_BEFORE_STOP = 2
-"""How often the agent is told that it is stuck before the loop stops."""
+"""The number of times that the agent is told it is stuck before the loop stops."""
 TREES_REMEMBERED = 10
 NAMES_SHOWN = 5
 LOW_DELTA = 5.0

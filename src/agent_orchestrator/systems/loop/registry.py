@@ -19,7 +19,7 @@ LEGACY = ".aiwg/ralph/current-loop.json"
 VERSION = "2.0.0"
 LOOPS_MAX = 4
 HEARTBEAT_S = 60.0
-"""How often the registry is rewritten while a loop runs; readers of the file alone take one for dead after five minutes."""
+"""The time between two writes of the registry while a loop runs: its readers take a loop for dead after five minutes."""
 
 
 def active_loops(runs: Sequence[ListedRun]) -> list[ListedRun]:

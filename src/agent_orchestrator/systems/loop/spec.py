@@ -51,7 +51,7 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     check_output: str = ""
     tests_most: int | None = None
     steering: tuple[str, ...] = ()
-    """What people said that no agent was told yet."""
+    """The words of people that no agent was told yet."""
 
 
 class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,7 +65,7 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: AgentChoice | None = None
     """None for an imported loop until it is resumed with one."""
     confirm_with: AgentChoice | None = None
-    """Who confirms a prose criterion; None asks a person."""
+    """The agent that confirms a prose criterion; None asks a person."""
     test_command: str | None = None
     max_iterations: int = MAX_ITERATIONS
     timeout_minutes: int | None = None
@@ -82,7 +82,7 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Patterns of files that a completed loop must not have changed."""
     commit: bool = False
     git: bool = True
-    """Whether the working tree is in a repository; without one, what needs diffs is off."""
+    """False where the working tree is in no repository: what needs diffs is off then."""
     owner: str = ""
     env: dict[str, str] = {}
     iteration_timeout_s: float | None = None

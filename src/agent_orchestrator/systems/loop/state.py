@@ -26,9 +26,9 @@ from agent_orchestrator.systems.loop.transitions import LoopStatus
 UNIT = "loop"
 CHECKS_KEPT = 1_000
 LEARNINGS_KEPT = 20
-"""What is kept in memory, newest last; the journal has all."""
+"""The most that is kept in memory, newest last; the journal has all."""
 TRIED_CARRIED = 20
-"""How many attempts a successor is told of."""
+"""The number of attempts that a successor is told of."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class Iteration(msgspec.Struct, kw_only=True):
     signature: str = ""
     blocked: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
-    """What stood first in its prompt: told again when its launch was interrupted."""
+    """The words that stood first in its prompt: told again when its launch was interrupted."""
 
 
 class LoopState:

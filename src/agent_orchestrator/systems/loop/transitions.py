@@ -35,10 +35,10 @@ ALLOWED: dict[LoopStatus, tuple[LoopStatus, ...]] = {
 """From each status, where a loop may go."""
 
 ACTIVE = (LoopStatus.RUNNING, LoopStatus.PAUSED, LoopStatus.COMPLETING)
-"""What the registry lists and the limit on loops counts."""
+"""The statuses that the registry lists and the limit on loops counts."""
 
 ENDED = tuple(status for status, ways in ALLOWED.items() if not ways)
-"""What is terminal."""
+"""The terminal statuses."""
 
 
 def refusal(now: LoopStatus, wanted: LoopStatus) -> str | None:

@@ -37,7 +37,7 @@ from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, Phases
 Starter = Callable[[PhasesState, PhasesWork], list[PhasesEvent]]
 
 REPLANS_MAX = 3
-"""How often the plan is changed before one task: a supervisor that is never content must not hold it up."""
+"""The most changes of the plan before one task: a supervisor that is never content must not hold it up."""
 
 
 def advance(state: PhasesState, now_us: int) -> Sequence[PhasesEvent]:

@@ -43,7 +43,7 @@ AGENT_TYPES = {
     "scan": SCANNER,
     "repair": FIXER,
 }
-"""What the seed calls the agent of each purpose; the planner has no name there."""
+"""The seed's name for the agent of each purpose; the planner has none there."""
 LIMITS = {"run.cost_usd": "Cost", "run.wall_s": "Time", "run.tokens": "Tokens"}
 """Limits as the seed's warnings call them."""
 

@@ -61,7 +61,7 @@ class TreeSaved(Event, frozen=True, kw_only=True, tag="tree_saved"):
     files: tuple[str, ...] = ()
     diff: str = ""
     then: str = ""
-    """What follows for the review when nothing is left to mend: `scan`, `criteria`."""
+    """The next step of the review when nothing is left to mend: `scan`, `criteria`."""
 
 
 class AgentStarted(EffectStarted, frozen=True, kw_only=True, tag="agent_started"):
@@ -141,7 +141,7 @@ class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="task_started"):
     """The branch that it works on in a worktree of its own; empty in the run's own tree."""
     start: str = ""
     then: str = ""
-    """What it begins with: `pre`, the supervisor looks first, or `execute`."""
+    """The first step: `pre`, the supervisor looks first, or `execute`."""
 
 
 class TaskBlocked(TaskEvent, frozen=True, kw_only=True, tag="task_blocked"):
@@ -173,7 +173,7 @@ class SupervisorChecked(Event, frozen=True, kw_only=True, tag="supervisor_checke
     check_type: str
     verdict: str
     action: str
-    """What follows by the matrix: `pass`, `auto_fix`, `re_plan`, `refuse`."""
+    """The action by the matrix: `pass`, `auto_fix`, `re_plan`, `refuse`."""
     conflicts: tuple[PlanConflict, ...] = ()
     denied: tuple[str, ...] = ()
     """Criteria that it does not confirm."""
@@ -249,7 +249,7 @@ class PhaseCompleted(Event, frozen=True, kw_only=True, tag="phase_completed"):
 
     phase: int
     completed: bool = True
-    """Whether anything of it was done; a phase that was skipped whole is no milestone."""
+    """False for a phase that was skipped whole: it is no milestone."""
 
 
 class MilestoneRecorded(Event, frozen=True, kw_only=True, tag="milestone_recorded"):
@@ -277,7 +277,7 @@ class FindingSettled(Event, frozen=True, kw_only=True, tag="finding_settled"):
 
     left: str = ""
     then: str = ""
-    """What follows: `repair` the next one, `scan` again, or the `criteria` of the whole."""
+    """The next step: `repair` the next one, `scan` again, or the `criteria` of the whole."""
 
 
 class ReviewPassed(Event, frozen=True, kw_only=True, tag="review_passed"):

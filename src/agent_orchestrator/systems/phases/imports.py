@@ -50,7 +50,7 @@ _BLANKS: dict[type, dict[str, Any]] = {
     CheckpointEntry: {"timestamp": UNKNOWN, "phase": 0},
     Intervention: {"timestamp": UNKNOWN, "conflict_type": UNKNOWN, "severity": UNKNOWN, "resolution": ""},
 }
-"""What stands for a value that the file does not have."""
+"""The values for fields that the file does not have."""
 Entry = TypeVar("Entry")
 
 
@@ -62,7 +62,7 @@ class ImportedPhases(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     budget: Budget
     cost_usd: float | None
-    """What was spent elsewhere."""
+    """The money spent elsewhere."""
 
 
 def import_state(document: object, path: str, spec: PhasesSpec, context: Context, start: str) -> ImportedPhases:

@@ -15,7 +15,7 @@ from agent_orchestrator.core.effects import AgentChoice
 MAX_ITERATIONS = 30
 OUTER_ITERATIONS = 10
 ATTEMPTS = 3
-"""How often a launch that fails is tried again within one iteration."""
+"""The number of tries of a launch within one iteration."""
 UNLIMITED = "unlimited"
 SLUG_CHARS_MAX = 40
 CRITERION_CHARS_MAX = 60
@@ -106,7 +106,7 @@ class PlanConflict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     details: str = ""
     recommendation: str = ""
     differs: str = ""
-    """What the report said instead, where it said something else."""
+    """The words of the report, where it said something else."""
 
 
 class PlanChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -164,13 +164,13 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: str = ""
     """The branch that a pull request is for."""
     remote: str = ""
-    """Where the branch is pushed to, by its name."""
+    """The name of the remote that the branch is pushed to."""
     address: str = ""
     """The address of the remote, without credentials, that a person was shown: nothing is sent while it has another."""
     repository: str = ""
-    """Where issues and the pull request are made, as HOST/OWNER/NAME; with "" `gh` finds it by the remotes."""
+    """The repository of issues and the pull request, as HOST/OWNER/NAME; with "" `gh` finds it by the remotes."""
     publish: bool | None = None
-    """Whether anything may leave the machine; None is not said and means no. Runs of 0.1.0 never said it."""
+    """True where work may leave the machine; None, as in runs of 0.1.0, means that nobody said so, and no."""
     yes: bool = False
     """Nobody approves the plan, or a change of it."""
     plan_with: bool = False
@@ -181,7 +181,7 @@ class PhasesSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timeout_s: float | None = None
     idle_timeout_s: float | None = None
     earlier: tuple[Lesson, ...] = ()
-    """What earlier runs learned."""
+    """The lessons of earlier runs."""
 
     @property
     def assigned(self) -> dict[str, AgentChoice]:

@@ -24,7 +24,7 @@ MATRIX = {
     "security": ("critical", RE_PLAN),
     "pattern": ("low", AUTO_FIX),
 }
-"""What follows from a conflict of each type."""
+"""The action for a conflict of each type."""
 
 
 def read_verdict(state: PhasesState, report: Report, step: str, task: str, check_type: str) -> SupervisorChecked | str:

@@ -37,13 +37,13 @@ class PhasesWork(UnitRecord, kw_only=True):
     """When the agent at work was spawned; kept while it waits for another launch."""
     asking: str = ""
     trouble: str = ""
-    """Why it cannot go on by itself."""
+    """The reason why it cannot go on by itself."""
     verdict: SupervisorChecked | None = None
-    """What the supervisor found last, while it is not settled."""
+    """The supervisor's last finding, while it is not settled."""
     diff: str = ""
-    """What the supervisor is shown."""
+    """The diff that the supervisor is shown."""
     notes: list[str] = msgspec.field(default_factory=list)
-    """What people and the supervisor want the agent to know."""
+    """Words of people and the supervisor for the agent."""
 
     def begin(self, purpose: str | None = None) -> None:
         """Begin something that is no program: its number is taken, and nothing is due."""
@@ -61,9 +61,9 @@ class TaskWork(PhasesWork, kw_only=True):
     """It waits for files that another task holds."""
     branch: str = ""
     start: str | None = None
-    """Where it works, when that is not the run's own tree."""
+    """The commit that it starts from, when it does not work in the run's own tree."""
     files: tuple[str, ...] = ()
-    """What it changed, by its last commit."""
+    """The files that it changed, by its last commit."""
     first: int = 0
     """Iterations made before it was tried again."""
     failed_in_a_row: int = 0
@@ -72,7 +72,7 @@ class TaskWork(PhasesWork, kw_only=True):
     met: dict[str, bool] = msgspec.field(default_factory=dict)
     said: dict[str, bool] = msgspec.field(default_factory=dict)
     errors: list[str] = msgspec.field(default_factory=list)
-    """Why criteria of this iteration are not met."""
+    """The reasons why criteria of this iteration are not met."""
     checks: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     """Commands of this iteration that failed, by criterion, with the end of what they wrote."""
     status: str = ""

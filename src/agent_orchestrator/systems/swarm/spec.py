@@ -26,7 +26,7 @@ class BeadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     prompt: str
     """The instruction, its template filled in: the same for all attempts."""
     task: str = ""
-    """What was asked for, where a template stands around it."""
+    """The words that were given, where a template stands around them."""
     agent: AgentChoice
     repo: str
     """Absolute."""

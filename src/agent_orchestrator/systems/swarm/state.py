@@ -37,7 +37,7 @@ class Bead(UnitRecord, kw_only=True):
     output: str = ""
     error: str = ""
     stopping: str | None = None
-    """Why a person stops it, until it has stopped."""
+    """The reason why a person stops it, until it has stopped."""
     run: RunRecord | None = None
     result: ResultRecord | None = None
     kept: tuple[Kept, ...] = ()

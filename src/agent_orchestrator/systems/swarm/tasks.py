@@ -20,7 +20,7 @@ HOLDING = frozenset({"blocks", "parent-child", "conditional-blocks", "waits-for"
 CLOSED = frozenset({"closed", "tombstone"})
 READY = "open"
 ISSUE = "issue"
-"""What newer trackers call a line of work in its `_type`."""
+"""The `_type` of a line of work in newer trackers."""
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,7 +66,7 @@ class ParsedTasks(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskLine, ...]
     held: dict[str, str]
     lines: dict[str, int]
-    """Where each bead stands."""
+    """The line of each bead in the file."""
     closed: int = 0
 
 

@@ -123,7 +123,7 @@ class WorkReported(GroupEvent, frozen=True, kw_only=True, tag="work_reported"):
     unit_tests: dict[str, int] | None = None
     blocker: str = ""
     then: str = "qa"
-    """What follows when the tree is saved: qa, review, or the developer again."""
+    """The next turn when the tree is saved: qa, review, or the developer again."""
 
 
 class SavingStarted(Event, frozen=True, kw_only=True, tag="saving_started"):
@@ -173,7 +173,7 @@ class Reviewed(GroupEvent, frozen=True, kw_only=True, tag="reviewed"):
     decision: str
     feedback: str = ""
     points: tuple[str, ...] = ()
-    """What is to be done, one by one."""
+    """The points to be done, one by one."""
     quality: dict[str, float] = msgspec.field(default_factory=dict)
 
 

@@ -226,7 +226,7 @@ _RULES = {
     ),
     Purpose.CONSULT: "UNBLOCKED: your `feedback` and `actionable_items` go to the developer.",
 }
-"""What the words of a report mean; how it is written is told to each client in its own way."""
+"""The meaning of a report's words; each client is told in its own way how to write one."""
 
 
 def _json(value: Any) -> str:

@@ -20,7 +20,7 @@ TASKS_MAX = 1_000
 
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}\Z")
 _BAD_BRANCH = re.compile(r"\.\.|//|/\.|\.lock(?:/|\Z)|[./]\Z|\Arefs/|(?:\A|_)HEAD\Z|\Aorc(?:/|\Z)")
-"""What git refuses or takes for something else, and what is ours."""
+"""Names that git refuses or takes for something else, and names that are ours."""
 
 
 class DrawnPlan(msgspec.Struct, frozen=True):

@@ -60,7 +60,7 @@ WORDS: dict[Purpose, tuple[str, ...]] = {
 }
 
 COMPLETED: dict[Purpose, str] = {Purpose.DEVELOP: "READY_FOR_QA"}
-"""What a bare COMPLETED means: for all others a judgement is asked for, and saying that one is done is none."""
+"""The meaning of a bare COMPLETED: all others are asked for a judgement, and saying that one is done is none."""
 
 
 def rule_of(purpose: Purpose, run: str, unit: str) -> ReportRule:

@@ -57,7 +57,7 @@ class TeamSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     escalate: dict[str, AgentChoice] = {}
     """By role: who takes over after two failed rounds."""
     check: str | None = None
-    """What must pass on the merged tree before a merge lands."""
+    """The command that must pass on the merged tree before a merge lands."""
     check_timeout_s: float | None = None
     max_parallel: int = DEVELOPERS_MAX
     max_qa_rounds: int = ROUNDS_MAX

@@ -25,7 +25,7 @@ from agent_orchestrator.systems.team.spec import RequirementSpec, TeamSpec
 PM = "pm"
 BOXES = ("dev_to_qa", "qa_to_techlead", "techlead_to_dev")
 DECISIONS_KEPT = 2_000
-"""What is kept in memory, newest last; the journal has all."""
+"""The most that is kept in memory, newest last; the journal has all."""
 
 
 class Stage(StrEnum):
@@ -60,7 +60,7 @@ class Turn(msgspec.Struct, kw_only=True):
     told: tuple[str, ...] = ()
     """The messages that stood in its prompt: told again when it has to be tried again."""
     asked: int = 0
-    """How many requirements there were when it began."""
+    """The number of requirements when it began."""
 
 
 class TeamUnit(UnitRecord, kw_only=True):
@@ -70,12 +70,12 @@ class TeamUnit(UnitRecord, kw_only=True):
     stage: Stage
     turn: Turn | None = None
     asking: str = ""
-    """What that is about: clarification, agent, qa_rounds, review_rounds, blocked, partial, saving, held, merge, scope."""
+    """The subject: clarification, agent, qa_rounds, review_rounds, blocked, partial, saving, held, merge, scope."""
     question: str = ""
-    """What a person is asked, or to be asked as soon as may be; '' when nobody is."""
+    """The question that a person is asked, or is to be asked as soon as may be; '' when there is none."""
     spawned_us: int = 0
     points: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """What earlier rounds left to be done, by who found it: qa, review, merge, guidance, person, saving, sent_back."""
+    """Points that earlier rounds left to be done, by who found them: qa, review, merge, guidance, person, saving, sent_back."""
     error: str = ""
 
 
@@ -85,7 +85,7 @@ class Requirement(msgspec.Struct, kw_only=True):
     text: str
     check: str | None = None
     planned: bool = False
-    """Whether it stood in a prompt for planning."""
+    """True once it stood in a prompt for planning."""
     met_by: str = ""
     """check, tech_lead, or approval (of the scope without it)."""
     evidence: str = ""
@@ -122,13 +122,13 @@ class Group(TeamUnit, kw_only=True):
     order: int = 0
     level: int = 1
     missing: set[str] = msgspec.field(default_factory=set)
-    """What it depends on that is not complete."""
+    """The groups that it depends on and that are not complete."""
     serialised: bool = False
     held_for: set[str] = msgspec.field(default_factory=set)
     because: str = ""
-    """Why the developer is next: qa, review, conflict, red, collision, unblocked, partial, saving, person."""
+    """The reason why the developer is next: qa, review, conflict, red, collision, unblocked, partial, saving, person."""
     then: Stage = Stage.QA
-    """What follows when its tree is saved."""
+    """The next stage when its tree is saved."""
     developer: int = 0
     qa: int = 0
     tech_lead: int = 0
@@ -138,7 +138,7 @@ class Group(TeamUnit, kw_only=True):
     blocks: int = 0
     partials: int = 0
     unsaved: int = 0
-    """How often in a row its work could not be saved."""
+    """The number of times in a row that its work could not be saved."""
     failed_rounds: int = 0
     merges_failed: int = 0
     started_us: int | None = None
@@ -151,7 +151,7 @@ class Group(TeamUnit, kw_only=True):
     blockers: list[Blocker] = msgspec.field(default_factory=list)
     quality: dict[str, float] = msgspec.field(default_factory=dict)
     summary: str = ""
-    """What the developer said last about the work."""
+    """The developer's last words about the work."""
     notes: str = ""
     diff: str = ""
     merged: str | None = None

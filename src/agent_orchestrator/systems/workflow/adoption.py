@@ -23,13 +23,13 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     step: str
     keys: tuple[str, ...] = ()
-    """What differs; none where the step is new or removed."""
+    """The keys that differ; none where the step is new or removed."""
     new: bool = False
     removed: bool = False
     done: bool = False
-    """Whether it stays as it was."""
+    """True where it is done, and stays as it was."""
     begun: bool = False
-    """Whether it begins anew when the change is taken."""
+    """True where it was begun, and begins anew when the change is taken."""
 
 
 class Adoption(msgspec.Struct, frozen=True, kw_only=True):

@@ -155,7 +155,7 @@ class StepsReset(Event, frozen=True, kw_only=True, tag="steps_reset"):
 
     steps: tuple[str, ...]
     feedback: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
-    """What a person said who rejected a step, for its next launch."""
+    """The words of a person who rejected a step, for its next launch."""
 
 
 class OptionsChanged(Event, frozen=True, kw_only=True, tag="options_changed"):

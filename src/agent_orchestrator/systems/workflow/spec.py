@@ -15,7 +15,7 @@ from agent_orchestrator.core.budget import Amounts
 from agent_orchestrator.core.effects import AgentChoice
 
 ITEMS_MAX = 100
-"""How many items a loop takes unless its `max_iterations` says otherwise."""
+"""The most items that a loop takes unless its `max_iterations` says otherwise."""
 
 
 class ItemLoop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -44,13 +44,13 @@ class StepSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     check: str | None = None
     human_in_the_loop: bool = False
     answer_file: bool = True
-    """Whether a person may answer by writing a file; `orc approve` and `orc reject` always do."""
+    """True where a person may answer by writing a file; `orc approve` and `orc reject` always answer."""
     when: str | None = None
     model: str | None = None
     timeout_s: float | None = None
     max_attempts: int | None = None
     budget: Amounts | None = None
-    """What the step may spend, all its iterations and attempts together."""
+    """The budget of the step, all its iterations and attempts together."""
     attempt_budget: Amounts | None = None
     metadata: dict[str, Any] = {}
     next_on_success: tuple[str, ...] = ()
@@ -73,11 +73,11 @@ class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     variables: dict[str, str] = {}
     env: dict[str, str] = {}
     when_env: dict[str, str] = {}
-    """What `env.NAME` in a `when` means: captured when the run was made, so that a resumed run decides alike."""
+    """The values of `env.NAME` in a `when`: captured when the run was made, so that a resumed run decides alike."""
     timeout_s: float | None = None
     idle_timeout_s: float | None = None
     file: str | None = None
-    """Where the workflow file is; absolute. Runs of 0.1.0 do not say."""
+    """The absolute path of the workflow file. Runs of 0.1.0 do not say it."""
 
     def attempts_of(self, step: StepSpec) -> int:
         """Give the number of times that one iteration of the step may be tried."""

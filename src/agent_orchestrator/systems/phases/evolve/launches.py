@@ -16,7 +16,7 @@ from agent_orchestrator.systems.phases.works import CHECK, MilestoneWork, OnDema
 
 AFTER_SAVING = {"work": "post", "kept": "fix"}
 TOOLS = {"push": "look", "look": "create", "create": "look"}
-"""What follows a tool that found or made nothing; one that was lost is looked for again."""
+"""The step after a tool that found or made nothing; one that was lost is looked for again."""
 
 
 def _agent_started(state: PhasesState, event: e.AgentStarted, at_us: int) -> None:

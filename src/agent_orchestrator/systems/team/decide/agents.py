@@ -31,7 +31,7 @@ from agent_orchestrator.systems.team.spec import QaMode
 from agent_orchestrator.systems.team.state import Group, TeamState, TeamUnit
 
 PARTIALS_MAX = 10
-"""How often in a row a developer may be not done before a person is asked."""
+"""The number of times in a row that a developer may be not done before a person is asked."""
 
 Route = Callable[[TeamState, TeamUnit, Report, AgentEnded, int], "list[TeamEvent] | Failure"]
 

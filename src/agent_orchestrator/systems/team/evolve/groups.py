@@ -38,7 +38,7 @@ STAGES = {
     "tech_review": Stage.REVIEW,
     "complete": Stage.COMPLETE,
 }
-"""Where a group goes on whose status came from outside."""
+"""The stage at which a group goes on whose status came from outside."""
 
 
 def _plan_made(state: TeamState, event: e.PlanMade, at_us: int) -> None:

@@ -22,7 +22,7 @@ from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.state import FINISHED, StepDocument, StepStatus, WorkflowState
 
 ADOPTED = ("status", "attempts", "iteration_count", "last_error", "artifacts", "metrics", "logs")
-"""What an edit may change; paths and times are the engine's own."""
+"""The fields that an edit may change; paths and times are the engine's own."""
 
 _TOP = ("run_id", "workflow_name", "repo_dir", "reports_dir", "manual_inputs_dir", "created_at", "updated_at")
 _TIMES = ("created_at", "updated_at", "started_at", "ended_at")

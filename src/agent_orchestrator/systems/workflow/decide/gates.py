@@ -24,7 +24,7 @@ from agent_orchestrator.systems.workflow.state import WorkflowState
 
 LOGS_TOLD_MAX = 20
 ARTIFACTS_TOLD_MAX = 100
-"""What a report tells the next iteration: feedback stands in the journal and in a prompt."""
+"""The most of a report that the next iteration is told: feedback stands in the journal and in a prompt."""
 
 
 def follow_success(state: WorkflowState, unit: str) -> list[WorkflowEvent]:
