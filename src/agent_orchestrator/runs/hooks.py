@@ -6,9 +6,9 @@ without such a file is served by these. Generic code asks `hooks_of(run.system)`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.errors import MissingPath, OrcError, UsageError
@@ -26,15 +26,13 @@ Changes = dict[str, Any]
 """The changes of a `Resume`."""
 
 
-class Continuation:
-    """What a system adds when a run goes on. It is made before anything is touched, and asked as the state becomes known."""
+class Continuation(NamedTuple):
+    """What a system adds when a run goes on: made before anything is touched, and asked as the state becomes known."""
 
-    def changes(self, state: Any) -> tuple[Changes, list[str]]:
-        """Return what resuming the run changes besides, and what a person should know; edits of people are in the state."""
-        return {}, []
-
-    def check(self, state: Any) -> None:
-        """Raise a UsageError where the run cannot go on as it would be after resuming."""
+    compare: Callable[[Any], tuple[Changes, list[str]]] = lambda state: ({}, [])
+    """Gives what resuming changes besides, and what a person should know; edits of people are in the state."""
+    check: Callable[[Any, Changes], None] = lambda state, changes: None
+    """Raises a UsageError where the run, as it is with these changes, cannot go on."""
 
 
 class Hooks:

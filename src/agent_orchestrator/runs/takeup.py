@@ -65,7 +65,7 @@ def take_up(orchestrator: Orchestrator, run: StoredRun, change: Change = UNCHANG
             folded.apply(folded.decide(edited, now_us), now_us)
     if inputs:
         orchestrator.sign(run, Resume(id=uuid.uuid4().hex))  # An agent that edits the state and resumes decides for a person.
-    adopted, told = continuation.changes(folded.state)
+    adopted, told = continuation.compare(folded.state)
     changes = {**change.values, **published, **adopted}
     if change.budget.is_set:
         inputs.append(orchestrator.sign(run, SetLimits(id=uuid.uuid4().hex, limits=change.budget)))
@@ -83,7 +83,7 @@ def take_up(orchestrator: Orchestrator, run: StoredRun, change: Change = UNCHANG
         inputs.append(orchestrator.sign(run, SetAgents(id=uuid.uuid4().hex, agents=read.agents, changes=read.changes)))
     notes += [*told, *read.notes, *read.changes]
     refuse_unkept(folded, change.budget)
-    continuation.check(folded.state)
+    continuation.check(folded.state, adopted)
     return TakeUp(inputs=tuple(inputs), notes=tuple(notes))
 
 

@@ -18,15 +18,6 @@ from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.loop.about import ABOUT
 from agent_orchestrator.systems.loop.registry import LEGACY, loop_named_in
 from agent_orchestrator.systems.loop.spec import LoopSpec
-from agent_orchestrator.systems.loop.state import LoopState
-
-
-class LoopContinuation(Continuation):
-    """A loop that goes on: its mode may have been changed by hand."""
-
-    def check(self, state: LoopState) -> None:
-        """Raise where its agent cannot do what its mode needs."""
-        refuse_unable(state.spec)
 
 
 class LoopHooks(Hooks):
@@ -50,9 +41,9 @@ class LoopHooks(Hooks):
         return [folder]
 
     def go_on(self, orchestrator: Orchestrator, run: StoredRun, changes: Mapping[str, Any], *, adopt: bool) -> Continuation:
-        """Check the loop's mode when its changes are known."""
+        """Check the loop's mode when its changes are known: it may have been edited by hand."""
         super().go_on(orchestrator, run, changes, adopt=adopt)
-        return LoopContinuation()
+        return Continuation(check=lambda state, adopted: refuse_unable(state.spec))
 
     def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
         """Make a loop of a state.json or a legacy current-loop.json."""

@@ -26,18 +26,6 @@ PLANNED = ("name", "goal", "context", "criteria", "phases", "tasks")
 """What of a plan comes from the task document alone: all else may be given on a command line."""
 
 
-class PhasesContinuation(Continuation):
-    """A run of phases that goes on as it was begun, whatever its document says now."""
-
-    def __init__(self, run: StoredRun) -> None:
-        self._run = run
-
-    def changes(self, state: PhasesState) -> tuple[Changes, list[str]]:
-        """Return no changes, and a note if the document changed or the branch is elsewhere."""
-        odd = out_of_step(self._run, state)
-        return {}, [*_plan_notes(state.spec, self._run), *([odd] if odd is not None else [])]
-
-
 class PhasesHooks(Hooks):
     """The hooks of runs of phases."""
 
@@ -68,7 +56,7 @@ class PhasesHooks(Hooks):
             why = "tasks of a run of phases are changed in its state file, .claude/agent-state.json, before it is resumed"
             raise UsageError(detail=f"--adopt-changes is for workflows; {why}.")
         refuse_other_branch(orchestrator, run)
-        return PhasesContinuation(run)
+        return Continuation(lambda state: ({}, _notes(run, state)))
 
     def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
         """Make a run of an agent-state.json."""
@@ -80,6 +68,12 @@ class PhasesHooks(Hooks):
         budget = Budget(allow_unmetered=True if options.allow_unmetered else None)
         run, notes = import_phases(orchestrator, spec, file, document, budget)
         return TakenOver(runs=(run,), notes=notes)
+
+
+def _notes(run: StoredRun, state: PhasesState) -> list[str]:
+    """Return a note if the document changed, or the branch is elsewhere; the run goes on as it was begun."""
+    odd = out_of_step(run, state)
+    return [*_plan_notes(state.spec, run), *([odd] if odd is not None else [])]
 
 
 def _plan_notes(spec: PhasesSpec, run: StoredRun) -> list[str]:

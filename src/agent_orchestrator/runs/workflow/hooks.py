@@ -26,40 +26,6 @@ from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
 
-class ComparedFile(Continuation):
-    """The workflow file of a run as it is now. Nothing of it is taken unless a person asks for it."""
-
-    def __init__(self, file: Path, spec: WorkflowSpec, *, adopt: bool) -> None:
-        self._file, self._spec, self._adopt = file, spec, adopt
-        self._adopted = False
-
-    def changes(self, state: WorkflowState) -> tuple[Changes, list[str]]:
-        """Return what of the file is adopted, and what differs."""
-        found, run = compare(state, self._spec), state.context.run
-        if not self._adopt:
-            return {}, say_differences(self._file, run, found) if found else []
-        if not found:
-            return {}, [f"{self._file.name} has not changed since the run began; there is nothing to adopt."]
-        self._adopted = any(not one.done for one in found)
-        return {"spec": msgspec.to_builtins(self._spec)} if self._adopted else {}, say_adopted(self._file, run, found)
-
-    def check(self, state: WorkflowState) -> None:
-        """Raise where an adopted step has a budget that its agent would escape."""
-        if self._adopted:
-            refuse_unmetered(add_step_budgets(state.doing.budget, state.spec), state.spec.choices)
-
-
-class LostFile(Continuation):
-    """The workflow file of a run that cannot be read now: the run goes on as it was begun."""
-
-    def __init__(self, note: str) -> None:
-        self._note = note
-
-    def changes(self, state: WorkflowState) -> tuple[Changes, list[str]]:
-        """Return no changes, and the reason."""
-        return {}, [self._note]
-
-
 class WorkflowHooks(Hooks):
     """The hooks of workflow runs."""
 
@@ -95,8 +61,9 @@ class WorkflowHooks(Hooks):
         except OrcError as error:
             if adopt:
                 raise
-            return LostFile(say_unreadable(file, error))
-        return ComparedFile(file, spec, adopt=adopt)
+            note = say_unreadable(file, error)
+            return Continuation(lambda state: ({}, [note]))
+        return Continuation(lambda state: _compare_file(file, spec, state, adopt=adopt), _check_budgets)
 
     def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
         """Make a run of a run_state.json."""
@@ -106,6 +73,23 @@ class WorkflowHooks(Hooks):
         spec = self.prepare(orchestrator, WorkflowOptions(**options.only(WorkflowOptions))).spec
         run, notes = import_workflow(orchestrator, spec, file, document)
         return TakenOver(runs=(run,), notes=notes)
+
+
+def _compare_file(file: Path, spec: WorkflowSpec, state: WorkflowState, *, adopt: bool) -> tuple[Changes, list[str]]:
+    """Return what of the file is adopted, and what differs. Nothing of it is taken unless a person asks for it."""
+    found, run = compare(state, spec), state.context.run
+    if not adopt:
+        return {}, say_differences(file, run, found) if found else []
+    if not found:
+        return {}, [f"{file.name} has not changed since the run began; there is nothing to adopt."]
+    taken = any(not one.done for one in found)
+    return {"spec": msgspec.to_builtins(spec)} if taken else {}, say_adopted(file, run, found)
+
+
+def _check_budgets(state: WorkflowState, adopted: Changes) -> None:
+    """Raise where an adopted step has a budget that its agent would escape."""
+    if adopted:
+        refuse_unmetered(add_step_budgets(state.doing.budget, state.spec), state.spec.choices)
 
 
 def _refuse_adopting(orchestrator: Orchestrator, run: StoredRun, held: WorkflowSpec) -> None:

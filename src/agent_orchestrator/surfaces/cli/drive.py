@@ -19,7 +19,7 @@ from agent_orchestrator.runs.facts import run_facts, state_file
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.results import work_facts, work_lines
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.hooks import Hooks
+from agent_orchestrator.surfaces.cli.notifications import Notifications
 from agent_orchestrator.surfaces.cli.progress import Several, Writer, make_watcher
 from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
 from agent_orchestrator.surfaces.cli.words import words_of
@@ -50,7 +50,7 @@ def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: 
     environ = orchestrator.settings.environ
     screen = Screen(environ, sys.stderr if manner.as_json else sys.stdout)
     stopwatch = Stopwatch()
-    watcher = Several(make_watcher(screen, quiet=manner.quiet), Hooks(manner.on_wait, manner.on_end, environ), stopwatch)
+    watcher = Several(make_watcher(screen, quiet=manner.quiet), Notifications(manner.on_wait, manner.on_end, environ), stopwatch)
     gave_up = False
 
     def stays(driver: Driver) -> bool:

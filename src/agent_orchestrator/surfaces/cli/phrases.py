@@ -12,7 +12,8 @@ from agent_orchestrator.core import events as common
 from agent_orchestrator.core.budget import say_amount
 from agent_orchestrator.core.hold import say_parked
 from agent_orchestrator.core.ids import run_of, unit_of
-from agent_orchestrator.core.units import US
+from agent_orchestrator.core.launch_events import CheckLaunchFinished, LaunchFinished
+from agent_orchestrator.core.units import US, say_duration
 from agent_orchestrator.core.who import Surface
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, words_of
 
@@ -66,6 +67,33 @@ def date_time(at_us: int) -> str:
 def because(text: str) -> str:
     """Return a reason to put behind a phrase; nothing for none."""
     return f": {text}" if text else ""
+
+
+def say_end(name: str, event: LaunchFinished, else_said: str = "") -> str:
+    """Say that a program ended: after how long, and why it failed or what it said."""
+    said = event.failure.message if event.failure is not None else else_said
+    return f"{name} ended after {say_time(event)}{because(said)}"
+
+
+def say_check(name: str, event: CheckLaunchFinished) -> str:
+    """Say how a check ended."""
+    if event.failure is not None:
+        return say_end(name, event)
+    if event.moved:
+        return f"{name} is void, the working tree changed while it ran ({say_time(event)})"
+    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
+    return f"{name} {said} ({say_time(event)})"
+
+
+def say_time(event: LaunchFinished) -> str:
+    """Say how long a program ran."""
+    return say_duration((event.ended_us - event.started_us) / US)
+
+
+def say_limits(event: common.Event) -> Phrase:
+    """Say which limits an event of a system changed: each of its fields that is set."""
+    given = {key: value for key in event.__struct_fields__ if key != "who" and (value := getattr(event, key)) is not None}
+    return Phrase("", "limits changed: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items()))
 
 
 def _taken_up(event: common.TakenUp) -> Phrase:

@@ -76,7 +76,7 @@ def _resume_behind(orchestrator: Orchestrator, run: StoredRun, change: Change, g
 
     manner, hooks = read_manner(given), hooks_of(run.system)
     hooks.publish(orchestrator, run, change.publish)
-    warn_all(hooks.go_on(orchestrator, run, {}, adopt=change.adopt).changes(orchestrator.fold(run).state)[1])
+    warn_all(hooks.go_on(orchestrator, run, {}, adopt=change.adopt).compare(orchestrator.fold(run).state)[1])
     return detach(orchestrator, run, resume_arguments(run, manner, given), manner)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.events import EditRefused
-from agent_orchestrator.core.units import US, say_cost, say_count, say_duration
-from agent_orchestrator.surfaces.cli.phrases import because, clock_time
+from agent_orchestrator.core.units import say_cost, say_count
+from agent_orchestrator.surfaces.cli.phrases import because, clock_time, say_check, say_end
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.loop import events as loop
 from agent_orchestrator.systems.loop.state import LoopState
@@ -30,23 +30,9 @@ def _tree_saved(event: loop.TreeSaved) -> Phrase:
     return Phrase("loop", words if event.files_changed else "changed nothing")
 
 
-def _agent_finished(event: loop.AgentFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    if event.failure is not None:
-        return Phrase("loop", f"agent ended after {took}: {event.failure.message}")
-    return Phrase("loop", f"agent ended after {took}{because(event.summary)}")
-
-
 def _check_finished(event: loop.CheckFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    name = _PURPOSES[event.purpose]
     again = ", it is run once more" if event.again else ""
-    if event.failure is not None:
-        return Phrase("loop", f"{name} ended after {took}: {event.failure.message}{again}")
-    if event.moved:
-        return Phrase("loop", f"{name} is void, the working tree changed while it ran ({took}){again}")
-    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
-    return Phrase("loop", f"{name} {said} ({took}){again}")
+    return Phrase("loop", f"{say_check(_PURPOSES[event.purpose], event)}{again}")
 
 
 def _finished(event: loop.IterationFinished) -> Phrase:
@@ -65,16 +51,14 @@ _PHRASES: Phrases = {
     loop.SavingStarted: lambda event: Phrase("loop", "saves the tree", quiet=True),
     loop.TreeSaved: _tree_saved,
     loop.IterationStarted: lambda event: Phrase("loop", f"iteration {event.iteration} started"),
-    loop.AgentFinished: _agent_finished,
+    loop.AgentFinished: lambda event: Phrase("loop", say_end("agent", event, event.summary)),
     loop.BudgetNeared: lambda event: Phrase("loop", f"{event.percent} % of the budget are spent (${event.spent_usd:.2f})"),
     loop.LaunchInterrupted: lambda event: Phrase("loop", f"interrupted ({event.what})"),
     loop.CheckStarted: lambda event: Phrase("loop", f"{_PURPOSES[event.purpose]} started", quiet=True),
     loop.CheckFinished: _check_finished,
     loop.ConfirmationStarted: lambda event: Phrase("loop", "another agent is asked to confirm"),
     loop.HumanAsked: lambda event: Phrase("loop", f"waits for a person: {event.question}"),
-    loop.HumanJudged: lambda event: Phrase(
-        "loop", f"{'confirmed' if event.approved else 'not confirmed'}{because(event.comments)}"
-    ),
+    loop.HumanJudged: _judged,
     loop.IterationFinished: _finished,
     loop.StuckNoticed: lambda event: Phrase("loop", f"seems stuck: {'; '.join(event.evidence)}"),
     loop.Steered: lambda event: Phrase("loop", f"steered: {event.text}"),

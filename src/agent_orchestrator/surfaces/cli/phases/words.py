@@ -14,8 +14,8 @@ from agent_orchestrator.core.events import (
     MergeStarted,
     QuestionsRaised,
 )
-from agent_orchestrator.core.units import US, say_count, say_duration
-from agent_orchestrator.surfaces.cli.phrases import because, clock_time
+from agent_orchestrator.core.units import say_count
+from agent_orchestrator.surfaces.cli.phrases import because, clock_time, say_check, say_end
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.changes import say_change
@@ -49,20 +49,12 @@ def _agent_started(event: e.AgentStarted) -> Phrase:
 
 
 def _agent_finished(event: e.AgentFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    said = event.failure.message if event.failure is not None else event.summary
-    return Phrase(event.step, f"{_AGENTS[event.purpose]} ended after {took}{because(said)}")
+    return Phrase(event.step, say_end(_AGENTS[event.purpose], event, event.summary))
 
 
 def _check_finished(event: e.CheckFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
     again = ", it is run once more" if event.again else ""
-    if event.failure is not None:
-        return Phrase(event.step, f"`{event.command}` ended after {took}: {event.failure.message}{again}")
-    if event.moved:
-        return Phrase(event.step, f"`{event.command}` is void, the working tree changed while it ran{again}")
-    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
-    return Phrase(event.step, f"`{event.command}` {said} ({took}){again}")
+    return Phrase(event.step, f"{say_check(f'`{event.command}`', event)}{again}")
 
 
 def _checked(event: e.SupervisorChecked) -> Phrase:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_orchestrator.core.units import US, say_count, say_duration
-from agent_orchestrator.surfaces.cli.phrases import clock_time, names
+from agent_orchestrator.core.units import say_count
+from agent_orchestrator.surfaces.cli.phrases import clock_time, names, say_check, say_end, say_limits
 from agent_orchestrator.surfaces.cli.swarm.shared import mergeable
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.swarm import events as swarm
@@ -19,31 +19,10 @@ if TYPE_CHECKING:
 BRANCHES_SHOWN = 5
 
 
-def _agent_finished(event: swarm.AgentFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    why = f": {event.failure.message}" if event.failure is not None else ""
-    return Phrase(event.bead, f"agent ended after {took}{why}", quiet=True)
-
-
-def _verification_finished(event: swarm.VerificationFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    if event.failure is not None:
-        return Phrase(event.bead, f"verification ended after {took}: {event.failure.message}")
-    if event.moved:
-        return Phrase(event.bead, f"verification is void, the working tree changed while it ran ({took})")
-    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
-    return Phrase(event.bead, f"verification {said} ({took})")
-
-
 def _attempt_ended(event: swarm.AttemptEnded) -> Phrase:
     verdict = event.verdict
     why = f" ({verdict.failure_reason})" if verdict.failure_reason is not None else ""
     return Phrase(event.bead, f"{verdict.status.value}{why}: {verdict.reason}")
-
-
-def _options(event: swarm.OptionsChanged) -> Phrase:
-    given = {key: value for key in event.__struct_fields__ if key != "who" and (value := getattr(event, key)) is not None}
-    return Phrase("", "limits changed: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items()))
 
 
 def _closed(event: swarm.ClosingFinished) -> Phrase:
@@ -55,11 +34,11 @@ _PHRASES: Phrases = {
     swarm.SwarmBegan: lambda event: Phrase("", f"{say_count(event.beads, 'bead')}, at most {event.max_agents} at once"),
     swarm.BeadQueued: lambda event: Phrase(event.bead, f"waits for the working tree, {event.behind} is in it"),
     swarm.AttemptStarted: lambda event: Phrase(event.bead, f"started (attempt {event.attempt})"),
-    swarm.AgentFinished: _agent_finished,
+    swarm.AgentFinished: lambda event: Phrase(event.bead, say_end("agent", event), quiet=True),
     swarm.LaunchInterrupted: lambda event: Phrase(event.bead, f"interrupted: {event.why}"),
     swarm.VerificationQueued: lambda event: Phrase(event.bead, "verification is next", quiet=True),
     swarm.VerificationStarted: lambda event: Phrase(event.bead, "verification started", quiet=True),
-    swarm.VerificationFinished: _verification_finished,
+    swarm.VerificationFinished: lambda event: Phrase(event.bead, say_check("verification", event)),
     swarm.AttemptEnded: _attempt_ended,
     swarm.WaitStarted: lambda event: Phrase(event.bead, f"goes on at {clock_time(event.until_us)}"),
     swarm.WaitEnded: lambda event: Phrase(event.bead, "may go on", quiet=True),
@@ -74,7 +53,7 @@ _PHRASES: Phrases = {
     swarm.MergeFinished: lambda event: Phrase(event.bead, f"merge {event.verdict}{f': {event.detail}' if event.detail else ''}"),
     swarm.BeadsReset: lambda event: Phrase("", f"to be tried again: {names(event.beads)}"),
     swarm.BeadsReleased: lambda event: Phrase("", f"taken over by a newer run: {names(event.beads)}"),
-    swarm.OptionsChanged: _options,
+    swarm.OptionsChanged: say_limits,
     swarm.EditRefused: lambda event: Phrase("", f"the edit of {event.path} was refused: records are what happened"),
 }
 

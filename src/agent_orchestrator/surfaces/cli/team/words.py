@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from agent_orchestrator.core.events import BackoffEnded, Concluded, HumanAsked, HumanJudged, MergeStarted, QuestionsRaised
-from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.errors import InvalidSpec, Problem
-from agent_orchestrator.surfaces.cli.phrases import because, clock_time
+from agent_orchestrator.surfaces.cli.phrases import because, clock_time, say_end
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.team import events as team
 from agent_orchestrator.systems.team.roles import ROLE_OF
@@ -20,10 +20,7 @@ def _agent_started(event: team.AgentStarted) -> Phrase:
 
 
 def _agent_finished(event: team.AgentFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    if event.failure is not None:
-        return Phrase(event.step, f"agent ended after {took}: {event.failure.message}")
-    return Phrase(event.step, f"agent ended after {took}{because(event.summary)}", quiet=True)
+    return Phrase(event.step, say_end("agent", event, event.summary), quiet=event.failure is None)
 
 
 def _human_judged(event: HumanJudged) -> Phrase:

@@ -7,9 +7,9 @@ from typing import Any
 
 from agent_orchestrator.core.events import BackoffEnded, EditRefused
 from agent_orchestrator.core.ids import EffectId, launch_of
-from agent_orchestrator.core.units import US, say_count, say_duration
+from agent_orchestrator.core.units import say_count
 from agent_orchestrator.errors import InvalidSpec, Problem
-from agent_orchestrator.surfaces.cli.phrases import because, clock_time, names
+from agent_orchestrator.surfaces.cli.phrases import because, clock_time, names, say_check, say_end, say_limits
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.workflow import events as workflow
 
@@ -29,29 +29,12 @@ def _started(event: workflow.StepStarted) -> Phrase:
 
 
 def _agent_finished(event: workflow.AgentFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    why = because(event.failure.message) if event.failure is not None else ""
     warned = "".join(f"; warning: {text}" for text in event.warnings)
-    return Phrase(event.step, f"agent ended after {took}{why}{warned}", quiet=not warned)
-
-
-def _check_finished(event: workflow.CheckFinished) -> Phrase:
-    took = say_duration((event.ended_us - event.started_us) / US)
-    if event.failure is not None:
-        return Phrase(event.step, f"check ended after {took}: {event.failure.message}")
-    if event.moved:
-        return Phrase(event.step, f"check is void, the working tree changed while it ran ({took})")
-    said = "passed" if event.exit_code == 0 else f"failed with exit code {event.exit_code}"
-    return Phrase(event.step, f"check {said} ({took})")
+    return Phrase(event.step, f"{say_end('agent', event)}{warned}", quiet=not warned)
 
 
 def _judged(event: workflow.HumanJudged) -> Phrase:
     return Phrase(event.step, f"{'approved' if event.approved else 'rejected'} by a person{because(event.comments)}")
-
-
-def _options(event: workflow.OptionsChanged) -> Phrase:
-    given = {key: value for key in event.__struct_fields__ if key != "who" and (value := getattr(event, key)) is not None}
-    return Phrase("", "limits changed: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items()))
 
 
 def _spec(event: workflow.SpecReplaced) -> Phrase:
@@ -70,7 +53,7 @@ _PHRASES: Phrases = {
     workflow.StepInterrupted: lambda event: Phrase(event.step, event.error),
     workflow.CheckQueued: lambda event: Phrase(event.step, f"check is next{' (again)' if event.again else ''}", quiet=True),
     workflow.CheckStarted: lambda event: Phrase(event.step, "check started"),
-    workflow.CheckFinished: _check_finished,
+    workflow.CheckFinished: lambda event: Phrase(event.step, say_check("check", event)),
     workflow.HumanAsked: lambda event: Phrase(event.step, "waits for a person"),
     workflow.HumanJudged: _judged,
     workflow.GatesAwaited: lambda event: Phrase(event.step, "waits for its gates"),
@@ -84,7 +67,7 @@ _PHRASES: Phrases = {
     workflow.GateFailed: lambda event: Phrase(event.step, event.error),
     workflow.LoopedBack: lambda event: Phrase(event.step, f"loops back to {event.target}"),
     workflow.StepsReset: lambda event: Phrase("", f"to be done again: {names(event.steps)}"),
-    workflow.OptionsChanged: _options,
+    workflow.OptionsChanged: say_limits,
     workflow.SpecReplaced: _spec,
     workflow.StateEdited: lambda event: Phrase("", f"edits adopted: {names(list(event.changes))}"),
     EditRefused: lambda event: Phrase("", f"edits refused: {'; '.join(event.problems[:3])}"),

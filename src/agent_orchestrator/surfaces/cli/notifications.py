@@ -1,6 +1,6 @@
 """Runs the commands of `--on-wait` and `--on-end`: notifications, started beside the run and never waited for by it.
 
-A hook that fails or takes too long is a warning. It gets the run's facts in its environment.
+A command that fails or takes too long is a warning. It gets the run's facts in its environment.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 60.0
 
 
-class Hooks:
-    """An observer that starts hooks."""
+class Notifications:
+    """The observer that starts the commands."""
 
     def __init__(self, on_wait: str | None, on_end: str | None, environ: Mapping[str, str]) -> None:
         self._on_wait, self._on_end, self._environ = on_wait, on_end, environ
@@ -41,7 +41,7 @@ class Hooks:
             self._start(self._on_end, "--on-end", driver, [])
 
     def noticed(self, driver: Driver, text: str) -> None:
-        """Hooks are for facts only."""
+        """Notifications are for facts only."""
 
     def finish(self) -> None:
         """Waits for what still runs, for a while, and says what went wrong."""
