@@ -15,7 +15,9 @@ import msgspec
 
 from agent_orchestrator.agents import events, find_agent
 from agent_orchestrator.agents.cli import CliAgent
+from agent_orchestrator.agents.options import price_usage
 from agent_orchestrator.agents.stream import decode_line, text_at
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.text import clip_line
 from agent_orchestrator.core.units import US
@@ -118,7 +120,9 @@ _BESIDE = events.Finished | events.WentOn | events.Consumed | events.SessionBega
 class TranscriptReader:
     """A reader of one launch: lines of its output and of its error output go in, items come out in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, choices: tuple[AgentChoice, ...] = ()) -> None:
+        """Take the agents of the run for the prices that were set for them."""
+        self._choices = choices
         self.open: dict[str, events.ToolUsed] = {}
         """The calls that have not ended, by their ids, the oldest first."""
         self._agent: CliAgent | None = None
@@ -136,8 +140,14 @@ class TranscriptReader:
 
     @property
     def usage(self) -> Usage | None:
-        """The consumption up to now; None where nothing is known."""
-        return self._sum.usage
+        """The consumption up to now; None where nothing is known. A price counts if every agent it may be has it."""
+        usage = self._sum.usage
+        if usage is None or self._agent is None:
+            return usage
+        usage = msgspec.structs.replace(usage, model=usage.model or self._sum.model)
+        able = (choice for choice in self._choices if choice.performer == self._agent.name)
+        costs = {price_usage(usage, choice).cost_usd for choice in able}
+        return msgspec.structs.replace(usage, cost_usd=costs.pop()) if len(costs) == 1 else usage
 
     def read(self, line: bytes | None) -> Iterator[Item]:
         """Return the items of a whole line of the output; None is one that is too long."""

@@ -23,6 +23,7 @@ from agent_orchestrator.agents.transcript import (
     WorkEnded,
     describe_call,
 )
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.surfaces.transcript import TranscriptText
 
 DATA = Path(__file__).parent / "data"
@@ -106,6 +107,25 @@ def test_one_who_works_on_has_spent_so_far_and_one_who_is_over_has_no_result() -
     assert isinstance(read(BEGUN, said, ended=False)[-1], SpentSoFar)
     (end,) = [item for item in read(BEGUN, said) if isinstance(item, WorkEnded)]
     assert end.ok is None
+
+
+def test_a_price_that_was_set_gives_the_cost_unless_it_may_be_another() -> None:
+    lines = (
+        {"type": "thread.started", "thread_id": "t"},
+        {"type": "turn.completed", "usage": {"input_tokens": 10, "output_tokens": 5}},
+    )
+
+    def cost(*prices: dict[str, Any]) -> float | None:
+        choices = [AgentChoice(name="codex", options={"prices": {"default": one}}) for one in prices]
+        reader = TranscriptReader((AgentChoice(name="claude"), *choices))
+        assert [item for line in lines for item in reader.read(json.dumps(line).encode())]
+        assert reader.usage is not None
+        return reader.usage.cost_usd
+
+    cheap, dear = {"input": 1_000.0, "output": 2_000.0}, {"input": 9_000.0, "output": 9_000.0}
+    assert cost() is None
+    assert cost(cheap, cheap) == pytest.approx(0.02)
+    assert cost(cheap, dear) is None
 
 
 def test_a_call_is_about_its_best_argument() -> None:

@@ -37,7 +37,7 @@ def launch(tmp_path: Path) -> Path:
 
 
 def printer_of(root: Path, out: io.StringIO, *, live: bool = False, err: bool = False) -> TranscriptPrinter:
-    return TranscriptPrinter(root, Screen({}, out), headed=False, live=live, err=err)
+    return TranscriptPrinter(root, Screen({}, out), stream="err" if err else "out", live=live)
 
 
 def test_lines_come_once_and_whole_and_the_last_one_when_it_is_asked_for(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def show_launch() -> None:
 
 def _follow(folder: Path, screen: Screen) -> None:
     effect = launched_in(RunId(folder.parent.name), folder.name)
-    printer = TranscriptPrinter(folder.parents[1], screen, headed=False, live=True, both=True)
+    printer = TranscriptPrinter(folder.parents[1], screen, stream="both", live=True)
     grew = True
     while True:
         ready, _, _ = select.select([0], [], [], AGAIN_S if grew else None)

@@ -7,18 +7,24 @@ import stat
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agent_orchestrator.agents.transcript import Item, TextLine, TranscriptReader
+from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import EffectId, launch_folder
 from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
 from agent_orchestrator.surfaces.cli.screen import WIDTH_MAX, Screen
 from agent_orchestrator.surfaces.cli.streams import StreamPrinter, head_of
 from agent_orchestrator.surfaces.transcript import Line, TranscriptText
 
+if TYPE_CHECKING:
+    from agent_orchestrator.runs.orchestrator import Orchestrator
+
 BLOCK_BYTES = 256 * 1024
 BATCH_LINES = 200
 CLEAR_LINE = "\r\x1b[K"
+
+Stream = Literal["out", "err", "both"]
 
 
 class LogOptions(NamedTuple):
@@ -30,11 +36,16 @@ class LogOptions(NamedTuple):
     attempt: str | None = None
 
 
-def make_printer(root: Path, screen: Screen, options: LogOptions, *, headed: bool) -> StreamPrinter | TranscriptPrinter:
+def make_printer(
+    orchestrator: Orchestrator, choices: tuple[AgentChoice, ...], options: LogOptions, *, headed: bool
+) -> StreamPrinter | TranscriptPrinter:
     """Return the printer of transcripts, or of the streams as they are."""
+    root = orchestrator.settings.folder / "launches"
+    stream: Stream = "err" if options.err else "out"
     if options.raw:
-        return StreamPrinter(root, "err" if options.err else "out", headed=headed)
-    return TranscriptPrinter(root, screen, err=options.err, headed=headed, live=options.follow)
+        return StreamPrinter(root, stream, headed=headed)
+    screen = Screen(orchestrator.settings.environ)
+    return TranscriptPrinter(root, screen, choices, stream=stream, headed=headed, live=options.follow)
 
 
 class GrowingLines:
@@ -95,11 +106,11 @@ class GrowingLines:
 class _Launch:
     """One launch that is printed: its files, and how far they are read."""
 
-    def __init__(self, folder: Path, text: TranscriptText, *, err: bool, both: bool) -> None:
-        self.reader, self.text = TranscriptReader(), text
+    def __init__(self, folder: Path, text: TranscriptText, stream: Stream, choices: tuple[AgentChoice, ...]) -> None:
+        self.reader, self.text = TranscriptReader(choices), text
         self.closed = False
-        self._err, self._both = err, both
-        self._out, self._log = GrowingLines(folder / ("err" if err else "out")), GrowingLines(folder / "err")
+        self._err, self._both = stream == "err", stream == "both"
+        self._out, self._log = GrowingLines(folder / ("err" if self._err else "out")), GrowingLines(folder / "err")
 
     def items(self) -> Iterator[Item]:
         yield from self._of_out(self._out.read())
@@ -125,14 +136,22 @@ class _Launch:
 class TranscriptPrinter:
     """Prints launches' transcripts, each from where it stopped.
 
-    Of a `live` one at a terminal also the call that is running; with `err` the error output instead, with `both` that of
-    plain programs, too.
+    Of a `live` one at a terminal also the call that is running; of `both` streams the error output only where the program is
+    no client. The `choices` are the run's agents, which may have prices.
     """
 
     def __init__(
-        self, root: Path, screen: Screen, *, err: bool = False, both: bool = False, headed: bool, live: bool = False
+        self,
+        root: Path,
+        screen: Screen,
+        choices: tuple[AgentChoice, ...] = (),
+        *,
+        stream: Stream = "out",
+        headed: bool = False,
+        live: bool = False,
     ) -> None:
-        self._root, self._screen, self._err, self._both, self._headed = root, screen, err, both, headed
+        self._root, self._screen, self._choices = root, screen, choices
+        self._stream, self._headed = stream, headed
         self._live = live and screen.colour
         self._launches: dict[EffectId, _Launch] = {}
         self._current = ""
@@ -144,7 +163,7 @@ class TranscriptPrinter:
         launch = self._launches.get(effect)
         if launch is None:
             folder = self._root / launch_folder(effect)
-            launch = self._launches[effect] = _Launch(folder, self._make_text(), err=self._err, both=self._both)
+            launch = self._launches[effect] = _Launch(folder, self._make_text(), self._stream, self._choices)
         if not launch.closed:
             self._print(effect, launch, launch.items())
             if ended:

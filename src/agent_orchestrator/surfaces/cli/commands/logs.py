@@ -52,7 +52,7 @@ def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, o
     """Print what the launches of a run's units wrote."""
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.runs.follow import Follower
-    from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
+    from agent_orchestrator.surfaces.cli.screen import print_json, warn
     from agent_orchestrator.surfaces.cli.streams import launch_facts
     from agent_orchestrator.surfaces.cli.transcripts import make_printer
 
@@ -64,7 +64,7 @@ def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, o
     if as_json:
         print_json({"run_id": found.id, "launches": [launch_facts(root, one) for one in _launches(follower, step, wanted)]})
         return 0
-    printer = make_printer(root, Screen(orchestrator.settings.environ), options, headed=step is None)
+    printer = make_printer(orchestrator, follower.state.spec.choices, options, headed=step is None)
     printed = _print_all(printer, follower, step, wanted, follow=options.follow)
     if not printed:
         what = f"step {step!r}" if step is not None else "it"

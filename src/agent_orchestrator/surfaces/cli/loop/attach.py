@@ -34,7 +34,8 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
         out = sys.stderr if as_json else sys.stdout
         screen = Screen(orchestrator.settings.environ, out)
         follower = Follower(orchestrator, run)
-        printer = TranscriptPrinter(orchestrator.settings.folder / "launches", screen, headed=False, live=True)
+        root, choices = orchestrator.settings.folder / "launches", follower.state.spec.choices
+        printer = TranscriptPrinter(root, screen, choices, live=True)
         since_us = follower.state.record.history[-1].started_us if follower.state.record.history else 0
         while True:
             state = follower.state

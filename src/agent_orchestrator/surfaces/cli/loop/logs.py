@@ -28,7 +28,7 @@ def command(
     And what its checks wrote, in the order they ran; --raw prints the streams themselves. `orc loop attach` follows it.
     """
     from agent_orchestrator.core.units import read_count
-    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+    from agent_orchestrator.surfaces.cli.screen import print_json
     from agent_orchestrator.surfaces.cli.streams import launch_facts
     from agent_orchestrator.surfaces.cli.transcripts import LogOptions, make_printer
 
@@ -46,7 +46,7 @@ def command(
             launches = folded_launches(orchestrator.fold(run).system.details(state), effects)
             print_json({"run_id": run.id, "iteration": number, "launches": [launch_facts(root, one) for one in launches]})
             return 0
-        printer = make_printer(root, Screen(orchestrator.settings.environ), LogOptions(err=err, raw=raw), headed=True)
+        printer = make_printer(orchestrator, state.spec.choices, LogOptions(err=err, raw=raw), headed=True)
         for one in shown:
             printer.print_new(one.effect, ended=one.ended_us is not None)
         printer.close()
