@@ -80,7 +80,7 @@ class Orchestrator:
 
     @property
     def store(self) -> SqliteStore:
-        """The store, opened (and made) when first needed."""
+        """Return the store, opened (and made) when first needed."""
         if self._store is None:
             self._store = SqliteStore(self.settings.folder)
         return self._store
@@ -107,12 +107,12 @@ class Orchestrator:
         return self.store.runs()
 
     def scan(self, system: str) -> Iterator[StoredRun]:
-        """A system's runs, oldest first, without holding all of them; nothing is created where there are none."""
+        """Yield a system's runs, oldest first, without holding all of them; nothing is created where there are none."""
         if self._store is not None or (self.settings.folder / "orc.db").exists():
             yield from self.store.scan(system)
 
     def ledger(self) -> list[StoredUsage]:
-        """What launches of all runs spent, pruned ones included; nothing is created where there are none."""
+        """Return what launches of all runs spent, pruned ones included; nothing is created where there are none."""
         if self._store is None and not (self.settings.folder / "orc.db").exists():
             return []
         return self.store.usage()
@@ -130,8 +130,15 @@ class Orchestrator:
             raise AmbiguousRun(run=given, matches=", ".join(run.id for run in matches[:5]))
         return matches[0]
 
+    def find_of(self, system: str, given: str, noun: str) -> StoredRun:
+        """Return a run of a system by its id, or by the start of it; raises Refused for one of another system."""
+        run = self.find(given)
+        if run.system != system:
+            raise Refused(why=f"Run {run.id} is no {noun} but a {run.system}; `orc status {run.id}` shows it.")
+        return run
+
     def fold(self, run: StoredRun) -> Folded:
-        """The run's state, from its journal."""
+        """Fold the run's state from its journal."""
         return fold(self.store, find_system(run.system), run)
 
     def owner(self, run: StoredRun) -> str | None:
@@ -178,12 +185,12 @@ class Orchestrator:
         return self._post(run, self.sign(run, directive), folded or self.fold(run))
 
     def keep_books(self, run: StoredRun, directive: Posted) -> None:
-        """Sends what is nobody's decision and only follows from another: a loop has crashed, a run's files are archived."""
+        """Send what is nobody's decision and only follows from another: a loop has crashed, a run's files are archived."""
         self.refuse_kept(run)
         self._post(run, msgspec.structs.replace(directive, who=Who(surface=Surface.ORC)), self.fold(run))
 
     def sign(self, run: StoredRun, directive: SomeDirective) -> SomeDirective:
-        """The directive with who sends it; raises FromLaunch, journaled, when that is an agent of ours."""
+        """Return the directive with who sends it; raises FromLaunch, journaled, when that is an agent of ours."""
         # Looking at processes costs what looking at runs should not pay for.
         from agent_orchestrator.engine.sender import find_sender
 
@@ -205,7 +212,7 @@ class Orchestrator:
         return folded.seq
 
     def refuse_kept(self, run: StoredRun) -> None:
-        """Raises for a journal that can only be looked at: kept under another id, or of a repository that lies elsewhere.
+        """Raise for a journal that can only be looked at: kept under another id, or of a repository that lies elsewhere.
 
         The state file and the launches of a kept one may be a newer run's by now; the paths of a copied or moved one lead out
         of this repository, and its agents would work there.
@@ -219,7 +226,7 @@ class Orchestrator:
             raise Refused(why=why)
 
     def own(self, run: str) -> Ownership:
-        """Takes a run up, so that nobody else drives it; raises RunBusy."""
+        """Take a run up, so that nobody else drives it; raises RunBusy."""
         with translated(self.settings.folder / "orc.db"):
             self._owned[run] = owned = Ownership(self.settings.folder, RunId(run))
         return owned
@@ -341,7 +348,7 @@ class Orchestrator:
         self.drive_owned(run, Silent(), lambda driver: False)
 
     def _commit_work(self, run: StoredRun, summary: Summary) -> None:
-        """What a run leaves in a worktree of its own goes onto its branch; the run has ended whether git can do it or not."""
+        """Commit what a run leaves in a worktree of its own; the run has ended whether git can do it or not."""
         from agent_orchestrator.runs.results import commit_work, is_apart
 
         if is_apart(run):
@@ -351,13 +358,13 @@ class Orchestrator:
                 commit_work(run, scratch, folded.seq, folded.at_us, summary.status)
 
     def launches(self) -> ProcessLaunches:
-        """The launches of this repository."""
+        """Return the launches of this repository."""
         from agent_orchestrator.engine.process import ProcessLaunches
 
         return ProcessLaunches(self.settings.folder / "launches", self.clock, boot_id())
 
     def overviews(self) -> Overviews:
-        """What writes the documents that span runs."""
+        """Return the writer of the documents that span runs."""
         from agent_orchestrator.engine.overview import Overviews
 
         return Overviews(self.store, self.settings.folder, self.clock)

@@ -1,1 +1,1 @@
-"""What people and other programs use: each surface talks to `api.Orchestrator` and to nothing below it that acts."""
+"""The surfaces that people and other programs use: each talks to `runs.Orchestrator` and to nothing below it that acts."""

@@ -194,7 +194,7 @@ def _mode(options: LoopOptions) -> tuple[ExecutionMode, int | None]:
 
 
 def refuse_unable(spec: LoopSpec) -> None:
-    """What an agent cannot do is refused, not ignored: raises a UsageError."""
+    """Raise a UsageError for what an agent cannot do: it is refused, not ignored."""
     for agent in spec.choices if spec.execution_mode is ExecutionMode.STRICT else ():
         if "temperature" not in abilities_of(agent):
             why = f"needs an agent with a temperature to set to 0; {agent.name} has none"

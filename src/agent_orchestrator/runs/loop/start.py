@@ -79,7 +79,7 @@ def look_at(orchestrator: Orchestrator, run: StoredRun) -> StoredRun:
 
 
 def _lost(orchestrator: Orchestrator, run: StoredRun) -> str | None:
-    """What was lost with the process that drove the loop, or None when the loop can go on."""
+    """Say what was lost with the process that drove the loop; None when the loop can go on."""
     state = orchestrator.fold(run).state
     if not state.driven or not state.lifecycle.running:
         return None
@@ -141,16 +141,13 @@ def _check_room(orchestrator: Orchestrator, *, force: bool) -> tuple[str, ...]:
 
 
 def find_loop(orchestrator: Orchestrator, given: str | None, *, or_last: bool = False) -> StoredRun:
-    """The loop that is meant, looked at; left out, the one that is active, or, to look at, the last that was."""
+    """Find the loop that is meant, looked at; left out, the one that is active, or, to look at, the last that was."""
     migrate_legacy(orchestrator)
     if given is not None:
         known = orchestrator.runs()
         if not any(run.id.startswith(given) for run in known):
             _import_directory(orchestrator, given)
-        run = orchestrator.find(given)
-        if run.system != LOOP.name:
-            raise Refused(why=f"Run {run.id} is no loop but a {run.system}; `orc status {run.id}` shows it.")
-        return look_at(orchestrator, run)
+        return look_at(orchestrator, orchestrator.find_of(LOOP.name, given, "loop"))
     known_loops = loops(orchestrator)
     active = active_loops(known_loops)
     if len(active) == 1:

@@ -129,7 +129,7 @@ def _agents(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSe
 
 
 def earlier_lessons(home: Path) -> tuple[Lesson, ...]:
-    """What earlier runs learned, as far as their lines can be read."""
+    """Read what earlier runs learned, as far as their lines can be read."""
     try:
         lines = (home / LEARNINGS).read_bytes().splitlines()[-LESSONS_KEPT:]
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether and where a run of phases publishes: the remote that it pushes to, and the repository that `gh` writes to.
+"""The place that a run of phases publishes to, if it does: the remote that it pushes to, and the repository that `gh` writes to.
 
 Nothing leaves the machine unless a person asked for it, with a flag or in the configuration; what is shown of an address
 holds no credentials.
@@ -23,7 +23,7 @@ _OTHER_NAMES = {"ssh.github.com": "github.com"}
 
 
 def choose_publication(settings: Settings, flag: bool | None, stored: bool | None = None) -> tuple[Publication | None, str]:
-    """What a run does from now on, None where that stays as it is, and what a person should know.
+    """Return what a run does from now on, None where that stays as it is, and what a person should know.
 
     A flag decides; without one the run's own decision stands; where it has none, the configuration decides. Raises
     Unavailable when a flag asks for what cannot be done here.
@@ -42,7 +42,7 @@ def choose_publication(settings: Settings, flag: bool | None, stored: bool | Non
 
 
 def find_publication(settings: Settings) -> Publication:
-    """Where this repository publishes; raises Unavailable when it cannot."""
+    """Find where this repository publishes; raises Unavailable when it cannot."""
     home = settings.home
     known = list_remotes(home) if top_level(home) is not None else []
     if not known:

@@ -190,12 +190,9 @@ def runs_of(orchestrator: Orchestrator) -> list[StoredRun]:
 
 
 def find_phases(orchestrator: Orchestrator, given: str | None) -> StoredRun:
-    """The run that is meant; left out, the newest."""
+    """Find the run that is meant; left out, the newest."""
     if given is not None:
-        run = orchestrator.find(given)
-        if run.system != PHASES.name:
-            raise Refused(why=f"Run {run.id} is no run of phases but a {run.system}; `orc status {run.id}` shows it.")
-        return run
+        return orchestrator.find_of(PHASES.name, given, "run of phases")
     known = runs_of(orchestrator)
     if not known:
         raise Refused(why=f"There is no run of phases in {orchestrator.settings.home}; `orc phases run` starts one.")
@@ -243,7 +240,7 @@ def refuse_other_branch(orchestrator: Orchestrator, run: StoredRun) -> None:
 
 
 def change_publishing(orchestrator: Orchestrator, run: StoredRun, flag: bool | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What resuming a run changes about what it publishes, for `Resume.changes`, and what a person should know."""
+    """Return what resuming a run changes about what it publishes, for `Resume.changes`, and what a person should know."""
     spec: PhasesSpec = orchestrator.fold(run).state.spec
     said, doubt = choose_publication(orchestrator.settings, flag, spec.publish)
     notes: tuple[str, ...] = (doubt,) if doubt else ()
@@ -259,7 +256,7 @@ def change_publishing(orchestrator: Orchestrator, run: StoredRun, flag: bool | N
 
 
 def out_of_step(run: StoredRun, state: PhasesState) -> str | None:
-    """What a person should know when the branch is not where the state thinks it is."""
+    """Say what a person should know when the branch is not where the state thinks it is."""
     home = Path(run.context.home)
     branch, head = find_branch(home), find_head(home)
     if state.lifecycle.ended:

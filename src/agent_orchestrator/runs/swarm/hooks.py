@@ -15,13 +15,11 @@ from agent_orchestrator.runs.start import Prepared, Start, Started
 from agent_orchestrator.runs.stop import end_run
 from agent_orchestrator.runs.swarm.imports import find_beads, import_beads
 from agent_orchestrator.runs.swarm.options import DispatchOptions, SwarmOptions, prepare_bead, prepare_file
-from agent_orchestrator.runs.swarm.start import Swarm, start_dispatch, start_run
+from agent_orchestrator.runs.swarm.start import OVER, Swarm, start_dispatch, start_run
 from agent_orchestrator.runs.swarm.workspace import hidden_schemas
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm.spec import SwarmSpec
-from agent_orchestrator.systems.swarm.state import BeadStanding, SwarmState
-
-OVER = (BeadStanding.DONE, BeadStanding.FAILED, BeadStanding.TIMEOUT, BeadStanding.STOPPED)
+from agent_orchestrator.systems.swarm.state import SwarmState
 
 
 class SwarmHooks(Hooks):

@@ -157,7 +157,7 @@ def with_branches(beads: tuple[BeadSpec, ...], prefix: str) -> tuple[BeadSpec, .
 
 
 class _Worktrees:
-    """Where beads may have worktrees of their own; every repository is asked once."""
+    """The repositories in which beads may have worktrees of their own; each is asked once."""
 
     def __init__(self) -> None:
         self._current: dict[str, str | None] = {}
@@ -215,7 +215,7 @@ class _Maker:
         )
 
     def _check_options(self) -> None:
-        """What the command line says for all beads, so that no line of a file is blamed for it."""
+        """Read what the command line says for all beads, so that no line of a file is blamed for it."""
         options = self._options
         self._max_attempts = MAX_ATTEMPTS if options.max_retries is None else read_count(options.max_retries, "--max-retries")
         self._timeout_s = TIMEOUT_S if options.timeout is None else read_duration_s(options.timeout, "--timeout")

@@ -120,7 +120,7 @@ def outcomes_of_state(state: SwarmState) -> Iterator[Outcome]:
 
 
 def costs_of(orchestrator: Orchestrator) -> dict[str, float]:
-    """What beads cost, as far as the store knows."""
+    """Return what beads cost, as far as the store knows."""
     return {one.bead: one.cost_usd for one in outcomes_of_store(orchestrator) if one.cost_usd is not None}
 
 

@@ -40,12 +40,12 @@ class Found(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> Bead:
-        """What is known of it."""
+        """The bead as its run knows it."""
         return self.state.beads[self.bead]
 
     @property
     def standing(self) -> BeadStanding:
-        """Where it stands."""
+        """The bead's standing."""
         return self.state.standing(self.bead)
 
 
@@ -62,13 +62,13 @@ class Swarm:
         self._elsewhere = [run for run in every if run.context.home != home]
 
     def state(self, run: StoredRun) -> SwarmState:
-        """The run's state, folded once."""
+        """Return the run's state, folded once."""
         if run.id not in self._states:
             self._states[run.id] = self.orchestrator.fold(run).state
         return self._states[run.id]
 
     def locate(self, beads: Sequence[str]) -> dict[str, Found]:
-        """Where each of these beads belongs: in the newest run that has it and did not give it away."""
+        """Find where each of these beads belongs: in the newest run that has it and did not give it away."""
         wanted = set(beads)
         found: dict[str, Found] = {}
         for run in self.runs:
@@ -81,16 +81,16 @@ class Swarm:
         return found
 
     def find(self, bead: str) -> Found | None:
-        """Where the bead belongs, or None when no run has it."""
+        """Find where the bead belongs, or None when no run has it."""
         return self.locate([bead]).get(bead)
 
     def attempts(self, bead: str) -> int:
-        """The highest attempt number of a bead in any run, whoever has it now."""
+        """Return the highest attempt number of a bead in any run, whoever has it now."""
         numbers = [self.state(run).beads[bead].attempt for run in self.runs if bead in self._members(run)]
         return max(numbers, default=0)
 
     def live(self) -> Iterator[tuple[StoredRun, BeadSpec]]:
-        """Beads of unfinished runs that are not over, of every workspace of this store."""
+        """Yield the beads of unfinished runs that are not over, of every workspace of this store."""
         for run in [*self.runs, *self._elsewhere]:
             if not run.summary.ended and run.id == run.context.run:
                 state = self.state(run)
@@ -173,7 +173,7 @@ def _create(orchestrator: Orchestrator, spec: SwarmSpec, run: str, name: str, st
 
 
 def _begun_with(bead: BeadSpec, specs: dict[str, BeadSpec]) -> BeadSpec:
-    """The bead, beginning with the results of those it depends on that work in worktrees of the same repository."""
+    """Return the bead, beginning with the results of those it depends on that work in worktrees of the same repository."""
     needed = [specs[need] for need in bead.needs if need in specs]
     onto = tuple(other.branch for other in needed if bead.branch and other.branch and other.repo == bead.repo)
     return msgspec.structs.replace(bead, onto=onto) if onto else bead
@@ -197,7 +197,7 @@ def _notes(spec: SwarmSpec, done: int) -> Iterator[str]:
 
 
 def _check_startable(found: Found, *, force: bool) -> None:
-    """Raises Refused for a bead that runs, is done, or has no attempts left."""
+    """Raise Refused for a bead that runs, is done, or has no attempts left."""
     run, bead, standing = found.run, found.bead, found.standing
     if not run.summary.ended:
         if standing in OVER:
@@ -215,7 +215,7 @@ def _check_startable(found: Found, *, force: bool) -> None:
 
 
 def _check_trees(swarm: Swarm, beads: Sequence[BeadSpec], *, shared: bool) -> tuple[str, ...]:
-    """Raises Refused where another live bead works in the same tree; answers with those on the same repositories."""
+    """Raise Refused where another live bead works in the same tree; answers with those on the same repositories."""
     mine = {bead.id for bead in beads}
     places = {bead.place: bead for bead in beads}
     repos = {bead.repo for bead in beads}
@@ -233,7 +233,7 @@ def _check_trees(swarm: Swarm, beads: Sequence[BeadSpec], *, shared: bool) -> tu
 
 
 def _take_over(orchestrator: Orchestrator, run: StoredRun, beads: Sequence[str]) -> None:
-    """The earlier run gives the beads away: it prints their newest records no more."""
+    """Let the earlier run give the beads away: it prints their newest records no more."""
     if run.id != run.context.run:
         return
     owner = orchestrator.own(run.id)
@@ -245,7 +245,7 @@ def _take_over(orchestrator: Orchestrator, run: StoredRun, beads: Sequence[str])
 
 
 def _refuse_foreign(orchestrator: Orchestrator, bead: str) -> None:
-    """A run of that name that is none of this workspace's beads."""
+    """Raise Refused for a run of that name that is none of this workspace's beads."""
     other = orchestrator.store.run(bead)
     if other is not None and (other.system != SWARM.name or other.context.home != str(orchestrator.settings.home)):
         what = f"a {other.system} run" if other.system != SWARM.name else f"a bead of {other.context.home}"
@@ -253,14 +253,14 @@ def _refuse_foreign(orchestrator: Orchestrator, bead: str) -> None:
 
 
 class _Told(msgspec.Struct):
-    """What a record that we did not write says."""
+    """The part of a record that we did not write which counts here."""
 
     attempt: int = 1
     status: str | None = None
 
 
 def _keep_foreign_records(orchestrator: Orchestrator, bead: str, *, force: bool) -> int:
-    """Moves records without a journal, as another tool left them, to the ended attempts; answers with their number.
+    """Move records without a journal, as another tool left them, to the ended attempts; answers with their number.
 
     Those of a bead of ours are print-outs: what was changed in one is put aside when it is written again.
     """

@@ -78,7 +78,7 @@ def _session(orchestrator: Orchestrator, taken: ImportedTeam, now_us: int) -> tu
 
 
 def _look(home: Path, branch: str, into: str) -> BranchState:
-    """Where a group's branch stands; raises UsageError for the one that groups are to be merged into."""
+    """Say where a group's branch stands; raises UsageError for the one that groups are to be merged into."""
     if branch == into:
         way = f"switch to the branch that groups are merged into, or name it with --into; {into} is a group's own"
         raise UsageError(detail=f"The team cannot be taken over: {way}.")
@@ -88,7 +88,7 @@ def _look(home: Path, branch: str, into: str) -> BranchState:
 
 
 def _free(orchestrator: Orchestrator, wanted: str) -> str:
-    """The session id, or the next one when somebody began in the same second."""
+    """Return the session id, or the next one when somebody began in the same second."""
     launches = orchestrator.settings.folder / "launches"
     known = {run.id for run in orchestrator.runs()}
     run, number = wanted, 1
@@ -99,12 +99,9 @@ def _free(orchestrator: Orchestrator, wanted: str) -> str:
 
 
 def find_team(orchestrator: Orchestrator, given: str | None) -> StoredRun:
-    """The team that is meant; left out, the one that is unfinished, else the newest."""
+    """Find the team that is meant; left out, the one that is unfinished, else the newest."""
     if given is not None:
-        run = orchestrator.find(given)
-        if run.system != TEAM.name:
-            raise Refused(why=f"Run {run.id} is no team but a {run.system}; `orc status {run.id}` shows it.")
-        return run
+        return orchestrator.find_of(TEAM.name, given, "team")
     teams = [run for run in orchestrator.runs() if run.system == TEAM.name]
     unfinished = [run for run in teams if not run.summary.ended]
     if not teams:

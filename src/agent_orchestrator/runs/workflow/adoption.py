@@ -36,7 +36,7 @@ def prepare_again(
 
 
 def say_differences(file: Path, run: str, found: Sequence[Difference]) -> list[str]:
-    """What changed since a run began, and what to do about it."""
+    """Say what changed since a run began, and what to do about it."""
     told = [f"{_said(one)}{' (it is done)' if one.done else ''}" for one in found]
     ways = ["The run goes on as it was begun"]
     if any(not one.done for one in found):
@@ -47,7 +47,7 @@ def say_differences(file: Path, run: str, found: Sequence[Difference]) -> list[s
 
 
 def say_adopted(file: Path, run: str, found: Sequence[Difference]) -> list[str]:
-    """What a run takes, and what not."""
+    """Say what a run takes, and what not."""
     lines = []
     if taken := [f"{_said(one)}{' (begins anew)' if one.begun else ''}" for one in found if not one.done]:
         lines.append(f"{file.name} is adopted: {_listed(taken)}.")
@@ -58,7 +58,7 @@ def say_adopted(file: Path, run: str, found: Sequence[Difference]) -> list[str]:
 
 
 def _do_again(file: Path, run: str, found: Sequence[Difference]) -> str:
-    """How a step that is done is done again as the file has it now; "" when there is none."""
+    """Say how a step that is done is done again as the file has it now; "" when there is none."""
     step = next((one.step for one in found if one.done and one.keys), None)
     if step is None:
         return ""

@@ -59,7 +59,7 @@ def _make_room(orchestrator: Orchestrator, run: str) -> None:
 
 
 def _is_in_the_way(orchestrator: Orchestrator, run: str) -> bool:
-    """Whether something of an earlier run is left that no longer is one; a run with its directory is one."""
+    """Tell whether something of an earlier run is left that no longer is one; a run with its directory is one."""
     if any(one.id == run for one in orchestrator.runs()):
         return not (orchestrator.settings.home / run_directory(run)).exists()
     return (orchestrator.settings.folder / "launches" / run).exists()
@@ -72,7 +72,7 @@ def find_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | N
 
 
 def agents_of_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> dict[str, AgentChoice]:
-    """Who performs what in the run that `--start-at-step` means; a state file without a journal does not say."""
+    """Return who performs what in the run that `--start-at-step` means; a state file without a journal does not say."""
     found = _earlier(orchestrator, spec, run_id)
     if not isinstance(found, StoredRun) or found.system != WORKFLOW.name:
         return {}

@@ -30,7 +30,7 @@ REFRESH_S = 0.5
 
 
 class Panel:
-    """What stands below the scrolling lines."""
+    """The lines that stand below those that scroll."""
 
     def __init__(self, screen: Screen) -> None:
         self._console = Console(file=screen.out, no_color=not screen.colour, highlight=False, soft_wrap=True)
@@ -67,7 +67,7 @@ class Panel:
 
 
 def doing_words(effect: object) -> str:
-    """What a unit does, in a word or two."""
+    """Say what a unit does, in a word or two."""
     match effect:
         case RunAgent():
             more = f", iteration {effect.iteration}" if effect.iteration else ""

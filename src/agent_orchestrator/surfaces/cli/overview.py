@@ -23,7 +23,7 @@ STEPS_SHOWN = 200
 
 
 def say_age(then_us: int, now_us: int) -> str:
-    """How long ago, in the largest unit."""
+    """Say how long ago, in the largest unit."""
     seconds = max(0, now_us - then_us) / US
     for size, name in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= size:
@@ -32,7 +32,7 @@ def say_age(then_us: int, now_us: int) -> str:
 
 
 def print_runs(orchestrator: Orchestrator, screen: Screen, runs: Sequence[StoredRun]) -> None:
-    """One line per run."""
+    """Print one line per run."""
     now_us = orchestrator.clock.now_us()
     rows = []
     for run in runs:
@@ -47,7 +47,7 @@ def print_runs(orchestrator: Orchestrator, screen: Screen, runs: Sequence[Stored
 
 
 def step_time_s(step: Any, now_us: int) -> float | None:
-    """How long the step's newest attempt took, or takes so far."""
+    """Return how long the step's newest attempt took, or takes so far."""
     if step.started_at is None:
         return None
     until_us = from_iso(step.ended_at) if step.ended_at is not None else now_us
@@ -55,7 +55,7 @@ def step_time_s(step: Any, now_us: int) -> float | None:
 
 
 def waits_for(state: Any, unit: str) -> str:
-    """What keeps the step, in a few words."""
+    """Say what keeps the step, in a few words."""
     effect = state.doing.of(unit)
     hold = state.doing.holds.get(unit)
     if hold is not None:
@@ -73,7 +73,7 @@ def waits_for(state: Any, unit: str) -> str:
 
 
 def steps_of(folded: Folded, now_us: int) -> list[dict[str, Any]]:
-    """The steps as data."""
+    """Return the steps as data."""
     state = folded.state
     return [
         {
@@ -91,9 +91,8 @@ def steps_of(folded: Folded, now_us: int) -> list[dict[str, Any]]:
 
 
 def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded: Folded) -> None:
-    """What the run is and who drives it."""
+    """Print what the run is and who drives it."""
     summary = folded.summary()
-    owner = orchestrator.owner(run)
     status = screen.paint_status(summary.status.replace("_", " "), summary.status)
     count = f"{summary.done}/{summary.total} {about(run.system).unit}s"
     screen.line(f"run {screen.paint(run.id, 'bold')}  {plain(run.name)}  {status}  {count}")
@@ -101,15 +100,20 @@ def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, fol
         screen.line(f"  {plain(summary.detail)}")
     for line in budget_lines(budget_facts(orchestrator, run, folded)):
         screen.line(f"  {line}")
-    if owner is not None:
-        screen.line(f"  driven by {plain(owner)}")
-    elif not summary.ended:
-        screen.line(f"  nobody drives it; go on with: orc resume {run.id}")
+    print_owner(screen, run, orchestrator.owner(run), ended=summary.ended)
     screen.line(f"  state: {state_file(run)}")
 
 
+def print_owner(screen: Screen, run: StoredRun, owner: str | None, *, ended: bool) -> None:
+    """Print who drives the run, or what goes on with one that nobody does."""
+    if owner is not None:
+        screen.line(f"  driven by {plain(owner)}")
+    elif not ended:
+        screen.line(f"  nobody drives it; go on with: {about(run.system).resume} {run.id}")
+
+
 def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded: Folded) -> None:
-    """The header and one line per step."""
+    """Print the header and one line per step."""
     print_header(orchestrator, screen, run, folded)
     screen.line()
     now_us = orchestrator.clock.now_us()

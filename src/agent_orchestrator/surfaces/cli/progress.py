@@ -85,7 +85,7 @@ def how_to_answer(run: StoredRun, effect: AskHuman) -> list[str]:
 
 
 def new_questions(state: Any, events: Sequence[Event]) -> list[AskHuman]:
-    """What the run began to ask people with these events; all it asks, when it was just taken up."""
+    """Return what the run began to ask people with these events; all it asks, when it was just taken up."""
     if any(isinstance(event, TakenUp) for event in events):
         asked = list(state.doing)
     else:

@@ -1,4 +1,4 @@
-"""What is written to a terminal: tables that fit, colour where it is wanted, JSON where it is asked for.
+"""Output for a terminal: tables that fit, colour where it is wanted, JSON where it is asked for.
 
 No rich here: `orc status` and `orc list` must stay instant.
 """
@@ -46,7 +46,7 @@ def shorten(text: object, width: int) -> str:
 
 
 class Screen:
-    """Where a command writes. Colour only on a terminal, and never when NO_COLOR is set."""
+    """The output of a command. Colour only on a terminal, and never when NO_COLOR is set."""
 
     def __init__(self, environ: Mapping[str, str], out: TextIO | None = None) -> None:
         self.out = out or sys.stdout

@@ -109,7 +109,7 @@ def _agents(orchestrator: Orchestrator) -> Iterator[Finding]:
 
 
 def _program(settings: AgentSettings) -> str:
-    """What is started for a configured agent, where that is not its own name."""
+    """Return the program that is started for a configured agent, where that is not its own name."""
     return settings.binary or (settings.argv or [""])[0] or (settings.adapter if settings.adapter in AGENTS else "") or ""
 
 
@@ -134,7 +134,7 @@ def _passes(orchestrator: Orchestrator, name: str, configured: Mapping[str, Agen
 
 
 def _broken_sandbox(name: str, path: str, orchestrator: Orchestrator, settings: AgentSettings | None) -> str | None:
-    """Why codex's own sandbox runs nothing here, found by trying: then it can write no file, and says so to nobody."""
+    """Say why codex's own sandbox runs nothing here, found by trying: then it can write no file, and says so to nobody."""
     adapter, mode = (settings.adapter, settings.permission_mode) if settings is not None else (None, None)
     if (adapter or name) != "codex" or mode not in (None, "workspace-write"):
         return None

@@ -118,7 +118,7 @@ def _launches(follower: Follower, step: str | None, wanted: int | None) -> list[
 
 
 def _thing(match: re.Match[str]) -> str:
-    """What a launch was for; an agent and the check of its work are one thing."""
+    """Name what a launch was for; an agent and the check of its work are one thing."""
     return "agent" if match[4] == "check" else match[4]
 
 

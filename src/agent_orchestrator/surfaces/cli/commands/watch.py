@@ -31,17 +31,17 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
         return watch(orchestrator, pick(orchestrator, run), as_json=as_json)
 
 
-def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool) -> int:
-    """Shows a run as another process moves it on; answers with its exit code."""
+def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool, units: bool = True) -> int:
+    """Show a run, its `units` too, as another process moves it on; returns its exit code."""
     from agent_orchestrator.runs.exits import exit_code
     from agent_orchestrator.runs.follow import Follower
-    from agent_orchestrator.surfaces.cli.overview import print_run
+    from agent_orchestrator.surfaces.cli.overview import print_header, print_run
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     screen = Screen(orchestrator.settings.environ, sys.stderr if as_json else sys.stdout)
     follower = Follower(orchestrator, found)
-    print_run(orchestrator, screen, found, follower.folded)
-    follow_run(orchestrator, follower, screen)
+    (print_run if units else print_header)(orchestrator, screen, found, follower.folded)
+    _follow(orchestrator, follower, screen)
     summary = follower.folded.summary()
     code = exit_code(summary)
     if as_json:
@@ -51,8 +51,8 @@ def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool) -> int
     return code
 
 
-def follow_run(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
-    """Tells what happens until the run is over."""
+def _follow(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
+    """Tell what happens until the run is over."""
     from agent_orchestrator.runs.follow import pause
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.screen import warn

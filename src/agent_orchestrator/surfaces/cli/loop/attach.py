@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_loop
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
+
+if TYPE_CHECKING:
+    from agent_orchestrator.runs.follow import Follower
+    from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.surfaces.cli.screen import Screen
 
 EXAMPLE = """
 orc loop attach
@@ -22,37 +29,17 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     import sys
 
     from agent_orchestrator.runs.exits import exit_code
-    from agent_orchestrator.runs.follow import Follower, pause
+    from agent_orchestrator.runs.follow import Follower
     from agent_orchestrator.surfaces.cli.drive import result_facts
     from agent_orchestrator.surfaces.cli.loop.words import closing_lines
-    from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
-    from agent_orchestrator.surfaces.cli.transcripts import TranscriptPrinter
 
     with open_orchestrator(repo) as orchestrator:
         run = pick_loop(orchestrator, loop, named)
         out = sys.stderr if as_json else sys.stdout
         screen = Screen(orchestrator.settings.environ, out)
         follower = Follower(orchestrator, run)
-        root, choices = orchestrator.settings.folder / "launches", follower.state.spec.choices
-        printer = TranscriptPrinter(root, screen, choices, live=True)
-        since_us = follower.state.record.history[-1].started_us if follower.state.record.history else 0
-        while True:
-            state = follower.state
-            for launch in state.record.history:
-                if launch.started_us >= since_us:
-                    printer.print_new(launch.effect, ended=launch.ended_us is not None)
-            rests = not state.lifecycle.running and not state.doing.active
-            undriven = orchestrator.owner(run) is None
-            if state.lifecycle.ended or rests or undriven:
-                break
-            printer.draw()
-            pause()
-            for at_us, events in follower.read():
-                for line in event_lines(run.system, events, at_us, screen):
-                    printer.erase()
-                    screen.line(line)
-        printer.close()
+        _follow(orchestrator, follower, screen)
         summary = follower.folded.summary()
         code = exit_code(summary)
         if as_json:
@@ -63,3 +50,30 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
         for line in closing_lines(follower.state):
             screen.line(line)
     return code
+
+
+def _follow(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
+    """Print what happens and what the agent writes until the loop ends, rests, or is driven by nobody."""
+    from agent_orchestrator.runs.follow import pause
+    from agent_orchestrator.surfaces.cli.progress import event_lines
+    from agent_orchestrator.surfaces.cli.transcripts import TranscriptPrinter
+
+    run = follower.run
+    root, choices = orchestrator.settings.folder / "launches", follower.state.spec.choices
+    printer = TranscriptPrinter(root, screen, choices, live=True)
+    since_us = follower.state.record.history[-1].started_us if follower.state.record.history else 0
+    while True:
+        state = follower.state
+        for launch in state.record.history:
+            if launch.started_us >= since_us:
+                printer.print_new(launch.effect, ended=launch.ended_us is not None)
+        rests = not state.lifecycle.running and not state.doing.active
+        if state.lifecycle.ended or rests or orchestrator.owner(run) is None:
+            break
+        printer.draw()
+        pause()
+        for at_us, events in follower.read():
+            for line in event_lines(run.system, events, at_us, screen):
+                printer.erase()
+                screen.line(line)
+    printer.close()

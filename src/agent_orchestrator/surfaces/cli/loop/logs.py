@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from agent_orchestrator.core.ids import launch_of
@@ -20,9 +22,7 @@ orc loop logs ralph-fix-tests-a1b2c3d4 --iteration 3 --err
 @loop_argument
 @click.option("--iteration", metavar="N", help="Of this iteration; the newest without it.")
 @stream_options
-def command(
-    loop: str | None, named: str | None, repo: str | None, as_json: bool, iteration: str | None, err: bool, raw: bool
-) -> int:
+def command(loop: str | None, named: str | None, repo: str | None, as_json: bool, iteration: str | None, **given: Any) -> int:
     """Show what a loop's agent said and did.
 
     And what its checks wrote, in the order they ran; --raw prints the streams themselves. `orc loop attach` follows it.
@@ -46,7 +46,7 @@ def command(
             launches = folded_launches(orchestrator.fold(run).system.details(state), effects)
             print_json({"run_id": run.id, "iteration": number, "launches": [launch_facts(root, one) for one in launches]})
             return 0
-        printer = make_printer(orchestrator, state.spec.choices, LogOptions(err=err, raw=raw), headed=True)
+        printer = make_printer(orchestrator, state.spec.choices, LogOptions(**given), headed=True)
         for one in shown:
             printer.print_new(one.effect, ended=one.ended_us is not None)
         printer.close()
@@ -54,7 +54,7 @@ def command(
 
 
 def folded_launches(details: dict[str, object], effects: list[str]) -> list[dict[str, object]]:
-    """The launches with these ids, as details lists them."""
+    """Return the launches with these ids, as details lists them."""
     steps = details["steps"]
     assert isinstance(steps, dict)
     return [launch for launch in steps["loop"]["launches"] if launch["effect"] in effects]

@@ -1,4 +1,4 @@
-"""What the loop commands share: which loop is meant, how it is driven, and what is told at its end."""
+"""Options and arguments of the loop commands, and which loop they mean."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def loop_argument(function: Function) -> Function:
 
 
 def pick_loop(orchestrator: Orchestrator, loop: str | None, named: str | None, *, or_last: bool = False) -> StoredRun:
-    """The loop that is meant; left out, the one that is active, or, where it is only looked at, the last, said as such."""
+    """Find the loop that is meant; left out, the one that is active, or, where it is only looked at, the last, said as such."""
     from agent_orchestrator.runs.loop.start import find_loop
     from agent_orchestrator.surfaces.cli.screen import warn
 

@@ -52,6 +52,7 @@ def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
     from agent_orchestrator.core.events import StopReason
     from agent_orchestrator.runs.facts import state_file
     from agent_orchestrator.surfaces.cli.loop.words import closing_lines
+    from agent_orchestrator.surfaces.cli.overview import print_owner
     from agent_orchestrator.surfaces.cli.screen import plain
     from agent_orchestrator.systems.loop.about import ABOUT
 
@@ -64,11 +65,8 @@ def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
     if detail:
         screen.line(f"  {plain(detail)}")
     owner = orchestrator.owner(run)
-    if owner is not None:
-        screen.line(f"  driven by {plain(owner)}")
-    elif not state.lifecycle.ended:
-        screen.line(f"  nobody drives it; go on with: orc loop resume {run.id}")
-    elif state.status in ("failed", "aborted", "crashed"):
+    print_owner(screen, run, owner, ended=state.lifecycle.ended)
+    if owner is None and state.status in ("failed", "aborted", "crashed"):
         successor = state.recovered_by
         more = f" {ABOUT.raise_limit}" if state.lifecycle.stop is StopReason.LIMIT_REACHED else ""
         said = f"its successor is {successor}" if successor else f"go on with its work: orc loop resume {run.id}{more}"

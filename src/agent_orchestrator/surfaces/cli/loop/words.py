@@ -76,7 +76,7 @@ _PHRASES: Phrases = {
 
 
 def closing_lines(state: LoopState) -> list[str]:
-    """What changed, what it cost, and why it stopped."""
+    """Say what changed, what it cost, and why it stopped."""
     lines = []
     if state.untracked:
         lines.append(f"changed: not known, {state.untracked}")

@@ -71,7 +71,7 @@ def plan_facts(plan: PhasesPlan, parallel: int) -> dict[str, Any]:
 
 
 def publish_facts(plan: PhasesPlan, settings: Settings, flag: bool | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What a run of the plan would publish and where, as data, and what a person should know."""
+    """Return what a run of the plan would publish and where, as data, and what a person should know."""
     said, doubt = choose_publication(settings, flag)
     if said is not None and said.remote:
         facts = {name: getattr(said, name) for name in ("remote", "address", "repository")}
@@ -82,7 +82,7 @@ def publish_facts(plan: PhasesPlan, settings: Settings, flag: bool | None) -> tu
 
 
 def silence_facts(given_s: float | None) -> dict[str, float | None]:
-    """How long agents may be silent, whichever are chosen for the run; None for ever."""
+    """Return how long agents may be silent, whichever are chosen for the run; None for ever."""
     return {"clients": silence_s(given_s, CliAgent), "programs": silence_s(given_s, CommandAgent)}
 
 

@@ -33,6 +33,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
 
     from agent_orchestrator.runs.facts import run_facts, state_file
     from agent_orchestrator.runs.phases.start import find_phases, out_of_step
+    from agent_orchestrator.surfaces.cli.overview import print_owner
     from agent_orchestrator.surfaces.cli.phases.words import closing_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
     from agent_orchestrator.systems.phases.documents import state_document
@@ -48,10 +49,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
             return 0
         screen = Screen(orchestrator.settings.environ)
         _print_head(screen, found.id, state, document)
-        if owner is not None:
-            screen.line(f"  driven by {plain(owner)}")
-        elif not state.lifecycle.ended:
-            screen.line(f"  nobody drives it; go on with: orc resume {found.id}")
+        print_owner(screen, found, owner, ended=state.lifecycle.ended)
         odd = out_of_step(found, state)
         for line in [*closing_lines(state), *([f"warning: {odd}"] if odd is not None else []), f"state: {state_file(found)}"]:
             screen.line(f"  {plain(line)}")

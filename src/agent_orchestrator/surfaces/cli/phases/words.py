@@ -136,7 +136,7 @@ _PHRASES: Phrases = {
 
 
 def closing_lines(state: PhasesState) -> list[str]:
-    """Where the work is, what it cost, and what was left."""
+    """Say where the work is, what it cost, and what was left."""
     bounds = state_document(state).safety_bounds
     way = f"   take it: git switch {state.spec.target} && git merge {state.spec.branch}" if state.spec.target else ""
     way = way if state.lifecycle.ended else ""

@@ -1,4 +1,4 @@
-"""What the swarm commands share: the workspace, which run or bead is meant, how a run is driven."""
+"""Options and arguments of the swarm commands: the workspace, and which run or bead is meant."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ FAULTS_SHOWN = 10
 @click.option("--results", is_flag=True, help="Result records.")
 @click.option("--all", "both", is_flag=True, help="Both; the same as giving none of the three.")
 @click.option("--fix", is_flag=True, help="Fill in what is known; the original is kept as FILE.bak.")
-def command(path: str | None, workspace: str | None, as_json: bool, runs: bool, results: bool, both: bool, fix: bool) -> int:
+def command(path: str | None, workspace: str | None, as_json: bool, fix: bool, **wanted: bool) -> int:
     """Validate records against their schemas.
 
     All of the workspace, or one file or folder. Exits with 0 when all pass, 1 when any fails.
@@ -37,9 +37,8 @@ def command(path: str | None, workspace: str | None, as_json: bool, runs: bool, 
     from agent_orchestrator.runs.swarm.records import check_record, find_records
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
-    kinds = (
-        ("run",) if runs and not results and not both else ("result",) if results and not runs and not both else ("run", "result")
-    )
+    chosen = tuple(kind for kind in ("run", "result") if wanted[f"{kind}s"])
+    kinds = chosen if chosen and not wanted["both"] else ("run", "result")
     given = Path(path).expanduser() if path is not None else None
     if given is not None and not given.exists():
         raise MissingPath(what="The record", path=given)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from agent_orchestrator.surfaces.cli.swarm.shared import open_workspace, pick_swarm_run, swarm_command, target_argument
 
 EXAMPLE = """
@@ -19,21 +17,7 @@ def command(target: str | None, workspace: str | None, as_json: bool) -> int:
 
     Works from any process; exits with the code of the run. Ctrl-C stops watching, not the run.
     """
-    from agent_orchestrator.runs.exits import exit_code
-    from agent_orchestrator.runs.follow import Follower
-    from agent_orchestrator.surfaces.cli.commands.watch import follow_run
-    from agent_orchestrator.surfaces.cli.drive import result_facts
-    from agent_orchestrator.surfaces.cli.overview import print_header
-    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+    from agent_orchestrator.surfaces.cli.commands.watch import watch
 
     with open_workspace(workspace) as orchestrator:
-        run, _ = pick_swarm_run(orchestrator, target)
-        screen = Screen(orchestrator.settings.environ, sys.stderr if as_json else sys.stdout)
-        follower = Follower(orchestrator, run)
-        print_header(orchestrator, screen, run, follower.folded)
-        follow_run(orchestrator, follower, screen)
-        summary = follower.system.summary(follower.state)
-        code = exit_code(summary)
-        if as_json:
-            print_json(result_facts(orchestrator, run, summary, code))
-    return code
+        return watch(orchestrator, pick_swarm_run(orchestrator, target)[0], as_json=as_json, units=False)

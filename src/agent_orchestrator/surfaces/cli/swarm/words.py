@@ -59,7 +59,7 @@ _PHRASES: Phrases = {
 
 
 def closing_lines(state: SwarmState) -> list[str]:
-    """Where the work of beads with branches of their own is, and what brings it home."""
+    """Say where the work of beads with branches of their own is, and what brings it home."""
     beads = mergeable(state) if state.lifecycle.ended else []
     if not beads:
         return []

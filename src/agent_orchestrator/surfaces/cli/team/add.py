@@ -24,11 +24,11 @@ def command(text: str, check: str | None, run: str | None, repo: str | None, as_
     """
     from agent_orchestrator.core.inputs import Instruct
     from agent_orchestrator.runs.directives import new_id, send_and_wait
+    from agent_orchestrator.runs.team.start import find_team
     from agent_orchestrator.surfaces.cli.direct import report_sent
-    from agent_orchestrator.surfaces.cli.team.shared import pick_team
 
     with open_orchestrator(repo) as orchestrator:
-        found = pick_team(orchestrator, run)
+        found = find_team(orchestrator, run)
         values = {"text": text, **({"check": check} if check is not None else {})}
         sent = send_and_wait(orchestrator, found, Instruct(id=new_id(), what="require", values=values))
         said = f"Team {found.id} is asked for it."

@@ -22,12 +22,12 @@ def command(text: str, run: str | None, repo: str | None, as_json: bool) -> int:
     answer in words is refused there.
     """
     from agent_orchestrator.runs.directives import send_words
+    from agent_orchestrator.runs.team.start import find_team
     from agent_orchestrator.surfaces.cli.direct import report_sent
-    from agent_orchestrator.surfaces.cli.team.shared import pick_team
     from agent_orchestrator.systems.team.state import PM
 
     with open_orchestrator(repo) as orchestrator:
-        found = pick_team(orchestrator, run)
+        found = find_team(orchestrator, run)
         sent = send_words(orchestrator, found, PM, text)
         said = f"Team {found.id} has the answer."
         if sent.owner is None:

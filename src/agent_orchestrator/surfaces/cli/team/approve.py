@@ -25,9 +25,9 @@ def command(unit: str | None, run: str | None, comments: str, repo: str | None, 
     """
     from agent_orchestrator.core.inputs import Answer
     from agent_orchestrator.runs.directives import new_id
+    from agent_orchestrator.runs.team.start import find_team
     from agent_orchestrator.surfaces.cli.direct import answer
-    from agent_orchestrator.surfaces.cli.team.shared import pick_team
 
     with open_orchestrator(repo) as orchestrator:
         said = Answer(id=new_id(), approved=True, unit=unit, comments=comments)
-        return answer(orchestrator, pick_team(orchestrator, run), said, as_json=as_json)
+        return answer(orchestrator, find_team(orchestrator, run), said, as_json=as_json)

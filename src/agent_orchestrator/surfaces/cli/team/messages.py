@@ -18,11 +18,11 @@ orc team messages --unread --json
 @click.option("--unread", is_flag=True, help="Only those that stood in no prompt yet.")
 def command(run: str | None, repo: str | None, as_json: bool, unread: bool) -> int:
     """Print the messages between the roles."""
+    from agent_orchestrator.runs.team.start import find_team
     from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
-    from agent_orchestrator.surfaces.cli.team.shared import pick_team
 
     with open_orchestrator(repo) as orchestrator:
-        found = pick_team(orchestrator, run)
+        found = find_team(orchestrator, run)
         state = orchestrator.fold(found).state
         boxes = state.messages
         kept = {box: [one for one in sent if not (unread and one.get("read"))] for box, sent in boxes.items()}

@@ -30,11 +30,11 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
     import msgspec
 
     from agent_orchestrator.runs.facts import run_facts
+    from agent_orchestrator.runs.team.start import find_team
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
-    from agent_orchestrator.surfaces.cli.team.shared import pick_team
 
     with open_orchestrator(repo) as orchestrator:
-        found = pick_team(orchestrator, run)
+        found = find_team(orchestrator, run)
         folded = orchestrator.fold(found)
         if as_json:
             printed = folded.system.documents(folded.state, orchestrator.clock.now_us())
@@ -47,6 +47,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
 
 
 def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
+    from agent_orchestrator.surfaces.cli.overview import print_owner
     from agent_orchestrator.surfaces.cli.screen import plain
     from agent_orchestrator.surfaces.cli.team.words import closing_lines
     from agent_orchestrator.systems.team.status import agent_of, current_phase, status_of, waiting_for
@@ -61,11 +62,7 @@ def _print(orchestrator: Orchestrator, screen: Screen, run: StoredRun) -> None:
     screen.line(f"  {plain(' '.join(state.spec.requirements.split())[:160])}")
     if summary.detail:
         screen.line(f"  {plain(summary.detail)}")
-    owner = orchestrator.owner(run)
-    if owner is not None:
-        screen.line(f"  driven by {plain(owner)}")
-    elif not summary.ended:
-        screen.line(f"  nobody drives it; go on with: orc resume {run.id}")
+    print_owner(screen, run, orchestrator.owner(run), ended=summary.ended)
     screen.line(f"  files: {run.context.home}/coordination")
     rows = [
         (

@@ -18,8 +18,8 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
 
     Works from any process; exits with the code of the team. Ctrl-C stops watching, not the team.
     """
+    from agent_orchestrator.runs.team.start import find_team
     from agent_orchestrator.surfaces.cli.commands.watch import watch
-    from agent_orchestrator.surfaces.cli.team.shared import pick_team
 
     with open_orchestrator(repo) as orchestrator:
-        return watch(orchestrator, pick_team(orchestrator, run), as_json=as_json)
+        return watch(orchestrator, find_team(orchestrator, run), as_json=as_json)

@@ -95,7 +95,7 @@ _PHRASES: Phrases = {
 
 
 def closing_lines(state: TeamState) -> list[str]:
-    """What was merged, and what shows that the requirements are met."""
+    """Say what was merged, and what shows that the requirements are met."""
     merged = [name for name in state.completed if state.groups[name].merged is not None]
     lines = [f"merged into {state.spec.into}: {', '.join(merged) or 'nothing'}"]
     if state.lifecycle.ended and state.plan.made:

@@ -68,7 +68,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
 
 
 def _kept(orchestrator: Orchestrator, given: dict[str, Any]) -> Callable[[WorkflowSpec], Mapping[str, AgentChoice]] | None:
-    """Who goes on working when a run is started again at a step and nobody else is chosen."""
+    """Return who goes on working when a run is started again at a step and nobody else is chosen."""
     if given["start_at_step"] is None:
         return None
     from agent_orchestrator.runs.workflow.start import agents_of_earlier

@@ -95,7 +95,7 @@ def _placed(problem: Problem, lines: dict[str, tuple[int, int]]) -> Problem:
 
 
 def _prompt_lines(text: str, file: str) -> dict[str, tuple[int, int]]:
-    """Where each step's prompt stands in a valid workflow file."""
+    """Say where each step's prompt stands in a valid workflow file."""
     from agent_orchestrator.surfaces.cli.commands.validate import children
     from agent_orchestrator.systems.workflow.nodes import compose
 
