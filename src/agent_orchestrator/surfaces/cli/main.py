@@ -25,7 +25,7 @@ GENERAL = {
     "list": "List the runs of a repository.",
     "status": "Show what is going on, or how one run stands.",
     "show": "Show everything known about a run or a step.",
-    "logs": "Print what a step's agent wrote.",
+    "logs": "Show what a step's agent said and did.",
     "watch": "Follow a run until it ends.",
     "history": "Print a run's journal in words.",
     "usage": "Show what agents consumed: tokens and cost.",

@@ -14,7 +14,7 @@ LOOP_COMMANDS = {
     "resume": "Go on with a loop, or with its work.",
     "abort": "Stop a loop for good.",
     "attach": "Follow what a loop does and says.",
-    "logs": "Print what a loop's agent wrote.",
+    "logs": "Show what a loop's agent said and did.",
     "steer": "Tell a loop's agent something, once.",
     "best": "Put the best iteration's tree on a branch.",
 }

@@ -12,7 +12,7 @@ SWARM_COMMANDS = {
     "init": "Write schemas and scripts into a workspace.",
     "status": "Show the beads.",
     "watch": "Follow a run until it ends.",
-    "logs": "Print what a bead's agent wrote.",
+    "logs": "Show what a bead's agent said and did.",
     "attach": "Join a bead's tmux session, or follow its output.",
     "retry": "Try failed beads again.",
     "stop": "Stop a bead or a run.",
