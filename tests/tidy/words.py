@@ -1,4 +1,4 @@
-"""The rules about names and sentences, for the packages that keep to them."""
+"""The rules about names and sentences."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from tests.tidy.source import Module, modules, package
-
-NOT_YET = frozenset({"runs", "surfaces"})
-"""Packages whose names and sentences are still to be gone over. It only gets shorter."""
+from tests.tidy.source import modules, package
 
 RIDDLES = frozenset({"What", "Whether", "Where", "Everything", "Who", "How", "Why"})
 GERUNDS = frozenset({"doing", "judging", "testing"})
@@ -21,15 +18,10 @@ _EVENTS = re.compile(r"/(?:core|systems/\w+)/events\.py")
 _HAS_DOCSTRING = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _is_done(module: Module) -> bool:
-    parts = PurePath(module.path).parts
-    return parts[0] != "src" or parts[2] not in NOT_YET
-
-
 def find_shared_names() -> Iterator[str]:
     """Find public classes of the same name; events may share theirs with those of another system and with their base."""
     places: dict[str, list[str]] = defaultdict(list)
-    for module in filter(_is_done, package()):
+    for module in package():
         for node in module.nodes(ast.ClassDef):
             assert isinstance(node, ast.ClassDef)
             if not node.name.startswith("_"):
@@ -51,7 +43,7 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
 
 def find_riddles() -> Iterator[str]:
     """Find docstrings that open with a question word instead of a noun or a verb."""
-    for module in filter(_is_done, modules()):
+    for module in modules():
         for text in _docstrings(module.tree):
             if re.split(r"\W", str(text.value).strip(), maxsplit=1)[0] in RIDDLES:
                 yield f"{module.at(text)}: {str(text.value).splitlines()[0]}"
@@ -59,7 +51,7 @@ def find_riddles() -> Iterator[str]:
 
 def find_gerunds() -> Iterator[str]:
     """Find modules and folders that are named after a doing."""
-    for module in filter(_is_done, package()):
+    for module in package():
         named = PurePath(module.path).with_suffix("").parts[2:]
         if any(part.endswith("ing") and part not in GERUNDS for part in named):
             yield module.path

@@ -42,6 +42,6 @@ def show_files(orchestrator: Orchestrator, run: StoredRun) -> None:
 
 
 def files_of(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
-    """What a run writes below its home."""
+    """List the files that a run writes below its home."""
     system = find_system(run.system)
     return list(system.files(msgspec.json.decode(orchestrator.store.spec(run.id), type=system.spec_type), run.context.run))

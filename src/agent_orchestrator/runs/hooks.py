@@ -27,7 +27,7 @@ Changes = dict[str, Any]
 
 
 class Continuation(NamedTuple):
-    """What a system adds when a run goes on: made before anything is touched, and asked as the state becomes known."""
+    """The part of a system in a run that goes on: made before anything is touched, and asked as the state becomes known."""
 
     compare: Callable[[Any], tuple[Changes, list[str]]] = lambda state: ({}, [])
     """Gives what resuming changes besides, and what a person should know; edits of people are in the state."""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 SomeDirective = TypeVar("SomeDirective", bound=Posted)
 
 ELSEWHERE = UnitId("imported")
-"""Who spent, in the ledger, what an imported run had spent before."""
+"""The spender, in the ledger, of what an imported run had spent before."""
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):

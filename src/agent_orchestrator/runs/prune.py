@@ -21,15 +21,15 @@ from agent_orchestrator.store.port import StoredRun
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What pruning a run means."""
+    """The plan to delete one run."""
 
     removal: Removal = Removal()
     kept: str | None = None
-    """Why the run stays, with everything of it; None when it can go."""
+    """The reason why the run stays, with everything of it; None when it can go."""
 
 
 def plan_pruning(orchestrator: Orchestrator, runs: Sequence[StoredRun]) -> list[Plan]:
-    """What pruning the runs, one after the other, would do now; nothing is changed."""
+    """Plan to delete the runs, one after the other, as things are now; nothing is changed."""
     plans: list[Plan] = []
     gone: list[str] = []
     for run in runs:
@@ -55,7 +55,7 @@ def _plan(orchestrator: Orchestrator, run: StoredRun, gone: tuple[str, ...] = ()
 
 
 def _undeletable(place: Path) -> str | None:
-    """Why a folder of ours cannot be deleted: an agent may have left one in it that nobody may write to."""
+    """Say why a folder of ours cannot be deleted: an agent may have left one in it that nobody may write to."""
     for folder, _, _ in os.walk(place):
         if not os.access(folder, os.W_OK | os.X_OK):
             return f"{folder} cannot be deleted: permission denied"

@@ -1,4 +1,4 @@
-"""What a run left on branches: committed at its end, and told with its size and the command that brings it home.
+"""The work of a run on its branches: committed at its end, and told with its size and the command that merges it.
 
 A run with a worktree of its own ends with everything in it committed on its branch, however it ended: what only lies in
 a folder below `.agents/` nobody finds. A process that was killed before is made up for by the next one that drives the run.
@@ -30,7 +30,7 @@ from agent_orchestrator.store.port import StoredRun
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands on a branch of a run."""
+    """The work on one branch of a run."""
 
     branch: str
     path: str
@@ -38,13 +38,13 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     added: int
     removed: int
     merged: bool
-    """Whether the branch that is checked out in the repository has it already."""
+    """True where the branch that is checked out in the repository has it already."""
     uncommitted: str = ""
-    """Why something in the worktree is on no branch."""
+    """The reason why something in the worktree is on no branch."""
 
 
 def is_apart(run: StoredRun) -> bool:
-    """Whether the run has a worktree of its own."""
+    """Tell whether the run has a worktree of its own."""
     return Path(run.context.workdir).parent == Path(run.context.home) / WORKTREES
 
 
@@ -63,7 +63,7 @@ def commit_work(run: StoredRun, scratch: Path, seq: int, at_us: int, status: str
 
 
 def _unfit(folder: Path) -> str:
-    """Why nothing can be committed there."""
+    """Say why nothing can be committed there."""
     found, wanted = find_branch(folder), branch_of(folder.name)
     if found != wanted:
         return f"the worktree was left on {found or 'no branch'} instead of {wanted}"
@@ -73,7 +73,7 @@ def _unfit(folder: Path) -> str:
 
 
 def find_work(run: StoredRun) -> Work | None:
-    """What the run's own branch has that the repository's checkout had not when it began; None without one."""
+    """Return the work on the run's own branch since it began; None without one."""
     home, folder = Path(run.context.home), Path(run.context.workdir)
     branch = branch_of(folder.name)
     if not is_apart(run) or not folder.is_dir() or top_level(home) is None or find_commit(home, branch) is None:

@@ -62,7 +62,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """The options that a run which goes on takes over, as given."""
 
     values: dict[str, Any] = {}
-    """What `Resume.changes` holds."""
+    """The `changes` of a `Resume`."""
     budget: Budget = Budget()
     permissions: Permissions = NOTHING_MORE
     publish: bool | None = None

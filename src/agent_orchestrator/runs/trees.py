@@ -1,4 +1,4 @@
-"""Who works in which working tree: two runs in one tree would undo, commit and judge each other's work.
+"""Working trees and the runs in them: two runs in one tree would undo, commit and judge each other's work.
 
 A tree belongs to the unfinished run that works in it, driven now or not: what a paused run left there is half done.
 `--shared-tree` is for those who mean it; it is kept with the run, so that going on needs no flag.
@@ -61,7 +61,7 @@ def _look(
 
 
 def _is_busy(orchestrator: Orchestrator, run: StoredRun) -> bool:
-    """Whether somebody drives the run, or an agent of it lives on."""
+    """Tell whether somebody drives the run, or an agent of it lives on."""
     return orchestrator.owner(run) is not None or bool(orchestrator.launches().living(run.id))
 
 

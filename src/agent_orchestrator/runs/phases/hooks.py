@@ -23,7 +23,7 @@ from agent_orchestrator.systems.phases.spec import PhasesSpec
 from agent_orchestrator.systems.phases.state import PhasesState
 
 PLANNED = ("name", "goal", "context", "criteria", "phases", "tasks")
-"""What of a plan comes from the task document alone: all else may be given on a command line."""
+"""The fields of a plan that come from the task document alone: all else may be given on a command line."""
 
 
 class PhasesHooks(Hooks):

@@ -125,7 +125,7 @@ def costs_of(orchestrator: Orchestrator) -> dict[str, float]:
 
 
 class Checked(msgspec.Struct, kw_only=True):
-    """What validation found out about one file."""
+    """The findings of validation about one file."""
 
     path: str
     kind: str

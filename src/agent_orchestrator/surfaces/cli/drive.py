@@ -33,7 +33,7 @@ WAITED_SHOWN_S = 10.0
 
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is shown and when it is left."""
+    """The way in which a run is shown, and when it is left."""
 
     quiet: bool = False
     as_json: bool = False
@@ -95,7 +95,7 @@ class Stopwatch:
 
 
 def say_whole_time(elapsed_s: float, worked_s: float) -> str:
-    """How long a run took from its start, and how much of it something was at work, where it waited for long."""
+    """Say how long a run took from its start, and how much of it something was at work, where it waited for long."""
     whole = say_duration(elapsed_s)
     waited = elapsed_s - worked_s >= max(WAITED_SHOWN_S, worked_s)
     return f"{whole}, {say_duration(worked_s)} of it at work" if waited else whole
@@ -116,7 +116,7 @@ def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
 
 
 def result_lines(run: StoredRun, summary: Summary, took: str, *, left: bool) -> list[str]:
-    """How the run stands, and what to do next."""
+    """Say how the run stands, and what to do next."""
     words = about(run.system)
     name = f"{words.noun} {run.id}"
     count = f"{summary.done}/{summary.total} {words.unit}s"

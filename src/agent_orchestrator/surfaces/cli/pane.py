@@ -17,7 +17,7 @@ from agent_orchestrator.surfaces.cli.transcripts import TranscriptPrinter
 
 BLOCK_BYTES = 64 * 1024
 AGAIN_S = 0.1
-"""What comes as a sign may reach its file a moment later."""
+"""The time for a file to be written after the sign that it is."""
 
 
 def show_launch() -> None:

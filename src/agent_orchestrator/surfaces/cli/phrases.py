@@ -20,7 +20,7 @@ from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, words_of
 NAMES_SHOWN = 8
 
 SOMEBODY = "by a person"
-"""How phrases name a person who is not known."""
+"""The words of phrases for a person who is not known."""
 
 
 def say_event(system: str, event: Any) -> Phrase:

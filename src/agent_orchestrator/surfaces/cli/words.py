@@ -1,4 +1,4 @@
-"""How a system speaks on the command line: a system with words of its own has them in `surfaces/cli/<system>/words.py`."""
+"""The words of a system on the command line: one with words of its own has them in `surfaces/cli/<system>/words.py`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Words(NamedTuple):
     phrases: Phrases = MappingProxyType({})
     """Its events in words; others are told by their names and fields."""
     closing_lines: Callable[[Any], list[str]] | None = None
-    """What is told of a run, by its state, below its result when it rests."""
+    """Tells more of a run, by its state, below its result when it rests."""
     check_source: Callable[[str, Path, Path | None], tuple[str, tuple[str, ...]]] | None = None
     """Checks the text of a file that runs are made of, with its path and the home to look for more in; raises InvalidSpec.
 
@@ -44,7 +44,7 @@ class Words(NamedTuple):
     Returns the file in words, or its faults, each with the path of its key before a colon; None for another system's.
     """
     try_again: Callable[[Orchestrator, StoredRun, Change, dict[str, Any]], int] | None = None
-    """What `orc resume` does with an ended run whose agents may do more now, if it is more than going on."""
+    """Tries an ended run again whose agents may do more now, for `orc resume`, if that is more than going on."""
 
 
 _PLAIN = Words()

@@ -49,7 +49,7 @@ bead_options = compose(
     click.option("--bd-close", is_flag=True, help="Close a bead in the tracker (`bd close`) when it is done."),
     drive_options(people=""),
 )
-"""How beads are worked on and driven, whatever starts them."""
+"""Add the options for working on beads and driving them, whatever starts them."""
 
 
 def open_workspace(workspace: str | None) -> Orchestrator:
