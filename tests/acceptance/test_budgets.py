@@ -115,7 +115,8 @@ def test_what_agents_use_counts_through_a_kill_of_the_engine(metered: Rig) -> No
     running.signal(signal.SIGKILL)
     running.end()
     resumed = metered.start("resume", "r1")
-    resumed.wait_for("run r1")
+    # Its first line comes before the engine is even loaded; that the run is taken up again is what says that somebody watches.
+    wait_until(lambda: metered.ask("history", "r1", "--json").out.count('"taken_up"') == 2)
     hold.unlink()
     done = resumed.end()
     assert done.code == 5, done
