@@ -284,7 +284,7 @@ def test_records_of_beads_become_dispatches_that_can_be_tried_again(repo: Path) 
     for told in (
         "changed: bd-1.status: from the result",
         "changed: bd-1.schema_version: set to 1",
-        "changed: bd-2.max_retries: null left out",
+        "changed: bd-2.run.max_retries: was missing, is 2",
         "changed: bd-3.status: was None, and nobody works on it here; is failed",
         "changed: bd-4: left out, ",
         "changed: bd-5: left out, it has no run record",
@@ -307,7 +307,7 @@ def test_records_of_beads_become_dispatches_that_can_be_tried_again(repo: Path) 
     assert rig.launches("bd-2")[0].split()[2] == "3"
     assert "tests are red" in (rig.side / "prompt.bd-2.3").read_text()
     assert rig.orc("swarm", "retry", "bd-1").code == 2
-    assert json.loads((repo / "state/runs/attempts/bd-2.2.json").read_text())["attempt"] == 2
+    assert json.loads((repo / "state/attempts/bd-2.2.run.json").read_text())["attempt"] == 2
 
 
 def test_one_record_is_taken_over_once(repo: Path) -> None:

@@ -23,7 +23,7 @@ def test_a_dispatch_waits_for_the_end_and_leaves_both_records(rig: SwarmRig) -> 
     rig.do("""printf '{"status": "done", "reason": "the login works"}' >"$REPORT_PATH" """)
     result = rig.dispatch("bd-1", prompt="fix the login " + "x" * 300)
     assert (result.code, result.out.splitlines()[0]) == (0, "run bd-1")
-    run, kept = rig.record("runs", "bd-1"), rig.record("runs", "attempts/bd-1.1")
+    run, kept = rig.record("runs", "bd-1"), rig.record("attempts", "bd-1.1.run")
     assert run == kept
     assert run["prompt_full"] == "fix the login " + "x" * 300
     assert run["prompt"] == run["prompt_full"][:200]
@@ -44,11 +44,11 @@ def test_a_failed_attempt_is_retried_and_the_next_prompt_says_what_failed(rig: S
     assert rig.tries() == [("bd-1", 1), ("bd-1", 2)]
     assert "the compiler is missing" not in rig.prompt("bd-1", 1)
     assert "Agent process exited with code 9: the compiler is missing" in rig.prompt("bd-1", 2)
-    first = rig.record("results", "attempts/bd-1.1")
+    first = rig.record("attempts", "bd-1.1.result")
     assert (first["status"], first["will_retry"], first["exit_code"]) == ("failed", True, 9)
-    assert rig.record("runs", "attempts/bd-1.1")["failure_reason"] == "exit-9"
+    assert rig.record("attempts", "bd-1.1.run")["failure_reason"] == "exit-9"
     assert (rig.record("runs", "bd-1")["attempt"], rig.record("results", "bd-1")["attempt"]) == (2, 2)
-    assert rig.record("runs", "bd-1")["prompt_hash"] == rig.record("runs", "attempts/bd-1.1")["prompt_hash"]
+    assert rig.record("runs", "bd-1")["prompt_hash"] == rig.record("attempts", "bd-1.1.run")["prompt_hash"]
 
 
 def test_the_result_of_a_failed_attempt_goes_when_the_next_one_starts(rig: SwarmRig) -> None:
@@ -77,7 +77,7 @@ def test_an_exhausted_bead_needs_force_or_a_retry_and_its_numbers_go_on(rig: Swa
     assert rig.dispatch("bd-1", "--force").code == 1
     assert [attempt for _, attempt in rig.tries()] == [1, 2, 3, 4, 5, 6]
     assert rig.record("runs", "bd-1")["max_retries"] == 6
-    assert len(list((rig.repo / "state" / "runs" / "attempts").iterdir())) == 6
+    assert len(list((rig.repo / "state" / "attempts").glob("*.run.json"))) == 6
     assert {run["run_id"] for run in rig.orc("list", "--json").json["runs"]} == {"bd-1", "bd-1~1"}
 
 
@@ -104,7 +104,7 @@ def test_force_on_a_bead_that_runs_ends_its_agent_first(rig: SwarmRig) -> None:
     assert forced.code == 0, forced
     assert running.end().code == 1
     assert not is_alive(pid)
-    first = rig.record("runs", "attempts/bd-1.1")
+    first = rig.record("attempts", "bd-1.1.run")
     assert (first["status"], first["failure_reason"], first["exit_code"]) == ("failed", "aborted", None)
     assert (rig.record("runs", "bd-1")["attempt"], rig.record("runs", "bd-1")["status"]) == (2, "done")
 
@@ -164,7 +164,7 @@ def test_a_verification_that_fails_fails_the_attempt_and_is_told(rig: SwarmRig) 
     rig.do("touch right", "bd-1", 2)
     result = rig.dispatch("bd-1", "--verify", "test -e right || { echo it is wrong; exit 3; }")
     assert result.code == 0, result
-    first = rig.record("runs", "attempts/bd-1.1")
+    first = rig.record("attempts", "bd-1.1.run")
     assert (first["status"], first["failure_reason"], first["exit_code"]) == ("failed", "verification-failed", 0)
     assert "it is wrong" in rig.prompt("bd-1", 2)
     assert rig.record("runs", "bd-1")["status"] == "done"

@@ -87,7 +87,7 @@ def test_a_record_that_a_person_edited_is_put_aside_and_written_again(rig: Swarm
     rig.do("true")
     assert rig.orc("swarm", "retry", "bd-1").code == 0
     assert rig.record("runs", "bd-1")["attempt"] == 2
-    assert rig.record("runs", "attempts/bd-1.1")["status"] == "failed"
+    assert rig.record("attempts", "bd-1.1.run")["status"] == "failed"
     (aside,) = path.parent.glob("bd-1.json.edited-*")
     assert '"done"' in aside.read_text()
 
@@ -101,7 +101,7 @@ def test_an_edit_of_a_record_does_not_change_the_count_of_attempts(rig: SwarmRig
     again = rig.dispatch("bd-1", "--force") if anew == "dispatch" else rig.swarm("--max-agents", "1", "--force")
     assert again.code == 0, again
     assert rig.record("runs", "bd-1")["attempt"] == 2
-    assert sorted(file.name for file in path.parent.glob("attempts/*")) == ["bd-1.1.json", "bd-1.2.json"]
+    assert sorted(file.name for file in path.parents[1].glob("attempts/*.run.json")) == ["bd-1.1.run.json", "bd-1.2.run.json"]
     (aside,) = path.parent.glob("bd-1.json.edited-*")
     assert '"attempt": 7' in aside.read_text()
 

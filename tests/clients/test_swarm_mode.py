@@ -51,7 +51,7 @@ def test_a_swarm_from_start_to_merged(client: str, mode: ModeRig) -> None:
         name: ("done", 2 if name == "store" else 1) for name in NEEDS
     }
     assert {found["output_summary"] for found in results.values()} == {"It is written"}
-    first = mode.document("state/runs/attempts/bd-store.1.json")
+    first = mode.document("state/attempts/bd-store.1.run.json")
     assert (first["status"], first["failure_reason"]) == ("failed", "verification-failed")
     merged = mode.git("ls-tree", "--name-only", "HEAD").split()
     assert {f"{name}.txt" for name in NEEDS} < set(merged)

@@ -66,8 +66,8 @@ class SwarmRig:
     def lost(self) -> set[tuple[str, str]]:
         """Attempts of which the records say that nobody knows whether they ever started."""
         found = set()
-        for file in (self.workspace / "state" / "results" / "attempts").glob("*.json"):
-            bead, _, attempt = file.stem.rpartition(".")
+        for file in (self.workspace / "state" / "attempts").glob("*.result.json"):
+            bead, _, attempt = file.name.removesuffix(".result.json").rpartition(".")
             if json.loads(file.read_text())["reason"] == "The program was lost: it is not known whether it ever started.":
                 found.add((bead, attempt))
         return found
@@ -139,7 +139,7 @@ def test_whenever_the_dispatcher_is_killed_every_attempt_is_made_and_recorded_on
         assert [run[name] for name in shared] == [result[name] for name in shared]
         assert (run["status"], result["will_retry"]) == ("done", False)
         attempts = {(bead, str(number)) for number in range(1, run["attempt"] + 1)}
-        assert len(list((workspace / "state" / "runs" / "attempts").glob(f"{bead}.*.json"))) == len(attempts)
+        assert len(list((workspace / "state" / "attempts").glob(f"{bead}.*.run.json"))) == len(attempts)
         assert attempts - lost == {made for made in starts if made[0] == bead}, "each is made, or recorded as lost"
         assert len(attempts - lost) == (2 if bead.startswith("once") and (bead, "1") not in lost else 1)
 

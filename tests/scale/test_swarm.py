@@ -110,8 +110,8 @@ def test_every_bead_of_a_large_swarm_ends_with_its_records_and_nothing_is_left_b
         assert (newest["status"], newest.get("failure_reason"), newest["attempt"]) == (status, reason, attempts), newest
         assert (result["status"], result["attempt"], result["will_retry"]) == (status, attempts, False)
         assert [attempt for known, attempt in tries if known == name] == [str(number + 1) for number in range(attempts)]
-        for folder in ("runs", "results"):
-            kept = (workspace / "state" / folder / "attempts").glob(f"{name}.*.json")
+        for folder, kind in (("runs", "run"), ("results", "result")):
+            kept = (workspace / "state" / "attempts").glob(f"{name}.*.{kind}.json")
             records = sorted((json.loads(path.read_text()) for path in kept), key=lambda one: one["attempt"])
             assert [one["attempt"] for one in records] == list(range(1, attempts + 1))
             faults = [fault for one in records for fault in SWARM.faults(f"state/{folder}/{name}.json", one)]

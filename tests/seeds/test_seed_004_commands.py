@@ -117,8 +117,10 @@ def test_the_validators_command_lines_work_verbatim(workspace: Workspace, line: 
 
 def test_a_folder_is_validated_whole_and_one_without_records_is_none(workspace: Workspace) -> None:
     assert workspace.dispatch("bd-abc").code == 0
-    for folder, records in (("state", 4), ("--runs state", 2), ("state/results", 2)):
+    for folder, records in (("state", 4), ("--runs state", 2), ("state/attempts", 2)):
         assert workspace.sh(f"./scripts/validate-state.sh {folder}").out == f"{records} records: {records} pass, 0 fail\n"
+    for one in ("state/results", "--runs state/attempts", "--results state/attempts"):
+        assert workspace.sh(f"./scripts/validate-state.sh {one}").out == "1 record: 1 pass, 0 fail\n"
     wrong = workspace.sh("./scripts/validate-state.sh scripts")
     assert (wrong.code, "There is no record in scripts" in wrong.err) == (2, True), "it must not pass for all valid"
 
@@ -148,11 +150,53 @@ def test_fix_migrates_legacy_records_and_keeps_a_copy(workspace: Workspace) -> N
     assert "host: the format has no such field" in fixed.out
     record = workspace.record("runs", "bd-1")
     assert (record["status"], record["finished_at"], record["host"]) == ("done", "2026-02-12T17:10:00Z", "build-7")
-    assert "duration_seconds" not in record
+    assert [name for name, value in record.items() if value is None] == [
+        *("duration_seconds", "max_retries", "session_name", "result_file", "exit_code"),
+        *("output_summary", "failure_reason", "template_name"),
+    ]
     assert (workspace.repo / "state/runs/bd-1.json.bak").read_text() == before
     assert workspace.sh("./scripts/validate-state.sh --fix --results").code == 0
     assert workspace.record("results", "bd-1")["agent"] == "claude"
     assert workspace.sh("./scripts/validate-state.sh --all").code == 0
+
+
+def test_records_with_nulls_pass_and_fix_leaves_them(workspace: Workspace) -> None:
+    """004:72–82, 197."""
+    told = {"finished_at": None, "duration_seconds": None, "exit_code": None, "failure_reason": None, "status": "running"}
+    full = {**MINIMAL_RUN, "bead": "bd-1", "schema_version": 1, "prompt_full": "x", "prompt_hash": "0", **told}
+    workspace.put("runs/bd-1.json", full)
+    assert workspace.sh("./scripts/validate-state.sh --runs").code == 0
+    assert workspace.sh("./scripts/validate-state.sh --fix --runs").code == 0
+    assert full.items() <= workspace.record("runs", "bd-1").items(), "what was there is there"
+    again = workspace.sh("./scripts/validate-state.sh --fix --runs")
+    assert (again.code, again.out) == (0, "1 record: 1 pass, 0 fail\n"), "a second time there is nothing to add"
+
+
+def test_what_a_verification_left_beside_the_records_is_no_bead(workspace: Workspace) -> None:
+    found = {"bead": "bd-1", "status": "pass", "checks": [{"name": "tests", "passed": True}]}
+    workspace.put("runs/bd-1.json", {**MINIMAL_RUN, "bead": "bd-1"})
+    workspace.put("results/bd-1.json", {**MINIMAL_RESULT, "bead": "bd-1", "verification": {"tests": "pass"}, "host": "ci"})
+    workspace.put("results/bd-1-verify.json", found)
+    workspace.put("results/bd-2-verify.json", {**FULL_RESULT, "bead": "bd-2-verify"})
+    workspace.put("runs/bd-1-verify.json", "all good")
+    assert workspace.sh("./scripts/validate-state.sh --fix --all").out.splitlines()[-1] == "3 records: 3 pass, 0 fail"
+    told = workspace.sh("./scripts/analyze-runs.sh --json").json
+    assert told["total_runs"] == 2, "a bead may be called so: its record says it"
+    assert workspace.record("results", "bd-1")["verification"] == {"tests": "pass"}
+    assert workspace.sh("./scripts/validate-state.sh state/results/bd-1-verify.json").code == 2
+    taken = workspace.sh("orc import state --agent-command true")
+    assert taken.code == 0, taken
+    assert "bd-1.result.host: no field of the format; it stands in the original" in taken.out
+    assert "bd-1-verify" not in taken.out
+    assert workspace.record("results", "bd-1")["verification"] == {"tests": "pass"}
+    assert workspace.record("results", "bd-1-verify") == found
+
+
+def test_whoever_walks_through_the_runs_counts_each_bead_once(workspace: Workspace) -> None:
+    assert workspace.dispatch("bd-abc").code == 0
+    assert workspace.sh("find state/runs state/results -name '*.json'").out.split() == [
+        *("state/runs/bd-abc.json", "state/results/bd-abc.json"),
+    ]
 
 
 def test_what_cannot_be_filled_in_stays_failing_and_says_why(workspace: Workspace) -> None:

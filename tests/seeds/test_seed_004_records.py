@@ -57,7 +57,7 @@ def test_the_records_stand_where_the_seed_says() -> None:
     """004:7–18, 20, 92."""
     assert list(done().documents()) == [
         *("state/runs/bd-1.json", "state/results/bd-1.json"),
-        *("state/runs/attempts/bd-1.1.json", "state/results/attempts/bd-1.1.json"),
+        *("state/attempts/bd-1.1.run.json", "state/attempts/bd-1.1.result.json"),
     ]
 
 
@@ -92,7 +92,9 @@ def test_our_records_have_the_seeds_fields_in_its_order_and_no_others() -> None:
     written, ended = run(done(template="feature")), result(done())
     seed = [name for name in written if name in FULL_RUN]
     assert seed == list(FULL_RUN)
-    assert [name for name in written if name not in FULL_RUN] == ["prompt_full", "output_summary", "template_name"]
+    assert [name for name in written if name not in FULL_RUN] == [
+        *("prompt_full", "output_summary", "failure_reason", "template_name"),
+    ]
     assert list(ended) == [*FULL_RESULT, "output_summary"]
 
 
@@ -117,7 +119,9 @@ def test_every_field_has_the_type_of_the_table(table: str) -> None:
     for name, rule in (RUN if table == "run" else RESULT)["properties"].items():
         types = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
         expected = "integer" if name in integers else "boolean" if name == "will_retry" else "string"
-        assert types == ([expected, "null"] if name == "exit_code" else [expected])
+        if name != "verification":
+            required = (RUN if table == "run" else RESULT)["required"]
+            assert types == ([expected] if name in required else [expected, "null"])
 
 
 @pytest.mark.parametrize("bead", ["bd-xyz", "bd-a1.2", "PROJ_7", "9"])
@@ -194,7 +198,7 @@ def test_the_exit_code_is_null_where_there_is_none() -> None:
     world = SwarmWorld.dispatched(max_attempts=1)
     world.agent("bd-1", failure=Failure(kind=FailureKind.LOST, message="gone"), exit_code=None)
     assert (run(world)["exit_code"], result(world)["exit_code"]) == (None, None)
-    assert "exit_code" not in run(SwarmWorld.dispatched()), "not known yet is left out"
+    assert run(SwarmWorld.dispatched())["exit_code"] is None, "not known yet"
 
 
 def test_the_output_summary_is_the_last_500_characters() -> None:
@@ -221,22 +225,41 @@ def test_a_failure_has_a_structured_reason(kind: FailureKind, exit_code: int | N
     world = SwarmWorld.dispatched(max_attempts=1)
     world.agent("bd-1", failure=Failure(kind=kind, message="it went wrong"), exit_code=exit_code)
     assert (run(world)["status"], run(world)["failure_reason"]) == (status, reason)
-    assert "failure_reason" not in run(done())
+    assert run(done())["failure_reason"] is None
+
+
+def test_a_running_record_has_every_nullable_field() -> None:
+    """004:73–82: what is not known yet is null, as the seed's migration leaves it."""
+    running = run(SwarmWorld.dispatched())
+    assert [name for name, value in running.items() if value is None] == [
+        *("finished_at", "duration_seconds", "exit_code", "output_summary", "failure_reason", "template_name"),
+    ]
+    assert faults_of("run", running) == []
+
+
+@pytest.mark.parametrize(("kind", "full"), [("run", {**FULL_RUN, "prompt_full": "Task description"}), ("result", FULL_RESULT)])
+def test_what_need_not_be_there_may_be_null(kind: str, full: dict[str, Any]) -> None:
+    """004:72–82, 135–144, 197: `--fix` adds missing nullable fields."""
+    schema = RUN if kind == "run" else RESULT
+    nulls = dict.fromkeys(name for name in schema["properties"] if name not in schema["required"])
+    assert faults_of(kind, {**full, **nulls}) == []
+    for name in schema["required"]:
+        assert faults_of(kind, {**full, name: None}) != [], name
 
 
 def test_the_template_is_recorded() -> None:
     """004:82."""
     assert run(SwarmWorld.dispatched(template="bug-fix"))["template_name"] == "bug-fix"
-    assert "template_name" not in run(SwarmWorld.dispatched())
+    assert run(SwarmWorld.dispatched())["template_name"] is None
 
 
 def test_a_run_record_is_written_as_running_and_once_more_when_it_ends() -> None:
     """004:88, overruled by the contract: what has ended is never rewritten, the newest attempt is."""
     world = SwarmWorld.dispatched()
     world.agent("bd-1", failure=EXIT)
-    kept = world.documents()["state/runs/attempts/bd-1.1.json"]
+    kept = world.documents()["state/attempts/bd-1.1.run.json"]
     world.timer("bd-1")
-    assert world.documents()["state/runs/attempts/bd-1.1.json"] == kept
+    assert world.documents()["state/attempts/bd-1.1.run.json"] == kept
     assert run(world)["status"] == "running"
 
 
@@ -246,7 +269,11 @@ def test_there_is_one_run_record_per_attempt() -> None:
     world.agent("bd-1", failure=EXIT)
     world.timer("bd-1")
     world.agent("bd-1")
-    kept = [document for path, document in world.documents().items() if path.startswith("state/runs/attempts/")]
+    kept = [
+        document
+        for path, document in world.documents().items()
+        if path.startswith("state/attempts/") and path.endswith(".run.json")
+    ]
     assert [(one["bead"], one["attempt"], one["status"]) for one in kept] == [("bd-1", 1, "failed"), ("bd-1", 2, "done")]
 
 

@@ -33,7 +33,7 @@ def test_a_minimal_run_takes_status_times_and_exit_code_from_its_result() -> Non
 def test_the_result_of_another_attempt_is_not_taken() -> None:
     mended = repair_record("run", RUN, {**RESULT, "attempt": 2}).document
     assert faults_of("run", mended) == []
-    assert "status" not in mended
+    assert mended["status"] is None
     assert mended["exit_code"] is None
 
 
@@ -44,18 +44,18 @@ def test_a_minimal_result_takes_the_agent_from_its_run_and_fails_without_one() -
 
 def test_nothing_is_invented() -> None:
     mended = repair_record("run", {"bead": "x", "attempt": 1}, None)
-    assert set(mended.document) == {"bead", "attempt", "schema_version", "exit_code"}
+    told = {name: value for name, value in mended.document.items() if value is not None}
+    assert told == {"bead": "x", "attempt": 1, "schema_version": 1}
     assert faults_of("run", mended.document) != []
 
 
-def test_nulls_where_none_are_allowed_are_left_out_and_long_prompts_cut() -> None:
-    mended = repair_record(
-        "run", {**RUN, "prompt": "p" * 300, "status": None, "failure_reason": None, "exit_code": None}, None
-    ).document
+def test_nulls_stay_or_get_what_is_known_and_long_prompts_are_cut() -> None:
+    nulls = dict.fromkeys(("status", "failure_reason", "exit_code", "prompt_full", "prompt_hash", "schema_version"))
+    mended = repair_record("run", {**RUN, "prompt": "p" * 300, **nulls}, None).document
     assert faults_of("run", mended) == []
     assert (len(mended["prompt"]), len(mended["prompt_full"])) == (200, 300)
-    assert "status" not in mended
-    assert mended["exit_code"] is None
+    assert (mended["status"], mended["exit_code"], mended["failure_reason"]) == (None, None, None)
+    assert repair_record("run", {**RUN, **nulls}, RESULT).document["status"] == "done"
 
 
 def test_placeholders_and_foreign_fields_are_kept_and_named() -> None:
@@ -63,6 +63,6 @@ def test_placeholders_and_foreign_fields_are_kept_and_named() -> None:
     mended = repair_record("run", record, RESULT).document
     assert (mended["started_at"], mended["host"]) == ("'$START'", "build-7")
     assert faults_of("run", mended) == []
-    assert "duration_seconds" not in mended
+    assert mended["duration_seconds"] is None
     assert list_placeholders(mended) == ["started_at"]
     assert list_unknown_fields("run", mended) == ["host"]

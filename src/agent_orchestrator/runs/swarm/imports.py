@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.agents.options import resolve_agent
 from agent_orchestrator.analysis.records import read_seconds
@@ -26,7 +28,8 @@ from agent_orchestrator.runs.choices import AgentOptions, choose_stand_in, stand
 from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
-from agent_orchestrator.runs.swarm.repair import repair_record
+from agent_orchestrator.runs.swarm.companions import find_owner
+from agent_orchestrator.runs.swarm.repair import EVIDENCE, NOT_KNOWN, list_unknown_fields, repair_record
 from agent_orchestrator.runs.swarm.start import Swarm
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm.events import Imported
@@ -47,12 +50,13 @@ def find_beads(path: Path) -> tuple[Path, list[str]] | None:
         return place.parent.parent, _names(place.parent)
     folder = place.parent
     if place.suffix == ".json" and place.is_file() and folder.name in ("runs", "results") and folder.parent.name == "state":
-        return folder.parent.parent, [place.stem]
+        return folder.parent.parent, [find_owner(place) or place.stem]
     return None
 
 
 def _names(state: Path) -> list[str]:
-    return sorted({file.stem for folder in ("runs", "results") for file in (state / folder).glob("*.json")})
+    files = [file for folder in ("runs", "results") for file in (state / folder).glob("*.json")]
+    return sorted({file.stem for file in files if find_owner(file) is None})
 
 
 def import_beads(
@@ -121,7 +125,9 @@ def _taken(
     attempts = [one["attempt"] for one in (run, result) if one is not None and isinstance(one.get("attempt"), int)]
     ended = result if result is not None and result.get("attempt", 1) == run.get("attempt", 1) else None
     mended = repair_record("run", run, ended)
-    notes += mended.changes
+    notes += [change for change in mended.changes if not change.endswith(NOT_KNOWN)]
+    for kind, told in (("run", run), ("result", ended or {})):
+        notes += [f"{kind}.{name}: no field of the format; it stands in the original" for name in list_unknown_fields(kind, told)]
     status = mended.document.get("status")
     if ended is not None and ended.get("status") in list(AttemptStatus):
         status = ended["status"]
@@ -155,22 +161,22 @@ def _taken(
 
 def _result(run: RunRecord, told: dict[str, Any]) -> ResultRecord:
     reason, output = told.get("reason"), told.get("output_summary")
-    why = run.failure_reason if isinstance(run.failure_reason, str) else ""
-    assert isinstance(run.finished_at, str), "an ended record has a time"
+    assert run.finished_at is not None, "an ended record has a time"
     return ResultRecord(
         bead=run.bead,
         agent=run.agent,
         status=run.status,
-        reason=reason if isinstance(reason, str) and reason else why or run.status.value,
+        reason=reason if isinstance(reason, str) and reason else run.failure_reason or run.status.value,
         started_at=run.started_at,
         finished_at=run.finished_at,
         duration_seconds=run.duration_seconds,
         attempt=run.attempt,
         max_retries=run.max_retries,
         will_retry=False,
-        exit_code=run.exit_code if isinstance(run.exit_code, int) else None,
+        exit_code=run.exit_code,
         session_name=run.session_name,
         output_summary=output if isinstance(output, str) else "",
+        verification=told.get(EVIDENCE, UNSET),
     )
 
 
@@ -186,7 +192,7 @@ def _spec(orchestrator: Orchestrator, run: RunRecord, by: AgentOptions) -> BeadS
         prompt=run.prompt_full,
         agent=choice,
         repo=run.repo,
-        template=run.template_name if isinstance(run.template_name, str) else None,
+        template=run.template_name or None,
         max_attempts=max(1, run.max_retries),
         attempts_before=run.attempt - 1,
     )

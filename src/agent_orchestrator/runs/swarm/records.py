@@ -15,9 +15,10 @@ from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.files import TooLarge, move_aside, read_bounded, write_whole
 from agent_orchestrator.errors import UsageError
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.swarm.companions import find_owner, is_companion
 from agent_orchestrator.runs.swarm.repair import list_placeholders, list_unknown_fields, repair_record
-from agent_orchestrator.systems.swarm.faults import faults_of
-from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
+from agent_orchestrator.systems.swarm.faults import faults_of, kind_of
+from agent_orchestrator.systems.swarm.records import ATTEMPTS, RESULTS, RUNS
 from agent_orchestrator.systems.swarm.spec import NO_MODEL
 from agent_orchestrator.systems.swarm.state import BeadStanding, SwarmState
 from agent_orchestrator.systems.swarm.system import SWARM
@@ -78,11 +79,13 @@ def _record(path: str, faults: list[Unreadable]) -> Record | None:
                 content += os.read(descriptor, REPORT_LIMIT_BYTES)
         finally:
             os.close(descriptor)
-        return decode_record(content)
+        record = decode_record(content)
+        return None if is_companion(path, record.bead) else record
     except FileNotFoundError:
         return None  # Its next attempt began while we were looking.
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        faults.append(Unreadable(path, str(error)))
+        if not is_companion(path, None):
+            faults.append(Unreadable(path, str(error)))
         return None
 
 
@@ -113,8 +116,8 @@ def outcomes_of_state(state: SwarmState) -> Iterator[Outcome]:
             model=spec.agent.model or NO_MODEL,
             template=spec.template or CUSTOM,
             started_s=held.started_us // US,
-            duration_s=result.duration_s if result is not None else None,
-            failure_reason=held.run.failure_reason if isinstance(held.run.failure_reason, str) else None,
+            duration_s=result.duration_seconds if result is not None else None,
+            failure_reason=held.run.failure_reason,
             cost_usd=held.cost_usd,
         )
 
@@ -139,27 +142,36 @@ class Checked(msgspec.Struct, kw_only=True):
 def find_records(home: Path, kinds: tuple[str, ...], given: Path | None) -> list[tuple[str, Path]]:
     """The files that are meant, with their kinds: ended attempts too. A folder may be `state/` or one of those in it."""
     if given is not None and given.is_file():
-        return [(kinds[0] if len(kinds) == 1 else _kind(given), given)]
+        if (owner := find_owner(given)) is not None:
+            raise UsageError(detail=f"{given} is no record: it says how bead {owner} was verified.")
+        return [(kinds[0] if len(kinds) == 1 else kind_of(str(given.absolute())), given)]
     names = {kind: Path(folder).name for kind, folder in FOLDERS.items()}
-    whole = given is not None and any((given / name).is_dir() for name in names.values())
+    whole = given is None or any((given / name).is_dir() for name in names.values())
+    state = given if given is not None else home / Path(RUNS).parent
     found: list[tuple[str, Path]] = []
     for kind in kinds:
-        folder = home / FOLDERS[kind] if given is None else given / names[kind] if whole else given
-        named = [*sorted(folder.glob("*.json")), *sorted(folder.glob("attempts/*.json"))]
-        found += [(kind if given is None or whole or len(kinds) == 1 else _kind(file), file) for file in named]
+        folder = state / names[kind] if whole else state
+        ended = state / Path(ATTEMPTS).name if whole else state
+        kept = sorted(ended.glob(f"*.{kind}.json")) if ended.name == Path(ATTEMPTS).name else []
+        named = (
+            [file for file in sorted(folder.glob("*.json")) if find_owner(file) is None] if folder != ended or not kept else []
+        )
+        named += sorted(folder.glob("attempts/*.json"))  # Version 0.1.0 kept the ended ones there.
+        found += [(kind if whole or len(kinds) == 1 else kind_of(str(file.absolute())), file) for file in named]
+        found += [(kind, file) for file in kept]
     if given is not None and not found:
         raise UsageError(detail=f"There is no record in {given}: give a record, or state/, or one of the folders in it.")
     return list(dict.fromkeys(found))
 
 
 def check_record(kind: str, path: Path, *, fix: bool) -> Checked:
-    """Validates one file; with `fix` it is mended first where that is possible, the original kept beside it."""
+    """Validates one file; with `fix` it is brought up to the full format first, the original kept beside it."""
     checked = Checked(path=str(path), kind=kind, faults=[], warnings=[])
     document = _document(path, checked)
     if document is None:
         return checked
     checked.faults = faults_of(kind, document)
-    if fix and checked.faults:
+    if fix:
         mended = repair_record(kind, document, _other(kind, path))
         if mended.changes:
             checked.kept = str(_keep(path))
@@ -185,13 +197,16 @@ def _document(path: Path, checked: Checked) -> dict[str, Any] | None:
 
 def _other(kind: str, path: Path) -> dict[str, Any] | None:
     """The record on the other side: `results/x.json` of `runs/x.json`."""
+    silent = Checked(path="", kind=kind, faults=[], warnings=[])
     names = ("runs", "results") if kind == "run" else ("results", "runs")
+    if path.absolute().parent.name == Path(ATTEMPTS).name and path.name.endswith(f".{kind}.json"):
+        other = "result" if kind == "run" else "run"
+        return _document(path.with_name(f"{path.name.removesuffix(f'{kind}.json')}{other}.json"), silent)
     parts = list(path.absolute().parts)
     if names[0] not in parts:
         return None
     at = len(parts) - 1 - parts[::-1].index(names[0])
     parts[at] = names[1]
-    silent = Checked(path="", kind=kind, faults=[], warnings=[])
     return _document(Path(*parts), silent)
 
 
@@ -200,7 +215,3 @@ def _keep(path: Path) -> Path:
     aside = move_aside(path, "bak")
     write_whole(path, aside.read_bytes())
     return aside
-
-
-def _kind(path: Path) -> str:
-    return "result" if "results" in path.absolute().parts else "run"

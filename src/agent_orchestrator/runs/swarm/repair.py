@@ -10,6 +10,8 @@ from agent_orchestrator.systems.swarm.spec import PROMPT_SHOWN_CHARS, hash_promp
 
 SCHEMAS = {"run": RUN, "result": RESULT}
 TIMES = ("started_at", "finished_at")
+EVIDENCE = "verification"
+NOT_KNOWN = "set to null, it is not known"
 
 
 class RepairedRecord:
@@ -18,6 +20,10 @@ class RepairedRecord:
     def __init__(self, kind: str, document: dict[str, Any]) -> None:
         self.kind, self.document = kind, dict(document)
         self.changes: list[str] = []
+
+    def lacks(self, name: str) -> bool:
+        """Return True if nothing is known of a field."""
+        return self.document.get(name) is None
 
     def put(self, name: str, value: object, why: str) -> None:
         """Fill a field that is missing."""
@@ -28,8 +34,7 @@ class RepairedRecord:
 def repair_record(kind: str, document: dict[str, Any], other: dict[str, Any] | None) -> RepairedRecord:
     """Fill in what is known; `other` is the result of a run, or the run of a result."""
     repaired = RepairedRecord(kind, document)
-    _drop_nulls(repaired)
-    if "schema_version" not in repaired.document:
+    if repaired.lacks("schema_version"):
         repaired.put("schema_version", 1, "set to 1")
     same = other if other is not None and other.get("attempt") == document.get("attempt") else None
     if kind == "run":
@@ -39,8 +44,7 @@ def repair_record(kind: str, document: dict[str, Any], other: dict[str, Any] | N
     elif same is not None:
         _take_over(repaired, same, ("agent", "started_at"), "from the run")
     _repair_duration(repaired)
-    if "exit_code" not in repaired.document:
-        repaired.put("exit_code", None, "set to null, it is not known")
+    _add_nulls(repaired)
     order = [*SCHEMAS[kind]["properties"]]
     known = {name: repaired.document[name] for name in order if name in repaired.document}
     repaired.document = {**known, **repaired.document}
@@ -57,37 +61,35 @@ def list_placeholders(document: dict[str, Any]) -> list[str]:
     return [name for name in TIMES if is_placeholder(document.get(name))]
 
 
-def _drop_nulls(repaired: RepairedRecord) -> None:
-    """Leave out unknown fields that may not be null."""
-    properties, required = SCHEMAS[repaired.kind]["properties"], SCHEMAS[repaired.kind]["required"]
-    for name, value in list(repaired.document.items()):
-        nullable = name in properties and "null" in properties[name]["type"]
-        if value is None and name in properties and not nullable and name not in required:
-            del repaired.document[name]
-            repaired.changes.append(f"{name}: null left out")
+def _add_nulls(repaired: RepairedRecord) -> None:
+    """Add the missing fields that may be null; evidence is not missed where there is none."""
+    schema = SCHEMAS[repaired.kind]
+    for name in schema["properties"]:
+        if name not in repaired.document and name not in schema["required"] and name != EVIDENCE:
+            repaired.put(name, None, NOT_KNOWN)
 
 
 def _repair_prompt(repaired: RepairedRecord) -> None:
     prompt = repaired.document.get("prompt")
     if not isinstance(prompt, str):
         return
-    if "prompt_full" not in repaired.document:
+    if repaired.lacks("prompt_full"):
         repaired.put("prompt_full", prompt, "from prompt")
     if len(prompt) > PROMPT_SHOWN_CHARS:
         repaired.put("prompt", prompt[:PROMPT_SHOWN_CHARS], f"cut to {PROMPT_SHOWN_CHARS} characters")
     whole = repaired.document["prompt_full"]
-    if "prompt_hash" not in repaired.document and isinstance(whole, str):
+    if repaired.lacks("prompt_hash") and isinstance(whole, str):
         repaired.put("prompt_hash", hash_prompt(whole), "computed")
 
 
 def _take_over(repaired: RepairedRecord, other: dict[str, Any], names: tuple[str, ...], why: str) -> None:
     for name in names:
-        if name not in repaired.document and other.get(name) is not None:
+        if repaired.lacks(name) and other.get(name) is not None:
             repaired.put(name, other[name], why)
 
 
 def _repair_duration(repaired: RepairedRecord) -> None:
-    if "duration_seconds" in repaired.document:
+    if not repaired.lacks("duration_seconds"):
         return
     started_s, finished_s = (read_seconds(repaired.document.get(name)) for name in TIMES)
     if started_s is not None and finished_s is not None and finished_s >= started_s:

@@ -23,7 +23,7 @@ from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, creat
 from agent_orchestrator.runs.swarm.workspace import write_schemas
 from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
+from agent_orchestrator.systems.swarm.records import RESULTS, RUNS, name_attempt
 from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
 from agent_orchestrator.systems.swarm.state import Bead, BeadStanding, SwarmState
 from agent_orchestrator.systems.swarm.system import SWARM
@@ -279,7 +279,7 @@ def _keep_foreign_records(orchestrator: Orchestrator, bead: str, *, force: bool)
     number = max((one.attempt for one in told.values()), default=1)
     for folder, file in files.items():
         if file.is_file():
-            target = home / folder / "attempts" / f"{bead}.{number}.json"
+            target = home / name_attempt(bead, number, "run" if folder == RUNS else "result")
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.exists():
                 file.rename(target)

@@ -15,7 +15,15 @@ from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import US
-from agent_orchestrator.systems.swarm.records import BUDGET_EXHAUSTED, RESULTS, RUNS, AttemptStatus, RunRecord
+from agent_orchestrator.systems.swarm.records import (
+    ATTEMPTS,
+    BUDGET_EXHAUSTED,
+    RESULTS,
+    RUNS,
+    AttemptStatus,
+    RunRecord,
+    name_attempt,
+)
 from agent_orchestrator.systems.swarm.spec import SwarmSpec
 from agent_orchestrator.systems.swarm.state import Bead, SwarmState
 
@@ -33,18 +41,18 @@ def documents(state: SwarmState, now_us: int) -> Iterator[Document]:
                 yield Document(path=f"{RESULTS}/{bead}.json", body=held.result, checked=True)
         for kept in held.kept:
             number = kept.run.attempt
-            yield Document(path=f"{RUNS}/attempts/{bead}.{number}.json", body=kept.run, once=True, checked=True)
-            yield Document(path=f"{RESULTS}/attempts/{bead}.{number}.json", body=kept.result, once=True, checked=True)
+            yield Document(path=name_attempt(bead, number, "run"), body=kept.run, once=True, checked=True)
+            yield Document(path=name_attempt(bead, number, "result"), body=kept.result, once=True, checked=True)
 
 
 def files(spec: SwarmSpec, run: str) -> Iterator[str]:
     """The records of the run's own beads, and what agents of this run are given."""
     yield f".agents/runs/{run}/"
-    for folder in (RUNS, RESULTS):
-        yield from (*beside(folder), *beside(f"{folder}/attempts"))
-        for bead in spec.beads:
-            yield f"{folder}/{bead.id}.json"
-            yield f"{folder}/attempts/{bead.id}.[0-9]*.json"
+    for folder in (RUNS, RESULTS, ATTEMPTS):
+        yield from beside(folder)
+    for bead in spec.beads:
+        yield from (f"{RUNS}/{bead.id}.json", f"{RESULTS}/{bead.id}.json")
+        yield from (name_attempt(bead.id, "[0-9]*", kind) for kind in ("run", "result"))
 
 
 def _newest(state: SwarmState, bead: str, run: RunRecord) -> RunRecord:
@@ -94,8 +102,8 @@ def _outcome(state: SwarmState) -> dict[str, Any]:
         "model": held.run.model,
         "template": spec.template,
         "started_s": held.started_us // US,
-        "duration_s": held.result.duration_s if held.result is not None else None,
-        "failure_reason": held.run.failure_reason if isinstance(held.run.failure_reason, str) else None,
+        "duration_s": held.result.duration_seconds if held.result is not None else None,
+        "failure_reason": held.run.failure_reason,
         "cost_usd": held.cost_usd,
     }
     return {"outcome": {name: value for name, value in told.items() if value is not None}}

@@ -231,7 +231,7 @@ def _imported(state: SwarmState, event: e.Imported, at_us: int) -> None:
     held.error = result.reason
     held.tell({"attempt": run.attempt, "error": result.reason, "output": result.output_summary})
     state.dag.take(bead)
-    _give_up(state, bead, run.failure_reason if isinstance(run.failure_reason, str) else result.status.value)
+    _give_up(state, bead, run.failure_reason or result.status.value)
 
 
 def _agents_set(state: SwarmState, event: AgentsSet, at_us: int) -> None:

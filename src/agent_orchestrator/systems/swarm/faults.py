@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from agent_orchestrator.systems.swarm.records import RESULTS
+from agent_orchestrator.systems.swarm.records import ATTEMPTS, RESULTS
 from agent_orchestrator.systems.swarm.schema import RESULT, RUN
 
 SCHEMAS = {"run": RUN, "result": RESULT}
@@ -15,7 +15,9 @@ SCHEMAS = {"run": RUN, "result": RESULT}
 
 def kind_of(path: str) -> str:
     """Tell whether a path is that of a `run` or of a `result`."""
-    return "result" if path.startswith(f"{RESULTS}/") or f"/{RESULTS}/" in path else "run"
+    if f"/{ATTEMPTS}/" in f"/{path}":
+        return "result" if path.endswith(".result.json") else "run"
+    return "result" if RESULTS.rpartition("/")[2] in path.split("/")[:-1] else "run"
 
 
 def record_faults(path: str, document: Any) -> list[str]:

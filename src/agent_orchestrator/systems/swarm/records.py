@@ -1,14 +1,15 @@
 """Run and result records, version 1: the fields of the seed in its order, and no others.
 
-A record is the document; the state keeps it and replaces it whole. What is not known yet is left out, never faked.
+A record is the document; the state keeps it and replaces it whole. What is not known yet is null, never faked.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
@@ -16,6 +17,8 @@ from agent_orchestrator.systems.swarm.spec import NO_MODEL, PROMPT_SHOWN_CHARS, 
 
 VERSION = 1
 RUNS, RESULTS = "state/runs", "state/results"
+ATTEMPTS = "state/attempts"
+"""The ended attempts: beside the two folders, so that whoever walks through those counts each bead once."""
 ABORTED = "aborted"
 """The failure reason of what a person ended."""
 BUDGET_EXHAUSTED = "budget-exhausted"
@@ -43,17 +46,19 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     prompt_full: str
     prompt_hash: str
     started_at: str
-    finished_at: str | UnsetType = UNSET
-    duration_seconds: int | UnsetType = UNSET
+    finished_at: str | None = None
+    duration_seconds: int | None = None
     status: AttemptStatus
     attempt: int
     max_retries: int
     session_name: str
     result_file: str
-    exit_code: int | UnsetType | None = UNSET
-    output_summary: str | UnsetType = UNSET
-    failure_reason: str | UnsetType = UNSET
-    template_name: str | UnsetType = UNSET
+    exit_code: int | None = None
+    output_summary: str | None = None
+    failure_reason: str | None = None
+    template_name: str | None = None
+    verification: Any = UNSET
+    """Evidence in a record of another tool, kept as it was; ours have none."""
 
 
 class ResultRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,18 +71,14 @@ class ResultRecord(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     started_at: str
     finished_at: str
-    duration_seconds: int | UnsetType = UNSET
+    duration_seconds: int | None = None
     attempt: int
     max_retries: int
     will_retry: bool
     exit_code: int | None
     session_name: str
     output_summary: str
-
-    @property
-    def duration_s(self) -> int | None:
-        """The time that it took; None for an imported one that does not say."""
-        return self.duration_seconds if isinstance(self.duration_seconds, int) else None
+    verification: Any = UNSET
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -85,6 +86,11 @@ class Kept(msgspec.Struct, frozen=True):
 
     run: RunRecord
     result: ResultRecord
+
+
+def name_attempt(bead: str, number: int | str, kind: str) -> str:
+    """Return the path of an ended attempt's `run` or `result`."""
+    return f"{ATTEMPTS}/{bead}.{number}.{kind}.json"
 
 
 class AttemptVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,7 +118,7 @@ def start_record(bead: BeadSpec, attempt: int, total: int, at_us: int) -> RunRec
         max_retries=total,
         session_name=session_of(bead.id),
         result_file=f"{RESULTS}/{bead.id}.json",
-        template_name=bead.template if bead.template is not None else UNSET,
+        template_name=bead.template,
     )
 
 
@@ -130,7 +136,7 @@ def end_record(
         status=verdict.status,
         exit_code=verdict.exit_code,
         output_summary=output,
-        failure_reason=verdict.failure_reason if verdict.failure_reason is not None else UNSET,
+        failure_reason=verdict.failure_reason,
     )
     result = ResultRecord(
         bead=run.bead,

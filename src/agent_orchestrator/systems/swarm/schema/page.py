@@ -12,9 +12,11 @@ Records of the beads that were dispatched from this workspace. Every file is JSO
     ├── schemas/run.schema.json          what a run record is
     ├── schemas/result.schema.json       what a result record is
     ├── runs/<bead>.json                 the newest attempt of a bead
-    ├── runs/attempts/<bead>.<n>.json    every attempt that has ended, never rewritten
     ├── results/<bead>.json              how the newest attempt ended; none while it runs
-    └── results/attempts/<bead>.<n>.json
+    └── attempts/<bead>.<n>.run.json     every attempt that has ended, never rewritten,
+        attempts/<bead>.<n>.result.json  and how it ended
+
+`runs/<bead>-verify.json` and `results/<bead>-verify.json`, where a tool leaves them, belong to the bead and are no records.
 
 A run and its result have the same `bead` and `attempt` and agree in status, times and exit code.
 
@@ -35,10 +37,12 @@ A run and its result have the same `bead` and `attempt` and agree in status, tim
 | `result_file` | string | where the result is written |
 | `exit_code` | integer or null | 124 after a time-out, null when there is none |
 | `output_summary` | string | the last 500 characters of output |
-| `failure_reason` | string | see below; only when it failed or timed out |
-| `template_name` | string | only when a template was used |
+| `failure_reason` | string | see below; null unless it failed or timed out |
+| `template_name` | string | null when no template was used |
+| `verification` | any | evidence in a record of another tool, kept as it was |
 
-Until an attempt ends, `finished_at`, `duration_seconds`, `exit_code`, `output_summary` and `failure_reason` are left out.
+What need not be there may be null. Until an attempt ends, `finished_at`, `duration_seconds`, `exit_code`, `output_summary` and
+`failure_reason` are.
 
 ## Result records
 
