@@ -237,22 +237,23 @@ def test_process_and_agent_gone_is_seen_as_crashed_and_resume_starts_a_successor
     assert "has a successor already" in rig.orc("loop", "resume", loop).err
 
 
-def test_a_legacy_file_is_migrated_once_and_kept_in_step(rig: LoopRig) -> None:
+def test_a_legacy_file_is_taken_over_once_and_kept_in_step(rig: LoopRig) -> None:
     rig.ralph.mkdir(parents=True)
     legacy = rig.ralph / "current-loop.json"
     legacy.write_text(json.dumps({"task": "old work", "completion": "test -f done", "iteration": 4, "status": "running"}))
     (listed,) = rig.orc("loop", "list", "--json").json["loops"]
     loop = listed["run_id"]
+    assert listed["only_in"] == ".aiwg/ralph/current-loop.json"
+    assert "no agent is known" in rig.orc("loop", "resume").err
     state = rig.state(loop)
     assert (state["status"], state["iteration"], state["task"]) == ("paused", 4, "old work")
     assert json.loads(legacy.read_text())["loop_id"] == loop
-    assert "no agent is known" in rig.orc("loop", "resume").err
     rig.do("touch done")
     done = rig.orc("loop", "resume", "--agent-command", str(rig.agent))
     assert done.code == 0, done
     assert rig.state(loop)["iteration"] == 5
     kept = json.loads(legacy.read_text())
-    assert (kept["loop_id"], kept["status"], kept["iteration"], kept["pid"]) == (loop, "completed", 5, None)
+    assert kept == {"task": "old work", "completion": "test -f done", "iteration": 5, "status": "completed", "loop_id": loop}
     assert len(rig.orc("loop", "list", "--all", "--json").json["loops"]) == 1
     assert rig.orc("prune", "--older-than", "0", "--yes", "--json").json["deleted"] == [loop]
     assert rig.orc("loop", "list", "--all", "--json").json["loops"] == []

@@ -84,16 +84,6 @@ def test_a_seeded_loop_hands_its_seed_on(rig: LoopRig) -> None:
     assert (rig.repo / "seed").read_text() == "42\n"
 
 
-def test_a_legacy_file_that_is_broken_is_put_aside_once(rig: LoopRig) -> None:
-    rig.ralph.mkdir(parents=True)
-    (rig.ralph / "current-loop.json").write_text("{broken")
-    first = rig.ask("loop", "list")
-    assert first.code == 2
-    assert "put aside as current-loop.json.invalid" in first.err
-    assert rig.ask("loop", "list").code == 0
-    assert (rig.ralph / "current-loop.json.invalid").read_text() == "{broken"
-
-
 def test_nothing_of_a_loop_is_ever_committed_or_counted(rig: LoopRig) -> None:
     rig.do("git add -A; git -c user.name=a -c user.email=a@b commit -qm all; touch done")
     loop = loop_of(rig.loop())

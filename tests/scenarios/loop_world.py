@@ -14,7 +14,7 @@ import agent_orchestrator.systems.loop as package
 from agent_orchestrator.core.effects import AgentChoice, Checkpoint, RunAgent
 from agent_orchestrator.core.events import TakenUp
 from agent_orchestrator.core.inputs import CheckpointEnded, FileChange
-from agent_orchestrator.systems.loop.decide.edits import import_state
+from agent_orchestrator.systems.loop.imports import import_state
 from agent_orchestrator.systems.loop.spec import LoopSpec
 from agent_orchestrator.systems.loop.system import LOOP
 from tests.scenarios.played import Played

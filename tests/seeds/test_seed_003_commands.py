@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -65,9 +66,33 @@ def test_the_legacy_file_is_converted_to_a_state_file_and_kept(rig: LoopRig) -> 
     rig.ralph.mkdir(parents=True)
     legacy = rig.ralph / "current-loop.json"
     old = {"loop_id": "ralph-old-work-0badcafe", "task": "old work", "completion_criteria": "make test", "iteration": 2}
-    legacy.write_text(json.dumps({**old, "status": "paused", "maxIterations": 9}))
-    assert rig.aiwg("ralph-status").code == 0
+    content = json.dumps({**old, "status": "paused", "maxIterations": 9, "history": [{"action": "looked around"}]})
+    legacy.write_text(content)
+    assert "loop ralph-old-work-0badcafe  paused" in rig.aiwg("ralph-status").out
+    assert not (rig.ralph / "loops").exists()
+    assert rig.aiwg("ralph-abort", "ralph-old-work-0badcafe").code == 0
     state = rig.state("ralph-old-work-0badcafe")
-    assert (state["iteration"], state["status"], state["configuration"]["max_iterations"]) == (2, "paused", 9)
-    kept = json.loads(legacy.read_text())
-    assert (kept["loop_id"], kept["status"]) == ("ralph-old-work-0badcafe", "paused")
+    assert (state["iteration"], state["status"], state["configuration"]["max_iterations"]) == (2, "aborted", 9)
+    assert json.loads(legacy.read_text()) == {**json.loads(content), "status": "aborted"}
+    assert (rig.ralph / "current-loop.json.imported").read_text() == content
+
+
+def test_the_files_lie_where_the_layout_says_and_jq_reads_them(rig: LoopRig) -> None:
+    """003:300–312, 314–358: a path of the layout in each, and the fields of the example."""
+    rig.do("touch done", 2)
+    rig.do("echo $ITERATION > n")
+    done = rig.loop(task="fix tests", until="test -f done")
+    loop = loop_of(done)
+    folder = f".aiwg/ralph/loops/{loop}"
+    for line, said in (
+        (f"jq -r .status {folder}/state.json", "completed"),
+        (f"jq -r .completion_criteria {folder}/state.json", "test -f done"),
+        (f"jq -r '.progress.last_completion_check.passed' {folder}/state.json", "true"),
+        (f"jq -r '.metrics.total_iterations' {folder}/state.json", "2"),
+        (f"jq -r .last_checkpoint {folder}/state.json", f"{folder}/checkpoints/iteration-002.json.gz"),
+        (f"gunzip -c {folder}/checkpoints/iteration-001.json.gz | jq -r .loop_id", loop),
+        (f"jq -r .loop_id {folder}/analytics/analytics.json", loop),
+        ("jq -r '.active_loops | length' .aiwg/ralph/registry.json", "0"),
+    ):
+        ran = subprocess.run(["sh", "-c", line], cwd=rig.repo, capture_output=True, text=True, timeout=20, check=False)
+        assert (ran.returncode, ran.stdout.strip()) == (0, said), line

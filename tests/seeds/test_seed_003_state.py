@@ -14,7 +14,8 @@ import yaml
 import agent_orchestrator.systems.loop as package
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Abort, Instruct, Pause, Resume, Usage
-from agent_orchestrator.systems.loop.decide.edits import check_state_document, import_state
+from agent_orchestrator.systems.loop.decide.edits import check_state_document
+from agent_orchestrator.systems.loop.imports import import_state
 from agent_orchestrator.systems.loop.spec import loop_id, slug_of
 from agent_orchestrator.systems.loop.transitions import ALLOWED, LoopStatus, refusal
 from tests.scenarios.loop_world import LOOP_RUN, UNIT, LoopWorld

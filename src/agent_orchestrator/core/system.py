@@ -61,8 +61,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Encoded as JSON unless it is text or bytes."""
     once: bool = False
     """Never rewritten (a checkpoint, a record): synced to disk when it is made."""
-    over: Callable[[bytes], bool] | None = None
-    """Written only where a file of that name stands already whose content this accepts."""
+    onto: Callable[[bytes], Any] | None = None
+    """Makes the body of what stands in the file already, None to leave it; written only where there is one."""
     checked: bool = False
     """True when `faults` must find nothing wrong with it before it is written."""
     append: bool = False

@@ -13,10 +13,12 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from agent_orchestrator.core.ids import RunId
-from agent_orchestrator.core.system import System
+from agent_orchestrator.core.system import Document, System
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.engine.ownership import owner_of
@@ -46,8 +48,9 @@ class Overviews:
                 now_us = self._clock.now_us()
                 for document in system.overview(runs, self._is_driven, now_us):
                     target = home / document.path
-                    if document.over is None or _accepts(document.over, target):
-                        write_whole(target, encode_document(document))
+                    put = document if document.onto is None else _put_onto(document, document.onto, target)
+                    if put is not None:
+                        write_whole(target, encode_document(put))
         return mine
 
     def _is_driven(self, run: RunId) -> bool:
@@ -67,11 +70,12 @@ class Overviews:
             os.close(lock)
 
 
-def _accepts(over: Callable[[bytes], bool], target: Path) -> bool:
+def _put_onto(document: Document, onto: Callable[[bytes], Any], target: Path) -> Document | None:
     try:
-        return over(target.read_bytes())
+        body = onto(target.read_bytes())
     except OSError:
-        return False  # There is none, or it is not ours to write.
+        return None  # There is none, or it is not ours to write.
+    return None if body is None else msgspec.structs.replace(document, body=body)
 
 
 class OverviewKeeper:

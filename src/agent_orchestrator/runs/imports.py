@@ -35,10 +35,12 @@ class ImportOptions(AgentOptions, frozen=True, kw_only=True):
 
 
 class TakenOver(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs that files became, one but for the records of beads, and what was changed on the way."""
+    """The runs that files became, and what was taken as it is, changed on the way, and left out."""
 
     runs: tuple[StoredRun, ...]
     notes: tuple[str, ...]
+    taken: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 def take_over(orchestrator: Orchestrator, path: Path, options: ImportOptions) -> TakenOver:

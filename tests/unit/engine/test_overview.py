@@ -32,7 +32,7 @@ class Listing(ToySystem):
 
     def overview(self, runs: Sequence[ListedRun], driven: Callable[[str], bool], now_us: int) -> Iterable[Document]:
         listed = {run.id: [run.summary.done, driven(run.id)] for run in runs}
-        old = Document(path="old.json", body=listed, over=lambda content: content.startswith(b"{"))
+        old = Document(path="old.json", body=None, onto=lambda content: listed if content.startswith(b"{") else None)
         return [Document(path="all.json", body=listed), old]
 
     def summary(self, state: ToyState) -> Summary:

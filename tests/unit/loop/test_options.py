@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from agent_orchestrator.errors import OrcError, UsageError
 from agent_orchestrator.runs.detection import detect_tests
-from agent_orchestrator.runs.loop.options import LoopOptions, as_command, changes_of, checked_loop_id, prepare
+from agent_orchestrator.runs.loop.options import LoopOptions, as_command, changes_of, command_of, prepare, read_loop_id
 
 
 def options(**given: Any) -> LoopOptions:
@@ -101,11 +102,23 @@ def test_only_flags_that_were_given_change_a_loop_that_goes_on() -> None:
     assert changes_of(LoopOptions(max_iterations="9")) == {"max_iterations": 9}
 
 
-def test_a_given_loop_id_must_match_the_pattern() -> None:
-    assert checked_loop_id("ralph-fix-a1b2c3d4") == "ralph-fix-a1b2c3d4"
-    for wrong in ("fix", "ralph-fix", "ralph-FIX-a1b2c3d4", "ralph-x-a1b2c3d4/..", f"ralph-{'x' * 100}-a1b2c3d4"):
+def test_a_given_loop_id_is_kept_and_a_name_becomes_the_same_id_every_time() -> None:
+    assert read_loop_id("ralph-fix-a1b2c3d4") == "ralph-fix-a1b2c3d4"
+    assert read_loop_id("auth-refactor") == read_loop_id("auth-refactor")
+    assert re.fullmatch(r"ralph-auth-refactor-[a-f0-9]{8}", read_loop_id("auth-refactor"))
+    assert re.fullmatch(r"ralph-issues-2026-01-25-[a-f0-9]{8}", read_loop_id("ralph-issues-2026-01-25"))
+    assert len({read_loop_id(name) for name in ("Fix", "fix", "fix!")}) == 3
+    for wrong in ("", "../..", "two words", "ü", f"ralph-{'x' * 100}-a1b2c3d4"):
         with pytest.raises(UsageError):
-            checked_loop_id(wrong)
+            read_loop_id(wrong)
+
+
+def test_criteria_are_one_command_when_each_of_them_is_one(tmp_path: Path) -> None:
+    assert command_of(("true passes", "test -f done"), tmp_path) == "( true ) && ( test -f done )"
+    assert command_of(("true",), tmp_path) == "true"
+    assert command_of(("true", "the guide reads well"), tmp_path) is None
+    assert command_of((), tmp_path) is None
+    assert command_of(("true passes AND the endpoint exists",), tmp_path) is None
 
 
 def test_the_tests_of_a_project_are_detected_by_its_files(tmp_path: Path) -> None:

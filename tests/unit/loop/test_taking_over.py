@@ -12,8 +12,8 @@ from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import from_iso
 from agent_orchestrator.errors import InvalidDocument
-from agent_orchestrator.systems.loop.decide.edits import import_state
-from agent_orchestrator.systems.loop.spec import Carried, Tried
+from agent_orchestrator.systems.loop.imports import import_state
+from agent_orchestrator.systems.loop.spec import Carried, Tried, named_loop
 from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.loop.system import LOOP
 from tests.scenarios.loop_world import LoopWorld
@@ -48,11 +48,11 @@ def test_a_sloppy_file_is_taken_over_and_what_was_changed_is_said() -> None:
     }
     taken = import_state(document, "current-loop.json")
     assert (taken.spec.task, taken.spec.completion, taken.spec.max_iterations) == ("old", "make", 200)
-    assert taken.name.startswith("ralph-old-")
+    assert taken.name == named_loop("not an id")
     assert import_state({**document, "iteration": 9}, "current-loop.json").name == taken.name
-    assert isinstance(taken.facts[1], Paused)
+    assert (isinstance(taken.facts[1], Paused), taken.left) == (True, ())
     said = "; ".join(taken.notes)
-    for part in ("loop_id: 'not an id'", "iteration: 'three'", "max_iterations: 0", "was running, is paused", "left out"):
+    for part in ("loop_id: 'not an id'", "iteration: 'three'", "maxIterations: 0", "was running, is paused", "left out"):
         assert part in said
 
 
@@ -65,7 +65,8 @@ def test_a_file_of_an_ended_loop_stays_ended_as_it_was(status: str) -> None:
         "error_context": {"error_message": "boom", "error_timestamp": "2026-02-02T21:05:30Z"},
     }
     document = imported(file)
-    assert (document["status"], document["completed_at"]) == (status, "2026-02-02T21:05:30Z")
+    assert (document["status"], document["last_updated"]) == (status, "2026-02-02T21:05:30Z")
+    assert document["completed_at"] == ("2026-02-02T21:05:30Z" if status == "completed" else None)
     assert document["metrics"]["total_duration_seconds"] == 330
     told = {"error_message": "boom", "error_timestamp": "2026-02-02T21:05:30Z", "recovery_attempted": False}
     assert document["error_context"] == (told if status in ("failed", "crashed") else None)
@@ -98,8 +99,9 @@ def test_the_time_in_which_nobody_drove_it_is_not_the_loops() -> None:
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ({"loop_id": f"ralph-{'a' * 300}-00000000"}, "is not an id; a new one is made"),
-        ({"started_at": "0001-01-01T00:00:00+23:00"}, "is not a time"),
+        ({"loop_id": f"ralph-{'a' * 300}-00000000"}, "is not of the form ralph-NAME-8 hex digits; the loop is ralph-aaa"),
+        ({"loop_id": 7}, "loop_id: 7 is not an id; one is made"),
+        ({"started_at": "0001-01-01T00:00:00+23:00"}, "started_at: '0001-01-01T00:00:00+23:00' is not usable, it is left out"),
     ],
 )
 def test_what_no_loop_can_have_is_replaced_and_said(field: dict[str, Any], said: str) -> None:
@@ -108,11 +110,25 @@ def test_what_no_loop_can_have_is_replaced_and_said(field: dict[str, Any], said:
 
 
 @pytest.mark.parametrize(
-    "document", [[], {"task": "x"}, {"completion": "y"}, {"task": 1, "completion": "y"}, {"task": " ", "completion": "y"}]
+    ("document", "said"),
+    [
+        ([], "it is not a JSON object but a list"),
+        ({}, "no task is in it (it is empty)"),
+        ({"task": "x"}, "a task, but no criterion, status or iteration is in it (it has task)"),
+        ({"completion": "y"}, "no task is in it (it has completion)"),
+        ({"task": 1, "completion": "y"}, "it is about no loop, its task is 1"),
+        ({"task": None, "completion": None, "status": "IDLE"}, "it is about no loop, its task is None"),
+    ],
 )
-def test_a_file_without_a_task_or_a_criterion_is_refused(document: Any) -> None:
-    with pytest.raises(InvalidDocument):
-        import_state(document, "state.json")
+def test_a_file_that_is_about_no_loop_is_refused_with_what_stands_in_it(document: Any, said: str) -> None:
+    with pytest.raises(InvalidDocument) as refused:
+        import_state(document, "old/state.json")
+    assert str(refused.value) == f"old/state.json is not a valid loop state: {said}."
+
+
+def test_a_file_without_a_criterion_is_done_when_a_person_says_so() -> None:
+    taken = import_state({"task": "x", "status": "paused"}, "state.json")
+    assert (taken.spec.completion, taken.criteria) == ("the task is done", ())
 
 
 def test_a_successor_counts_on_and_knows_what_was_tried() -> None:

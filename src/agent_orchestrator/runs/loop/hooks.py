@@ -1,4 +1,4 @@
-"""The hooks of loops: the mode is checked when one goes on, a legacy file is deleted with it, a state.json becomes one."""
+"""The hooks of loops: starting one, checking its mode when it goes on, keeping a legacy file, and reading state files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from agent_orchestrator.config import load_agents
+from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.runs.hooks import Continuation, Hooks
 from agent_orchestrator.runs.imports import ImportOptions, TakenOver
-from agent_orchestrator.runs.inputs import read_object
+from agent_orchestrator.runs.loop.files import KEPT, import_path
 from agent_orchestrator.runs.loop.options import LoopOptions, prepare, refuse_unable
-from agent_orchestrator.runs.loop.start import import_loop, start_loop
+from agent_orchestrator.runs.loop.start import start_loop
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.start import Prepared, Start, Started
 from agent_orchestrator.store.port import StoredRun
@@ -32,12 +33,11 @@ class LoopHooks(Hooks):
         return start_loop(orchestrator, spec, start)
 
     def print_outs(self, run: StoredRun, printed: Iterable[str]) -> list[Path]:
-        """Return the loop's folder; a legacy file that names the loop is moved there first, or it would be taken over again."""
+        """Return the loop's folder; a legacy file that names the loop is kept aside, or it would be shown as a loop again."""
         home = Path(run.context.home)
         folder, legacy = (home / ABOUT.state_file.format(run=run.id)).parent, home / LEGACY
         if legacy.is_file() and loop_named_in(legacy.read_bytes()) == run.id:
-            folder.mkdir(parents=True, exist_ok=True)
-            legacy.rename(folder / legacy.name)
+            move_aside(legacy, KEPT)
         return [folder]
 
     def go_on(self, orchestrator: Orchestrator, run: StoredRun, changes: Mapping[str, Any], *, adopt: bool) -> Continuation:
@@ -45,10 +45,17 @@ class LoopHooks(Hooks):
         super().go_on(orchestrator, run, changes, adopt=adopt)
         return Continuation(check=lambda state, adopted: refuse_unable(state.spec))
 
+    def find_state(self, path: Path, names: Iterable[str]) -> Path | None:
+        """Return the file that a path means, or the folder of a registry with all its loops."""
+        for folder in (path, path / "ralph"):
+            listed = [folder / name for name in ("registry.json", "current-loop.json") if (folder / name).is_file()]
+            if listed or any(folder.glob("loops/*/state.json")):
+                return folder
+        return super().find_state(path, names)
+
     def import_state(self, orchestrator: Orchestrator, file: Path, options: ImportOptions) -> TakenOver:
-        """Make a loop of a state.json or a legacy current-loop.json."""
-        run, notes = import_loop(orchestrator, file, read_object(file))
-        return TakenOver(runs=(run,), notes=notes)
+        """Make a loop of a state file, or of every loop of a registry."""
+        return import_path(orchestrator, file)
 
 
 HOOKS = LoopHooks()

@@ -35,9 +35,10 @@ from agent_orchestrator.runs.choices import (
 from agent_orchestrator.runs.detection import detect_tests
 from agent_orchestrator.runs.inputs import read_given_count, read_given_duration, read_text
 from agent_orchestrator.runs.start import Prepared
-from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id
+from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id, named_loop
 
 _VERDICT = re.compile(r"\s+(?:passes|succeeds|exits (?:with )?0)\.?\s*\Z", re.I)
+_VERDICT_WITHIN = re.compile(r"\s(?:passes|succeeds|exits (?:with )?0)\s", re.I)
 _SHELL_WORDS = frozenset(
     (
         *("!", "(", "[", "[[", "{", ".", ":", "cd", "command", "eval", "exec", "export", "for", "if", "set", "source", "test"),
@@ -145,8 +146,10 @@ def read_criterion(options: LoopOptions, home: Path) -> tuple[str, str | None]:
 
 
 def as_command(text: str, home: Path) -> str | None:
-    """The text as a command: a trailing "passes" is dropped; None when its first word is no program."""
+    """The text as a command: a trailing "passes" is dropped; None when its first word is no program, or more words follow."""
     command = _VERDICT.sub("", text.strip())
+    if _VERDICT_WITHIN.search(command):
+        return None
     try:
         words = shlex.split(command)
     except ValueError:
@@ -157,12 +160,23 @@ def as_command(text: str, home: Path) -> str | None:
     return command if word in _SHELL_WORDS or (word and shutil.which(program) is not None) else None
 
 
-def checked_loop_id(given: str) -> str:
-    """The id unchanged, or the sentence that says what one looks like."""
-    if not is_loop_id(given):
-        expected = f"an id such as ralph-fix-tests-a1b2c3d4 (at most {ID_LENGTH_MAX} characters)"
+def command_of(criteria: tuple[str, ...], home: Path) -> str | None:
+    """Return the criteria as one command; None when any of them is words, or there is none."""
+    commands = [as_command(text, home) for text in criteria]
+    known = [command for command in commands if command is not None]
+    if not known or len(known) < len(commands):
+        return None
+    return known[0] if len(known) == 1 else " && ".join(f"( {command} )" for command in known)
+
+
+def read_loop_id(given: str) -> str:
+    """Return the id unchanged, or the one of a loop with that name; raise for what names nothing."""
+    if is_loop_id(given):
+        return given
+    if not re.search(r"[A-Za-z0-9]", given) or len(given) > ID_LENGTH_MAX or any(char.isspace() for char in given):
+        expected = f"a name, or an id such as ralph-fix-tests-a1b2c3d4 (at most {ID_LENGTH_MAX} characters)"
         raise InvalidValue(what="--loop-id", value=given, expected=expected)
-    return given
+    return named_loop(given)
 
 
 def read_mode(text: str) -> ExecutionMode:

@@ -7,40 +7,35 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
-from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Instruct, Resume
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.engine.clock import boot_id
-from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.launches import Standing
-from agent_orchestrator.errors import InvalidDocument, LoopExists, Refused, RunBusy, UsageError
+from agent_orchestrator.errors import AmbiguousRun, LoopExists, Refused, RunBusy, UsageError
 from agent_orchestrator.git.branches import make_branch
-from agent_orchestrator.git.repository import checkout_of, top_level
+from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.git.snapshots import Backup, is_clean, restore_snapshot
 from agent_orchestrator.git.worktree import add_worktree
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.exclusion import hide_files
-from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.lock import alone
-from agent_orchestrator.runs.loop.options import as_command, checked_loop_id, refuse_unable
-from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
+from agent_orchestrator.runs.loop.files import FoundFiles, LoopFile, find_files, keep_originals, name_of, say_file
+from agent_orchestrator.runs.loop.options import read_loop_id, refuse_unable
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.settings import reread
 from agent_orchestrator.runs.start import NOTHING_SPECIAL, Change, Start, Started, create_owned
 from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
-from agent_orchestrator.systems.loop.decide.edits import ImportedLoop, import_state
 from agent_orchestrator.systems.loop.decide.outcomes import LOST
-from agent_orchestrator.systems.loop.effects import loop_directory
 from agent_orchestrator.systems.loop.registry import LEGACY, LOOPS_MAX, active_loops
-from agent_orchestrator.systems.loop.spec import LoopSpec, loop_id
+from agent_orchestrator.systems.loop.spec import LoopSpec, loop_id, named_loop
 from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.loop.system import LOOP
 from agent_orchestrator.systems.loop.transitions import LoopStatus
@@ -51,7 +46,6 @@ KILLED = 128
 
 def loops(orchestrator: Orchestrator) -> list[StoredRun]:
     """All loops of the repository, newest first, those that crashed recorded as such."""
-    migrate_legacy(orchestrator)
     known = [run for run in orchestrator.runs() if run.system == LOOP.name]
     seen = [look_at(orchestrator, run) for run in known]
     if any(run.summary.facts.get("pid") and orchestrator.owner(run) is None for run in seen):
@@ -100,7 +94,7 @@ def _lost(orchestrator: Orchestrator, run: StoredRun) -> str | None:
 def start_loop(orchestrator: Orchestrator, spec: LoopSpec, start: Start = NOTHING_SPECIAL) -> Started:
     """Create a loop, unless too many are active; raises LoopExists for an id that is in use."""
     home = orchestrator.settings.home
-    given = checked_loop_id(start.run_id) if start.run_id is not None else None
+    given = read_loop_id(start.run_id) if start.run_id is not None else None
     hide_files(orchestrator)
     if spec.commit and not start.worktree and not is_clean(home):
         raise UsageError(detail=f"--commit needs a clean tree, and {home} has uncommitted changes; commit or stash them first.")
@@ -119,14 +113,11 @@ def start_loop(orchestrator: Orchestrator, spec: LoopSpec, start: Start = NOTHIN
 
 
 def _create(orchestrator: Orchestrator, spec: LoopSpec, context: Context, budget: Budget) -> Started:
-    started = create_owned(orchestrator, LOOP, spec, _name(spec), context, budget)
+    keep_originals(orchestrator.settings.home, context.run)
+    started = create_owned(orchestrator, LOOP, spec, name_of(spec), context, budget)
     hide_files(orchestrator, started.run)
     orchestrator.overviews().write(LOOP, orchestrator.settings.home)
     return started
-
-
-def _name(spec: LoopSpec) -> str:
-    return spec.task.splitlines()[0][:80]
 
 
 def _check_room(orchestrator: Orchestrator, *, force: bool) -> tuple[str, ...]:
@@ -140,25 +131,60 @@ def _check_room(orchestrator: Orchestrator, *, force: bool) -> tuple[str, ...]:
     return (f"{len(active)} loops are active already, the limit is {LOOPS_MAX}; --force starts one more.",)
 
 
-def find_loop(orchestrator: Orchestrator, given: str | None, *, or_last: bool = False) -> StoredRun:
-    """Find the loop that is meant, looked at; left out, the one that is active, or, to look at, the last that was."""
-    migrate_legacy(orchestrator)
+def search_loop(orchestrator: Orchestrator, given: str | None, *, or_last: bool = False) -> StoredRun | LoopFile:
+    """Return the loop that is meant, looked at; left out, the one that is active, or, to look at, the last that was.
+
+    A loop that is only in a file comes after those with a journal, and is left there.
+    """
     if given is not None:
-        known = orchestrator.runs()
-        if not any(run.id.startswith(given) for run in known):
-            _import_directory(orchestrator, given)
-        return look_at(orchestrator, orchestrator.find_of(LOOP.name, given, "loop"))
-    known_loops = loops(orchestrator)
-    active = active_loops(known_loops)
-    if len(active) == 1:
+        return _search_named(orchestrator, given)
+    known = loops(orchestrator)
+    active = active_loops(known)
+    if len(active) > 1:
+        listed = ", ".join(f"{run.id} ({run.summary.facts['status']})" for run in active)
+        raise Refused(why=f"Several loops are active, name one: {listed}.")
+    if active:
         return orchestrator.find(active[0].id)
-    if not active and or_last and known_loops:
-        last = max(known_loops, key=lambda run: (run.updated_us, run.context.created_us, run.id))
+    found = unknown_files(orchestrator)
+    waiting = [one for one in found.loops if not one.ended]
+    if len(waiting) == 1:
+        return waiting[0]
+    if waiting:
+        listed = ", ".join(f"{one.taken.name} ({say_file(orchestrator, one)})" for one in waiting)
+        raise Refused(why=f"Several loops are in files, name one: {listed}.")
+    if or_last and known:
+        last = max(known, key=lambda run: (run.updated_us, run.context.created_us, run.id))
         return orchestrator.find(last.id)
-    if not active:
-        raise Refused(why=f"No loop is active in {orchestrator.settings.home}; name one, `orc loop list --all` shows them.")
-    listed = ", ".join(f"{run.id} ({run.summary.facts['status']})" for run in active)
-    raise Refused(why=f"Several loops are active, name one: {listed}.")
+    if or_last and found.loops:
+        return found.loops[-1]  # That of the legacy file, where there is one.
+    if found.faults:
+        raise found.faults[0]
+    raise Refused(why=f"No loop is active in {orchestrator.settings.home}; name one, `orc loop list --all` shows them.")
+
+
+def _search_named(orchestrator: Orchestrator, given: str) -> StoredRun | LoopFile:
+    known = orchestrator.runs()
+    named = named_loop(given)
+    meant = given if any(run.id.startswith(given) for run in known) else named if any(run.id == named for run in known) else None
+    if meant is None:
+        found = unknown_files(orchestrator)
+        files = [one for one in found.loops if one.taken.name in (given, named)]
+        files = files or [one for one in found.loops if one.taken.name.startswith(given)]
+        if len(files) == 1:
+            return files[0]
+        if files:
+            raise AmbiguousRun(run=given, matches=", ".join(one.taken.name for one in files[:5]))
+        broken = [fault for fault in found.faults if Path(str(fault.values["path"])).parent.name == given]
+        if broken:
+            raise broken[0]
+    return look_at(orchestrator, orchestrator.find_of(LOOP.name, meant or given, "loop"))
+
+
+def unknown_files(orchestrator: Orchestrator) -> FoundFiles:
+    """Find the loops of the repository that are only in files."""
+    known = {run.id for run in orchestrator.runs()}
+    found = find_files((orchestrator.settings.home / LEGACY).parent)
+    return msgspec.structs.replace(found, loops=tuple(one for one in found.loops if one.taken.name not in known))
 
 
 def succeed(orchestrator: Orchestrator, old: StoredRun, change: Change) -> Started:
@@ -252,53 +278,3 @@ def revert(orchestrator: Orchestrator, run: StoredRun) -> str:
     message = f"{run.id}: before it was reverted"
     backup = Backup(f"refs/orc/{run.id}/reverted", message, orchestrator.clock.now_us())
     return restore_snapshot(workdir, scratch, state.start.commit, backup)
-
-
-def migrate_legacy(orchestrator: Orchestrator) -> None:
-    """Takes over current-loop.json when it is seen for the first time; the file stays for the tools that expect it."""
-    path = orchestrator.settings.home / LEGACY
-    if path.exists():
-        try:
-            document = read_object(path, "loop state")
-            taken = import_state(document, str(path))
-        except InvalidDocument as error:
-            aside = move_aside(path, "invalid")
-            detail = f"{error.values['detail']}. It was put aside as {aside.name}; repair it and put it back, or go on without it"
-            raise InvalidDocument(path=path, what="loop state", detail=detail) from None
-        if not any(run.id == taken.name for run in orchestrator.runs()):
-            _import(orchestrator, taken)
-
-
-def _import_directory(orchestrator: Orchestrator, given: str) -> None:
-    """A loop directory without a journal, as another tool left it."""
-    path = orchestrator.settings.home / loop_directory(given) / "state.json"
-    if "/" not in given and path.is_file():
-        taken = import_state(read_object(path, "loop state"), str(path))
-        if taken.name != given:
-            raise InvalidDocument(path=path, what="loop state", detail=f"its loop_id is not {given}")
-        _import(orchestrator, taken)
-
-
-def import_loop(orchestrator: Orchestrator, path: Path, document: dict[str, Any]) -> tuple[StoredRun, tuple[str, ...]]:
-    """A loop made of a state.json or a legacy current-loop.json, and what was changed; raises LoopExists."""
-    taken = import_state(document, str(path))
-    if (known := orchestrator.store.run(taken.name)) is not None:
-        raise LoopExists(run=known.id, status=known.summary.status)
-    _import(orchestrator, taken)
-    return orchestrator.find(taken.name), taken.notes
-
-
-def _import(orchestrator: Orchestrator, taken: ImportedLoop) -> None:
-    home, name = orchestrator.settings.home, taken.name
-    context = Context(run=RunId(name), home=str(home), workdir=str(home), created_us=orchestrator.clock.now_us())
-    spec = msgspec.structs.replace(taken.spec, git=top_level(home) is not None, command=as_command(taken.spec.completion, home))
-    owner = orchestrator.own(name)
-    try:
-        state = home / loop_directory(name) / "state.json"
-        if state.exists():
-            state.rename(state.with_name("state.json.imported"))
-        run = orchestrator.create(LOOP, spec, _name(spec), context, Beginning(facts=taken.facts))
-        orchestrator.settle(run)
-    finally:
-        owner.release()
-    orchestrator.overviews().write(LOOP, home)

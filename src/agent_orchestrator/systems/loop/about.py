@@ -16,7 +16,7 @@ ABOUT = About(
     retry="orc loop resume",
     raise_limit="--max-iterations N",
     own_tree="give --git-worktree for a tree of its own",
-    importable=("state.json", "current-loop.json"),
+    importable=("state.json", "current-loop.json", "loop-state.json", "registry.json"),
     resume_imported="orc loop resume {run} --agent NAME",  # its state file does not say who worked
     schemas=(Schema("loop-state", "loop_state.schema.json", "state.json, the state of a loop"),),
 )

@@ -108,8 +108,8 @@ def state_document(state: LoopState) -> LoopDocument:
         task=spec.task,
         completion_criteria=spec.completion,
         started_at=stamp(state.started_us),
-        last_updated=stamp(state.updated_us),
-        completed_at=stamp(state.ended_us) if state.ended_us is not None else None,
+        last_updated=stamp(_last_us(state)),
+        completed_at=stamp(state.ended_us) if state.ended_us is not None and state.status is LoopStatus.COMPLETED else None,
         owner=spec.owner,
         pid=driver_of(state),
         working_directory=context.workdir,
@@ -123,7 +123,7 @@ def state_document(state: LoopState) -> LoopDocument:
         ),
         progress=Progress(completion_checks=state.checks, last_completion_check=state.checks[-1] if state.checks else None),
         metrics=_metrics(state),
-        last_checkpoint=checkpoint_path(context.run, newest) if newest is not None else None,
+        last_checkpoint=checkpoint_path(context.run, newest) if newest is not None else state.named_checkpoint,
         error_context=_error_context(state),
     )
 
@@ -134,26 +134,33 @@ def driver_of(state: LoopState) -> int | None:
     return None if rests else state.pid
 
 
+def _last_us(state: LoopState) -> int:
+    """Return when the loop last changed; taking one over that has ended changes nothing about it."""
+    return state.over_us if state.over_us is not None and state.recovered_by is None else state.updated_us
+
+
 def _metrics(state: LoopState) -> Metrics:
     until_us = state.ended_us if state.ended_us is not None else state.updated_us
-    made = len(state.iterations)
+    made = state.made + len(state.iterations)
     return Metrics(
         total_iterations=state.iteration,
         successful_iterations=state.successes,
         failed_iterations=state.failures,
         total_tokens=state.tokens,
         total_cost_usd=round(state.cost_usd, 6) if state.cost_usd is not None else None,
-        total_duration_seconds=max(0, until_us - state.started_us) // US,
+        total_duration_seconds=max(0, state.elapsed_us(until_us)) // US,
         average_iteration_time_seconds=round(state.worked_us / US / made, 1) if made else 0.0,
     )
 
 
 def _error_context(state: LoopState) -> dict[str, Any] | None:
+    recovered = state.recovered_by is not None or bool(state.told_error.get("recovery_attempted"))
     if state.error is None:
         # An aborted loop has no error, but it may have a successor.
-        return {"recovery_attempted": True} if state.recovered_by is not None else None
+        return {"recovery_attempted": True} if recovered else None
     message, at_us = state.error
-    return {"error_message": message, "error_timestamp": stamp(at_us), "recovery_attempted": state.recovered_by is not None}
+    own = {"error_message": message, "error_timestamp": stamp(at_us), "recovery_attempted": recovered}
+    return {**own, **state.told_error, "recovery_attempted": recovered}
 
 
 def summary(state: LoopState) -> Summary:
@@ -216,6 +223,7 @@ def details(state: LoopState) -> dict[str, Any]:
         "steering": list(state.steering),
         "notices": list(state.notices),
         "stuck": {"strikes": state.strikes, "evidence": list(state.evidence)},
+        "imported": {"file": state.imported_from, "left_out": list(state.left_out)} if state.imported_from else None,
         "diffs": state.untracked or "kept",
         "start": {"ref": ref_of(run, 0), **msgspec.to_builtins(state.start)} if state.start is not None else None,
         "changed": [[change.status, change.path] for change in state.changed],

@@ -14,6 +14,7 @@ from agent_orchestrator.core.events import CommonEvent, EditRefused, Event, Stop
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import FileChange
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, JudgedCheckFinished
+from agent_orchestrator.systems.loop.spec import Tried
 
 
 class LoopBegan(Event, frozen=True, kw_only=True, tag="loop_began"):
@@ -226,6 +227,18 @@ class Imported(Event, frozen=True, kw_only=True, tag="imported"):
     cost_usd: float | None = None
     spent_s: int = 0
     """The part of the loop's own time that is used up; the time in which nobody drove it does not count."""
+    tried: tuple[Tried, ...] = ()
+    learnings: tuple[str, ...] = ()
+    last_result: str = ""
+    last_checkpoint: str | None = None
+    made: int = 0
+    """Iterations that took `worked_s` together."""
+    worked_s: float = 0.0
+    error: dict[str, Any] | None = None
+    """Its `error_context`."""
+    file: str = ""
+    left_out: tuple[str, ...] = ()
+    """The fields of the file that a loop has no place for."""
 
 
 LoopEvent = (

@@ -67,7 +67,8 @@ def _tried(state: LoopState) -> list[str]:
     for one in state.tried[-TRIED_SHOWN:]:
         files = "" if one.files_changed is None else f", {say_count(one.files_changed, 'file')} changed"
         said = f": {one.summary}" if one.summary else ""
-        ended = "the check passed" if one.passed else f"the check failed: {one.error}" if one.error else "the check failed"
+        failed = f"the check failed: {one.error}" if one.error else "the check failed"
+        ended = one.error or "its check is not known" if one.passed is None else "the check passed" if one.passed else failed
         lines.append(f"- iteration {one.iteration}{said} ({ended}{files})")
     return [section("What was tried", "\n".join(lines))]
 

@@ -5,6 +5,7 @@ Reading flags and looking at the disk is `runs/loop/options.py`'s; here is only 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -35,7 +36,8 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One iteration in a line, as the next ones are told."""
 
     iteration: int
-    passed: bool
+    passed: bool | None
+    """None for an iteration of an imported loop of which its file does not tell."""
     summary: str = ""
     error: str = ""
     files_changed: int | None = None
@@ -127,3 +129,9 @@ def is_loop_id(given: object) -> TypeGuard[str]:
 def loop_id(task: str, unique: str) -> RunId:
     """The id of a loop: `ralph-`, what it is about, eight hex digits."""
     return RunId(f"ralph-{slug_of(task)}-{unique}")
+
+
+def named_loop(given: str) -> RunId:
+    """Return the id of a loop that people gave a name of their own: the same for the same name."""
+    unique = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return loop_id(given.lower().removeprefix("ralph-"), unique)

@@ -160,6 +160,14 @@ class LoopState:
         self.ended_us: int | None = None
         self.over_us: int | None = None
         """When an imported loop ended, by its file."""
+        self.made = 0
+        """Iterations before the loop was imported."""
+        self.named_checkpoint: str | None = None
+        """The newest checkpoint of an imported loop, by its file."""
+        self.told_error: dict[str, Any] = {}
+        """The `error_context` of an imported loop, by its file."""
+        self.imported_from = ""
+        self.left_out: tuple[str, ...] = ()
         self.error: tuple[str, int] | None = None
         self.pid: int | None = None
         self.driven = False

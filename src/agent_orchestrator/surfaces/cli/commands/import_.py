@@ -52,10 +52,15 @@ def _report(taken: TakenOver, *, as_json: bool) -> None:
 
     if as_json:
         found = [run_facts(run) for run in taken.runs]
-        print_json((found[0] if len(found) == 1 else {"runs": found}) | {"changed": list(taken.notes)})
+        account = {"taken": list(taken.taken), "changed": list(taken.notes), "left_out": list(taken.left)}
+        print_json((found[0] if len(found) == 1 else {"runs": found}) | account)
         return
+    for field in taken.taken:
+        click.echo(f"taken: {field}")
     for note in taken.notes:
         click.echo(f"changed: {note}")
+    for field in taken.left:
+        click.echo(f"left out: {field}")
     for run in taken.runs:
         way = (about(run.system).resume_imported or "orc resume {run}").format(run=run.id)
         following = f"; go on with `{way}`" if run.summary.status not in ("completed", "aborted") else ""

@@ -16,10 +16,14 @@ COMMANDS = {
     "ralph-attach": "attach",
 }
 
+MEANT_ANYWAY = {"ralph": ("--no-commit",), "ralph-abort": ("--keep-changes",)}
+"""Options of older versions that say what happens without them too."""
+
 USAGE = """Usage: aiwg COMMAND [LOOP] [OPTIONS]
 
   aiwg ralph "task" --completion TEXT   start a loop
-  aiwg ralph-status [LOOP]              show how a loop stands
+  aiwg ralph list                       list the loops
+  aiwg ralph-status [LOOP]              show how a loop stands; all of them with --all
   aiwg ralph-pause [LOOP]               pause it when its iteration is over
   aiwg ralph-resume [LOOP]              go on
   aiwg ralph-abort [LOOP]               stop it for good
@@ -39,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"aiwg: There is no command {arguments[0]!r}; there are: {', '.join(COMMANDS)}.\n")
         return 2
     name, *rest = arguments
+    if name == "ralph" and rest[:1] == ["list"]:
+        return orc(["loop", "list", *rest[1:]])
+    rest = [argument for argument in rest if argument not in MEANT_ANYWAY.get(name, ())]
     # The seed runs up to four loops at once where it stands: they share the tree, and are told so.
     shared = ["--shared-tree"] if name in ("ralph", "ralph-resume") else []
     return orc(["loop", COMMANDS[name], *shared, *rest])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_loop
+from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_run
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
@@ -35,7 +35,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
-        run = pick_loop(orchestrator, loop, named)
+        run = pick_run(orchestrator, loop, named, or_last=False)
         out = sys.stderr if as_json else sys.stdout
         screen = Screen(orchestrator.settings.environ, out)
         follower = Follower(orchestrator, run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_loop
+from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_run
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
 
@@ -22,7 +22,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
-        run = pick_loop(orchestrator, loop, named, or_last=True)
+        run = pick_run(orchestrator, loop, named)
         branch, iteration = restore_best(orchestrator, run)
         if as_json:
             print_json({"run_id": run.id, "iteration": iteration, "branch": branch})

@@ -16,16 +16,22 @@ orc loop list --all --json
 def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
     """Lists loops, those that crashed seen and recorded."""
     from agent_orchestrator.runs.facts import run_facts
-    from agent_orchestrator.runs.loop.start import loops
+    from agent_orchestrator.runs.loop.files import list_file, say_file
+    from agent_orchestrator.runs.loop.start import loops, unknown_files
     from agent_orchestrator.surfaces.cli.overview import say_age
-    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 
     with open_orchestrator(repo) as orchestrator:
-        known = loops(orchestrator)
+        found = unknown_files(orchestrator)
+        for fault in found.faults:
+            warn(str(fault))
+        files = {one.taken.name: say_file(orchestrator, one) for one in found.loops}
+        known = [*loops(orchestrator), *(list_file(orchestrator, one) for one in found.loops)]
         shown = known if all_of_them else [run for run in known if not run.summary.ended]
         if as_json:
-            facts = [{**run_facts(run, orchestrator.owner(run)), **run.summary.facts} for run in shown]
-            print_json({"loops": facts, "total": len(known)})
+            listed = [{**run_facts(run, orchestrator.owner(run)), **run.summary.facts} for run in shown]
+            listed = [{**facts, "only_in": files[facts["run_id"]]} if facts["run_id"] in files else facts for facts in listed]
+            print_json({"loops": listed, "total": len(known)})
             return 0
         screen = Screen(orchestrator.settings.environ)
         if not shown:
@@ -38,6 +44,7 @@ def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
         for run in shown:
             idle = not run.summary.ended and run.summary.status != "paused" and orchestrator.owner(run) is None
             what = "nobody drives it" if idle else run.summary.detail or run.name
+            what = f"only in {files[run.id]}" if run.id in files else what
             made = f"{run.summary.done}/{run.summary.total}"
             rows.append((run.id, run.summary.status, made, say_age(run.updated_us, now_us), what))
         screen.table(("LOOP", "STATUS", "DONE", "UPDATED", "WHAT"), rows, status=1, whole=0)

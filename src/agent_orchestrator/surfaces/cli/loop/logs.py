@@ -8,7 +8,7 @@ import click
 
 from agent_orchestrator.core.ids import launch_of
 from agent_orchestrator.errors import Refused
-from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_loop
+from agent_orchestrator.surfaces.cli.loop.shared import loop_argument, pick_run
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, stream_options
 
@@ -34,7 +34,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
 
     wanted = read_count(iteration, "--iteration", minimum=0) if iteration is not None else None
     with open_orchestrator(repo) as orchestrator:
-        run = pick_loop(orchestrator, loop, named, or_last=True)
+        run = pick_run(orchestrator, loop, named)
         state = orchestrator.fold(run).state
         number = state.number if wanted is None else wanted
         shown = [one for one in state.record.history if launch_of(one.effect).startswith(f"i{number}.")]

@@ -12,7 +12,7 @@ from agent_orchestrator.systems.loop.checkpoints import keep_checkpoint
 from agent_orchestrator.systems.loop.evolve import old_rules
 from agent_orchestrator.systems.loop.evolve.marks import most, stop_pausing
 from agent_orchestrator.systems.loop.spec import LoopSpec, Tried
-from agent_orchestrator.systems.loop.state import CHECKS_KEPT, UNIT, Check, Iteration, LoopState
+from agent_orchestrator.systems.loop.state import CHECKS_KEPT, LEARNINGS_KEPT, UNIT, Check, Iteration, LoopState
 
 TRIED_KEPT = 50
 
@@ -103,11 +103,16 @@ def _imported(state: LoopState, event: e.Imported, at_us: int) -> None:
         state.started_us = from_iso(event.started_at)
     state.over_us = from_iso(event.ended_at) if event.ended_at is not None else None
     until_us = at_us if state.over_us is None else state.over_us
-    state.paused_us = max(0, until_us - state.started_us - event.spent_s * US)
+    # Less than nothing where the file counts more time than lies between its own times.
+    state.paused_us = until_us - state.started_us - event.spent_s * US
+    state.made, state.worked_us = event.made, round(event.worked_s * US)
+    state.tried = [*state.tried, *event.tried][-TRIED_KEPT:]
+    state.learnings = [*state.learnings, *event.learnings][-LEARNINGS_KEPT:]
+    state.named_checkpoint, state.told_error = event.last_checkpoint, event.error or {}
+    state.imported_from, state.left_out = event.file, event.left_out
     known = [msgspec.convert(check, Check, strict=False) for check in event.checks]
     state.checks = known[-CHECKS_KEPT:]
-    if known:
-        state.check_output = known[-1].output
+    state.check_output = known[-1].output if known else event.last_result
 
 
 def _taken_up(state: LoopState, event: TakenUp, at_us: int) -> None:
