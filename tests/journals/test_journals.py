@@ -55,7 +55,10 @@ def test_a_recorded_journal_means_what_it_meant(path: Path) -> None:
 
 
 def _as_printed_now(documents: dict[str, Any]) -> dict[str, Any]:
-    """Say where version 0.1.0 would print a record of a bead today, with null for what it left out."""
+    """Say where version 0.1.0 would print a record of a bead today, with null for what it left out.
+
+    It also gave loops that were not completed a `completed_at`.
+    """
     found = {}
     for path, document in documents.items():
         place = path
@@ -64,6 +67,8 @@ def _as_printed_now(documents: dict[str, Any]) -> dict[str, Any]:
                 place = f"state/attempts/{path.removeprefix(f'{folder}attempts/').removesuffix('.json')}.{kind}.json"
         nulls = NULLABLE.get("/".join(path.split("/")[:2]), ())
         found[place] = {**dict.fromkeys(nulls), **document} if nulls else document
+        if path.startswith(".aiwg/ralph/loops/") and path.endswith("/state.json") and document["status"] != "completed":
+            found[place] = {**document, "completed_at": None}
     return found
 
 

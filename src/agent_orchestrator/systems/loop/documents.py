@@ -148,7 +148,7 @@ def _metrics(state: LoopState) -> Metrics:
         failed_iterations=state.failures,
         total_tokens=state.tokens,
         total_cost_usd=round(state.cost_usd, 6) if state.cost_usd is not None else None,
-        total_duration_seconds=max(0, state.elapsed_us(until_us)) // US,
+        total_duration_seconds=max(0, until_us - state.started_us - state.gap_us) // US,
         average_iteration_time_seconds=round(state.worked_us / US / made, 1) if made else 0.0,
     )
 

@@ -233,7 +233,7 @@ class Imported(Event, frozen=True, kw_only=True, tag="imported"):
     last_checkpoint: str | None = None
     made: int = 0
     """Iterations that took `worked_s` together."""
-    worked_s: float = 0.0
+    worked_s: float = 0
     error: dict[str, Any] | None = None
     """Its `error_context`."""
     file: str = ""

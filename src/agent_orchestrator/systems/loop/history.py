@@ -10,8 +10,8 @@ from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.systems.loop.spec import Tried
 from agent_orchestrator.systems.loop.spellings import (
     ENTRY,
+    FieldAccount,
     Fields,
-    Ledger,
     count_of,
     flag_of,
     number_of,
@@ -34,7 +34,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
     tried: tuple[Tried, ...] = ()
     count: int | None = None
-    """How many there were, in a file that only counts them."""
+    """The number of them, in a file that only counts them."""
     learnings: tuple[str, ...] = ()
     began: str | None = None
     ended: str | None = None
@@ -43,7 +43,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     worked_s: float = 0.0
 
 
-def read_history(fields: Fields, ledger: Ledger) -> History:
+def read_history(fields: Fields, account: FieldAccount) -> History:
     """Read the history of a loop and its learnings; how many iterations it counts is read elsewhere."""
     tried: list[Tried] = []
     count: int | None = None
@@ -54,22 +54,22 @@ def read_history(fields: Fields, ledger: Ledger) -> History:
         place = fields.place(key)
         if not isinstance(value, list):
             count = count_of(value) if count is None else count
-            ledger.take(place) if value is None or count is not None else ledger.leave(f"{place} ({say(value)} is no history)")
+            account.take(place) if value is None or count is not None else account.leave(f"{place} ({say(value)} is no history)")
             continue
-        ledger.take(f"{place} as what was tried")
+        account.take(f"{place} as what was tried")
         for number, entry in enumerate(value, 1):
             if isinstance(entry, str) and entry.strip():
-                tried.append(Tried(iteration=number, passed=None, summary=_cut(entry, place, ledger)))
+                tried.append(Tried(iteration=number, passed=None, summary=_cut(entry, place, account)))
             elif isinstance(entry, dict):
-                inner = Fields(entry, ledger, f"{place}[].", ENTRY)
-                tried.append(_read_entry(inner, number, place, ledger))
+                inner = Fields(entry, account, f"{place}[].", ENTRY)
+                tried.append(_read_entry(inner, number, place, account))
                 learnings += inner.read("learnings", texts_of) or ()
                 times = [time for time in (inner.read("started_at", time_of), inner.read("completed_at", time_of)) if time]
                 durations += _read_duration(inner, times)
                 moments += times
                 inner.leave_rest()
             else:
-                ledger.leave(f"{place}[{number - 1}] ({say(entry)} is not an iteration)")
+                account.leave(f"{place}[{number - 1}] ({say(entry)} is not an iteration)")
     return History(
         tried=tuple(tried),
         count=count,
@@ -81,14 +81,14 @@ def read_history(fields: Fields, ledger: Ledger) -> History:
     )
 
 
-def _read_entry(inner: Fields, number: int, place: str, ledger: Ledger) -> Tried:
+def _read_entry(inner: Fields, number: int, place: str, account: FieldAccount) -> Tried:
     passed, word = inner.read("passed", flag_of), inner.read("status", status_of)
     said = [text for name in ("summary", "notes") if (text := inner.read(name, text_of)) is not None]
     return Tried(
         iteration=inner.read("iteration", count_of) or number,
         passed=passed if passed is not None else _VERDICTS.get(word) if word is not None else None,
-        summary=_cut(": ".join(said), place, ledger),
-        error=_cut(inner.read("error", text_of) or "", place, ledger),
+        summary=_cut(": ".join(said), place, account),
+        error=_cut(inner.read("error", text_of) or "", place, account),
     )
 
 
@@ -102,39 +102,39 @@ def _read_duration(inner: Fields, times: list[str]) -> list[float]:
     return [between_us / US] if between_us >= 0 else []
 
 
-def _cut(text: str, place: str, ledger: Ledger) -> str:
+def _cut(text: str, place: str, account: FieldAccount) -> str:
     if len(text) > SUMMARY_CHARS_MAX:
-        ledger.change(f"{place}: texts longer than {SUMMARY_CHARS_MAX} characters are cut")
+        account.change(f"{place}: texts longer than {SUMMARY_CHARS_MAX} characters are cut")
     return text[:SUMMARY_CHARS_MAX]
 
 
-def read_checks(fields: Fields, ledger: Ledger) -> tuple[dict[str, Any], ...]:
+def read_checks(fields: Fields, account: FieldAccount) -> tuple[dict[str, Any], ...]:
     """Read the checks of `progress`; an entry without a verdict or a time is none."""
     kept: list[dict[str, Any]] = []
     for progress in fields.within("progress"):
         for key, value in progress.spellings("completion_checks"):
             place = progress.place(key)
-            ledger.take(place)
+            account.take(place)
             for number, entry in enumerate(value if isinstance(value, list) else [value] if value is not None else []):
-                check = _read_check(entry, place, ledger)
+                check = _read_check(entry, place, account)
                 if check is None:
-                    ledger.change(f"{place}[{number}]: {say(entry)} is not a check, it is left out")
+                    account.change(f"{place}[{number}]: {say(entry)} is not a check, it is left out")
                 else:
                     kept.append(check)
         for key, value in progress.spellings("last_completion_check"):
             place = progress.place(key)
-            check = _read_check(value, place, ledger)
+            check = _read_check(value, place, account)
             if check is not None and check not in kept:
                 kept.append(check)
-            ledger.take(place) if check is not None or value is None else ledger.leave(f"{place} ({say(value)} is not a check)")
+            account.take(place) if check is not None or value is None else account.leave(f"{place} ({say(value)} is not a check)")
         progress.leave_rest()
     return tuple(kept)
 
 
-def _read_check(entry: object, place: str, ledger: Ledger) -> dict[str, Any] | None:
+def _read_check(entry: object, place: str, account: FieldAccount) -> dict[str, Any] | None:
     if not isinstance(entry, dict):
         return None
-    unsaid = Ledger()
+    unsaid = FieldAccount()
     inner = Fields(entry, unsaid, f"{place}[].")
     iteration, passed = inner.read("iteration", count_of), inner.read("passed", flag_of)
     moment, output = (
@@ -145,5 +145,5 @@ def _read_check(entry: object, place: str, ledger: Ledger) -> dict[str, Any] | N
         return None
     inner.leave_rest()
     for line in (*unsaid.lines("changed"), *unsaid.lines("left")):
-        ledger.leave(line)
+        account.leave(line)
     return {"iteration": iteration, "timestamp": moment, "passed": passed, "output": output or ""}

@@ -23,8 +23,8 @@ from agent_orchestrator.systems.loop.history import History, read_checks, read_h
 from agent_orchestrator.systems.loop.spec import LoopSpec, is_loop_id, loop_id, named_loop
 from agent_orchestrator.systems.loop.spellings import (
     NAMES,
+    FieldAccount,
     Fields,
-    Ledger,
     count_of,
     flag_of,
     number_of,
@@ -80,35 +80,35 @@ def import_state(document: object, path: str) -> ImportedLoop:
     """Read a state file as far as it can be; raise InvalidDocument for one that is about no loop."""
     if not isinstance(document, dict):
         raise InvalidDocument(path=path, what="loop state", detail=f"it is not a JSON object but {_kind(document)}")
-    ledger = Ledger()
-    fields = Fields(document, ledger)
+    account = FieldAccount()
+    fields = Fields(document, account)
     task = _read_task(fields, document, path)
     criteria = fields.read("completion_criteria", texts_of)
     if criteria is None:
-        ledger.change("completion_criteria: the file has none; it is done when the agent says so and a person confirms it")
-    name = _read_name(fields, task, document, ledger)
-    status = _read_status(fields, ledger)
+        account.change("completion_criteria: the file has none; it is done when the agent says so and a person confirms it")
+    name = _read_name(fields, task, document, account)
+    status = _read_status(fields, account)
     fields.read("version", lambda value: value if isinstance(value, str) and VERSION_FORM.match(value) else None)
-    spec = _read_spec(fields, task, criteria or (UNSAID,), ledger)
-    story = read_history(fields, ledger)
-    checks = read_checks(fields, ledger)
-    fact = _read_facts(fields, status, story, checks, ledger)
-    context = _read_error(fields, status, ledger)
+    spec = _read_spec(fields, task, criteria or (UNSAID,), account)
+    story = read_history(fields, account)
+    checks = read_checks(fields, account)
+    fact = _read_facts(fields, status, story, checks, account)
+    context = _read_error(fields, status, account)
     for key, value in fields.spellings("pid"):
-        ledger.leave(f"{key} ({say(value)} is no process of ours)") if value is not None else ledger.take(key)
+        account.leave(f"{key} ({say(value)} is no process of ours)") if value is not None else account.take(key)
     for key, _ in fields.spellings("working_directory"):
-        ledger.leave(f"{key} (the loop works where it is imported)")
+        account.leave(f"{key} (the loop works where it is imported)")
     fields.leave_rest()
-    fact = msgspec.structs.replace(fact, error=context or None, left_out=ledger.lines("left"))
+    fact = msgspec.structs.replace(fact, error=context or None, left_out=account.lines("left"))
     return ImportedLoop(
         name=name,
         spec=spec,
         criteria=criteria or (),
         facts=(fact, *_stand_still(status, context)),
         status=status,
-        taken=ledger.lines("taken"),
-        notes=ledger.lines("changed"),
-        left=ledger.lines("left"),
+        taken=account.lines("taken"),
+        notes=account.lines("changed"),
+        left=account.lines("left"),
     )
 
 
@@ -131,23 +131,23 @@ def _read_task(fields: Fields, document: Mapping[str, Any], path: str) -> str:
     return task
 
 
-def _read_name(fields: Fields, task: str, document: Mapping[str, Any], ledger: Ledger) -> str:
+def _read_name(fields: Fields, task: str, document: Mapping[str, Any], account: FieldAccount) -> str:
     for key, value in fields.spellings("loop_id"):
         if is_loop_id(value):
-            ledger.take(fields.place(key))
+            account.take(fields.place(key))
             return value
         if text_of(value) is not None:
             name = named_loop(str(value))
-            ledger.change(f"{fields.place(key)}: {say(value)} is not of the form ralph-NAME-8 hex digits; the loop is {name}")
+            account.change(f"{fields.place(key)}: {say(value)} is not of the form ralph-NAME-8 hex digits; the loop is {name}")
             return name
-        ledger.change(f"{fields.place(key)}: {say(value)} is not an id; one is made")
+        account.change(f"{fields.place(key)}: {say(value)} is not an id; one is made")
     kept = {key: value for key, value in document.items() if snake(key) in _LASTING}
     name = loop_id(task, hashlib.sha256(msgspec.json.encode(kept)).hexdigest()[:8])
-    ledger.change(f"loop_id: the file has none; the loop is {name}")
+    account.change(f"loop_id: the file has none; the loop is {name}")
     return name
 
 
-def _read_status(fields: Fields, ledger: Ledger) -> LoopStatus:
+def _read_status(fields: Fields, account: FieldAccount) -> LoopStatus:
     """Read the status in whatever words; a loop that is done by any of its fields is done."""
     said = fields.read("status", status_of)
     done, active = fields.read("completed", flag_of), fields.read("active", flag_of)
@@ -155,15 +155,15 @@ def _read_status(fields: Fields, ledger: Ledger) -> LoopStatus:
     found = said or result
     if done and found not in ENDED:
         found = LoopStatus.COMPLETED
-        ledger.change("status: the file says that the loop is completed, and so it is")
+        account.change("status: the file says that the loop is completed, and so it is")
     if found is not None and (found in ENDED or found is LoopStatus.PAUSED):
         return found
     was = f"was {found}" if found is not None else "is not said" if active is None else f"is not said, active is {active}"
-    ledger.change(f"status: {was}, is paused until it is resumed")
+    account.change(f"status: {was}, is paused until it is resumed")
     return LoopStatus.PAUSED
 
 
-def _read_spec(fields: Fields, task: str, criteria: tuple[str, ...], ledger: Ledger) -> LoopSpec:
+def _read_spec(fields: Fields, task: str, criteria: tuple[str, ...], account: FieldAccount) -> LoopSpec:
     spec = LoopSpec(task=task, completion="; ".join(criteria), owner=fields.read("owner", text_of) or "")
     inner = fields.within("configuration")
     for name in ("max_iterations", "timeout_minutes", "interactive", "auto_test", "checkpoint_interval", "execution_mode"):
@@ -193,9 +193,9 @@ def _option(name: str, value: object) -> Any:
 
 
 def _read_facts(
-    fields: Fields, status: LoopStatus, story: History, checks: tuple[dict[str, Any], ...], ledger: Ledger
+    fields: Fields, status: LoopStatus, story: History, checks: tuple[dict[str, Any], ...], account: FieldAccount
 ) -> Imported:
-    counted = _read_metrics(fields, ledger)
+    counted = _read_metrics(fields, account)
     total, average = counted.pop("total", None), counted.pop("average_s", None)
     iteration = fields.read("iteration", count_of)
     if iteration is None:
@@ -207,9 +207,9 @@ def _read_facts(
     started = started or story.began or min(known, key=from_iso, default=None)
     until = ended or updated or max([*known, *([started] if started else [])], key=from_iso, default=None)
     if started is None:
-        ledger.change("started_at: the file does not say when; the time of the import is used")
+        account.change("started_at: the file does not say when; the time of the import is used")
     elif status is LoopStatus.COMPLETED and ended is None:
-        ledger.change(f"completed_at: the file does not say when; {until}, the last time in it, is used")
+        account.change(f"completed_at: the file does not say when; {until}, the last time in it, is used")
     spent_s = counted.pop("spent_s", None)
     if spent_s is None:
         spent_s = max(0, from_iso(until) - from_iso(started)) // US if started and until else story.worked_s
@@ -223,7 +223,7 @@ def _read_facts(
         tried=story.tried,
         learnings=story.learnings,
         last_result=fields.read("last_result", text_of) or "",
-        last_checkpoint=_read_checkpoint(fields, ledger),
+        last_checkpoint=_read_checkpoint(fields, account),
         made=made,
         worked_s=worked_s,
         **counted,
@@ -236,10 +236,10 @@ def _average(average: float | None, iteration: int, story: History, spent_s: flo
         return max(iteration, 1), average * max(iteration, 1)
     if story.timed:
         return story.timed, story.worked_s
-    return (iteration, float(int(spent_s))) if iteration and spent_s >= 1 else (0, 0.0)
+    return (iteration, float(int(spent_s))) if iteration and spent_s >= 1 else (0, 0)
 
 
-def _read_metrics(fields: Fields, ledger: Ledger) -> dict[str, Any]:
+def _read_metrics(fields: Fields, account: FieldAccount) -> dict[str, Any]:
     """Read what the file counted and a journal cannot recompute; what it does not say is left out."""
     kept: dict[str, Any] = {}
     for metrics in fields.within("metrics"):
@@ -251,7 +251,7 @@ def _read_metrics(fields: Fields, ledger: Ledger) -> dict[str, Any]:
     return kept
 
 
-def _read_checkpoint(fields: Fields, ledger: Ledger) -> str | None:
+def _read_checkpoint(fields: Fields, account: FieldAccount) -> str | None:
     """Read the path of the newest checkpoint: by name, or the last of a list of them."""
     named = fields.read("last_checkpoint", text_of)
     for key, value in fields.spellings("checkpoints"):
@@ -261,19 +261,19 @@ def _read_checkpoint(fields: Fields, ledger: Ledger) -> str | None:
         if paths and named is None:
             named = paths[-1]
         listed = f": {', '.join(paths)} stay where they are" if paths else ""
-        ledger.leave(f"{fields.place(key)}{listed}") if value else ledger.take(fields.place(key))
+        account.leave(f"{fields.place(key)}{listed}") if value else account.take(fields.place(key))
     return named
 
 
-def _read_error(fields: Fields, status: LoopStatus, ledger: Ledger) -> dict[str, Any]:
+def _read_error(fields: Fields, status: LoopStatus, account: FieldAccount) -> dict[str, Any]:
     """Read why a loop failed; a loop that did not fail has no error."""
     found: dict[str, Any] = {}
     for key, value in fields.spellings("error_context"):
         place = fields.place(key)
         if value in (None, "", [], {}):
-            ledger.take(place)
+            account.take(place)
         elif isinstance(value, dict):
-            inner = Fields(value, ledger, f"{place}.", {"error_message": ("error_message", "message", "error")})
+            inner = Fields(value, account, f"{place}.", {"error_message": ("error_message", "message", "error")})
             read = {
                 "error_message": inner.read("error_message", text_of),
                 "error_timestamp": inner.read("error_timestamp", time_of) or inner.read("timestamp", time_of),
@@ -284,13 +284,13 @@ def _read_error(fields: Fields, status: LoopStatus, ledger: Ledger) -> dict[str,
             found |= {name: usable for name, usable in read.items() if usable is not None and name not in found}
         elif text_of(value) is not None and "error_message" not in found:
             found["error_message"] = value
-            ledger.take(f"{place} as error_context.error_message")
+            account.take(f"{place} as error_context.error_message")
         else:
-            ledger.leave(place)
+            account.leave(place)
     if found and status not in (LoopStatus.FAILED, LoopStatus.CRASHED):
         kept = {name: value for name, value in found.items() if name == "recovery_attempted" and status is LoopStatus.ABORTED}
         if len(kept) < len(found):
-            ledger.leave(f"error_context (a loop that is {status} has no error)")
+            account.leave(f"error_context (a loop that is {status} has no error)")
         return kept
     return found
 

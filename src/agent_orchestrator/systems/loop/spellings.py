@@ -87,7 +87,7 @@ STATUS_WORDS = {word: status for status, words in _WORDS.items() for word in wor
 """The words that tools and people use for a status, in snake_case."""
 
 
-class Ledger:
+class FieldAccount:
     """The account of a file: what became of each field, by its path there."""
 
     def __init__(self) -> None:
@@ -114,9 +114,9 @@ class Fields:
     """An object of a file, read by the names that a loop has; what is not asked for is left out at the end."""
 
     def __init__(
-        self, given: Mapping[str, Any], ledger: Ledger, under: str = "", names: Mapping[str, tuple[str, ...]] = NAMES
+        self, given: Mapping[str, Any], account: FieldAccount, under: str = "", names: Mapping[str, tuple[str, ...]] = NAMES
     ) -> None:
-        self._given, self._ledger, self._under, self._names = given, ledger, under, names
+        self._given, self._account, self._under, self._names = given, account, under, names
         self._spelled: dict[str, list[str]] = {}
         for key in given:
             self._spelled.setdefault(snake(key), []).append(key)
@@ -127,18 +127,18 @@ class Fields:
         found: T | None = None
         for key, value in self.spellings(name):
             if value in (None, "", [], {}):
-                self._ledger.take(f"{self._under}{key}")
+                self._account.take(f"{self._under}{key}")
                 continue
             usable = convert(value)
             if usable is None:
-                self._ledger.change(f"{self._under}{key}: {say(value)} is not usable, it is left out")
+                self._account.change(f"{self._under}{key}: {say(value)} is not usable, it is left out")
             elif found is None:
                 found = usable
-                self._account(key, name, value, usable)
+                self._keep_account(key, name, value, usable)
             elif usable == found:
-                self._ledger.take(f"{self._under}{key}")
+                self._account.take(f"{self._under}{key}")
             else:
-                self._ledger.leave(f"{self._under}{key} ({say(value)}, another field says {say(found)})")
+                self._account.leave(f"{self._under}{key} ({say(value)}, another field says {say(found)})")
         return found
 
     def within(self, name: str, names: Mapping[str, tuple[str, ...]] = NAMES) -> list[Fields]:
@@ -146,11 +146,11 @@ class Fields:
         found = []
         for key, value in self.spellings(name):
             if value in (None, "", [], {}):
-                self._ledger.take(f"{self._under}{key}")
+                self._account.take(f"{self._under}{key}")
             elif isinstance(value, dict):
-                found.append(Fields(value, self._ledger, f"{self._under}{key}.", names))
+                found.append(Fields(value, self._account, f"{self._under}{key}.", names))
             else:
-                self._ledger.leave(f"{self._under}{key} ({say(value)} is not an object)")
+                self._account.leave(f"{self._under}{key} ({say(value)} is not an object)")
         return found
 
     def spellings(self, name: str) -> Iterator[tuple[str, Any]]:
@@ -169,16 +169,16 @@ class Fields:
         """Leave out what nobody asked for."""
         for key in self._given:
             if key not in self._asked:
-                self._ledger.leave(f"{self._under}{key}")
+                self._account.leave(f"{self._under}{key}")
 
-    def _account(self, key: str, name: str, value: object, usable: object) -> None:
+    def _keep_account(self, key: str, name: str, value: object, usable: object) -> None:
         path, other = f"{self._under}{key}", "" if snake(key) == name else f" as {name}"
         if isinstance(usable, tuple):
             usable = usable[0] if isinstance(value, str) else list(usable)
         if value == usable:
-            self._ledger.take(f"{path}{other}")
+            self._account.take(f"{path}{other}")
         else:
-            self._ledger.change(f"{path}: {say(value)} is taken{other or ' as'} {say(usable)}")
+            self._account.change(f"{path}: {say(value)} is taken{other or ' as'} {say(usable)}")
 
 
 def snake(key: str) -> str:

@@ -160,6 +160,8 @@ class LoopState:
         self.ended_us: int | None = None
         self.over_us: int | None = None
         """When an imported loop ended, by its file."""
+        self.gap_us = 0
+        """Time between the start and the import of an imported loop that its file does not count."""
         self.made = 0
         """Iterations before the loop was imported."""
         self.named_checkpoint: str | None = None

@@ -104,7 +104,7 @@ def _imported(state: LoopState, event: e.Imported, at_us: int) -> None:
     state.over_us = from_iso(event.ended_at) if event.ended_at is not None else None
     until_us = at_us if state.over_us is None else state.over_us
     # Less than nothing where the file counts more time than lies between its own times.
-    state.paused_us = until_us - state.started_us - event.spent_s * US
+    state.gap_us = state.paused_us = until_us - state.started_us - event.spent_s * US
     state.made, state.worked_us = event.made, round(event.worked_s * US)
     state.tried = [*state.tried, *event.tried][-TRIED_KEPT:]
     state.learnings = [*state.learnings, *event.learnings][-LEARNINGS_KEPT:]
