@@ -150,6 +150,16 @@ def test_taking_over_keeps_the_original_and_says_what_became_of_each_field(rig: 
     assert (rig.ralph / "current-loop.json.imported").read_bytes() == before
 
 
+def test_a_legacy_file_of_a_loop_that_is_done_stays_as_it_is_when_it_is_taken_over(rig: LoopRig) -> None:
+    legacy = put(rig, "current-loop.json", {"task": "x", "completion": "y", "status": "SUCCESS", "currentIteration": 3})
+    before = photograph(rig.ralph)[str(legacy)]
+    assert rig.ask("import", str(legacy)).code == 0
+    assert photograph(rig.ralph)[str(legacy)] == before
+    rig.do("touch done")
+    assert rig.loop().code == 0
+    assert photograph(rig.ralph)[str(legacy)] == before
+
+
 def test_all_loops_of_a_registry_are_taken_over_and_none_is_dropped(rig: LoopRig) -> None:
     put_all(rig)
     before = photograph(rig.repo / ".aiwg")

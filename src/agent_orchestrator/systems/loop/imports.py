@@ -76,6 +76,13 @@ def is_idle(document: object) -> bool:
     return bool(tasks) and not any(tasks)
 
 
+def read_name(document: dict[str, Any], path: str) -> str:
+    """Read only which loop a file is about; raise InvalidDocument for one that is about none."""
+    account = FieldAccount()
+    fields = Fields(document, account)
+    return _read_name(fields, _read_task(fields, document, path), document, account)
+
+
 def import_state(document: object, path: str) -> ImportedLoop:
     """Read a state file as far as it can be; raise InvalidDocument for one that is about no loop."""
     if not isinstance(document, dict):

@@ -11,7 +11,7 @@ from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Document, ListedRun
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.errors import InvalidDocument
-from agent_orchestrator.systems.loop.imports import import_state
+from agent_orchestrator.systems.loop.imports import read_name
 from agent_orchestrator.systems.loop.spellings import NAMES, count_of, snake, status_of
 from agent_orchestrator.systems.loop.transitions import ACTIVE
 
@@ -78,7 +78,7 @@ def _put_onto(content: bytes, entry: dict[str, Any], known: frozenset[str]) -> d
 def _steps(document: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that changed, in the file's own spelling; a word or number that means the same stays."""
     spelled = {snake(key): key for key in document}
-    changed: dict[str, Any] = {} if any(name in spelled for name in NAMES["loop_id"]) else {"loop_id": entry["loop_id"]}
+    changed: dict[str, Any] = {}
     status = spelled.get("status", "status")
     if status_of(document.get(status)) != entry["status"]:
         changed[status] = entry["status"]
@@ -89,8 +89,11 @@ def _steps(document: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
     for name, value in (("pid", entry["pid"]), ("active", entry["status"] in ACTIVE)):
         if name in spelled and document[spelled[name]] != value:
             changed[spelled[name]] = value
-    updated = next((spelled[one] for one in NAMES["last_updated"] if one in spelled), None)
-    return changed | {updated: entry["last_active"]} if changed and updated is not None else changed
+    if changed:
+        updated = next((spelled[one] for one in NAMES["last_updated"] if one in spelled), None)
+        changed |= {} if updated is None else {updated: entry["last_active"]}
+        changed |= {} if any(name in spelled for name in NAMES["loop_id"]) else {"loop_id": entry["loop_id"]}
+    return changed
 
 
 def _plain(content: bytes) -> bytes:
@@ -102,7 +105,7 @@ def loop_named_in(content: bytes) -> str | None:
     """The loop that a current-loop.json is about, known or not; None for a file that is about none."""
     try:
         document = msgspec.json.decode(_plain(content), type=dict[str, Any])
-        return import_state(document, LEGACY).name
+        return read_name(document, LEGACY)
     except (msgspec.DecodeError, RecursionError, InvalidDocument):
         return None
 
