@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from agent_orchestrator.config import load_agents
 from agent_orchestrator.errors import InvalidDocument, MissingPath
@@ -17,7 +20,7 @@ from agent_orchestrator.runs.team.place import archives_of, claim_folder
 from agent_orchestrator.runs.team.start import import_team, start_team
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.team.documents import PM_STATE
-from agent_orchestrator.systems.team.imports import FILES
+from agent_orchestrator.systems.team.imports import FILES, read_requirements
 from agent_orchestrator.systems.team.spec import TeamSpec
 
 
@@ -46,14 +49,34 @@ class TeamHooks(Hooks):
         if not plan.is_file():
             raise MissingPath(what="The plan of the team", path=plan)
         found = {name: file.parent / Path(name).relative_to(Path(PM_STATE).parent) for name in FILES}
-        files = {name: read_object(one) for name, one in found.items() if one.is_file()}
-        text = files[PM_STATE].get("original_requirements")
-        if not isinstance(text, str) or not text.strip():
-            raise InvalidDocument(path=plan, what="state file", detail="it has no original_requirements")
+        files, broken = read_files(found)
+        text = read_requirements(files[PM_STATE])
+        if text is None:
+            detail = "it has no original_requirements and no task_groups: there is no team to take over"
+            raise InvalidDocument(path=plan, what="state file", detail=detail)
         settings, given = orchestrator.settings, TeamOptions(text=text, **options.only(TeamOptions))
         spec = prepare(given, settings.home, load_agents(settings)).spec
         run, notes = import_team(orchestrator, spec, plan, files)
-        return TakenOver(runs=(run,), notes=notes)
+        return TakenOver(runs=(run,), notes=(*broken, *notes))
+
+
+def read_files(found: dict[str, Path]) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+    """Read the files of a `coordination/`: the plan has to be one; of the others, those that can be read, and say which not."""
+    files, notes = {PM_STATE: read_object(found[PM_STATE])}, []
+    for name, file in found.items():
+        if name == PM_STATE or not file.is_file():
+            continue
+        try:
+            given = msgspec.json.decode(file.read_bytes())
+        except (OSError, msgspec.DecodeError, RecursionError) as error:
+            notes.append(f"{file.name}: cannot be read, {error}; left out")
+            continue
+        whole = {"messages" if "/messages/" in name else "groups": given} if isinstance(given, list) else given
+        if isinstance(whole, dict):
+            files[name] = whole
+        else:
+            notes.append(f"{file.name}: is not an object; left out")
+    return files, tuple(notes)
 
 
 HOOKS = TeamHooks()

@@ -11,7 +11,7 @@ import msgspec
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
-from agent_orchestrator.errors import Refused, RunExists, UsageError
+from agent_orchestrator.errors import Refused, RunExists
 from agent_orchestrator.git.branches import list_branches
 from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.git.repository import checkout_of
@@ -78,10 +78,9 @@ def _session(orchestrator: Orchestrator, taken: ImportedTeam, now_us: int) -> tu
 
 
 def _look(home: Path, branch: str, into: str) -> BranchState:
-    """Say where a group's branch stands; raises UsageError for the one that groups are to be merged into."""
+    """Return the state of a group's branch."""
     if branch == into:
-        way = f"switch to the branch that groups are merged into, or name it with --into; {into} is a group's own"
-        raise UsageError(detail=f"The team cannot be taken over: {way}.")
+        return BranchState.INTO
     if branch not in list_branches(home):
         return BranchState.MISSING
     return BranchState.MERGED if is_ancestor(home, branch, into) else BranchState.OPEN

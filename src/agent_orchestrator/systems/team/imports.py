@@ -1,7 +1,7 @@
 """The files of a team without a journal: what of them is taken over, sloppy ones included, and what had to be changed.
 
 `pm_state.json` is the plan, `group_status.json` how far each group is; the rest is history. Nobody is at work here: a group
-waits for whoever was working on it.
+waits for whoever was working on it. Finished work stays finished.
 """
 
 from __future__ import annotations
@@ -14,28 +14,32 @@ import msgspec
 
 from agent_orchestrator.core.events import Ended, Paused, StopReason
 from agent_orchestrator.core.failure import Failure
-from agent_orchestrator.core.foreign import read_entries, read_entry, read_fields, read_part, read_time_us
-from agent_orchestrator.errors import InvalidDocument
+from agent_orchestrator.core.foreign import read_time_us
+from agent_orchestrator.errors import InvalidDocument, UsageError
 from agent_orchestrator.systems.team.documents import GROUP_STATUS, MESSAGES, ORCHESTRATOR_STATE, PM_STATE
 from agent_orchestrator.systems.team.events import Imported, PlanMade, TeamEvent
+from agent_orchestrator.systems.team.fields import LEFT_OUT, Fields, drop_huge
+from agent_orchestrator.systems.team.foreign_history import read_decisions, read_group_status, read_messages
+from agent_orchestrator.systems.team.foreign_plan import ForeignGroup, ForeignPlan
 from agent_orchestrator.systems.team.messages import ENDS
 from agent_orchestrator.systems.team.proposals import draw
 from agent_orchestrator.systems.team.roles import Proposal
-from agent_orchestrator.systems.team.shapes import GroupEntry, GroupStatus, ImportedGroup, TaskEntry
+from agent_orchestrator.systems.team.shapes import ImportedGroup
 from agent_orchestrator.systems.team.spec import TeamSpec
-from agent_orchestrator.systems.team.state import Blocker, Decision, Feedback
+from agent_orchestrator.systems.team.spellings import read_status
 
 FILES = (PM_STATE, GROUP_STATUS, ORCHESTRATOR_STATE, *(f"{MESSAGES}/{box}.json" for box in ENDS))
-_PROGRESS = {"in_progress": "dev_working", "complete": "complete"}
+_PROGRESS = {"in_progress": "dev_working", "assigned": "pending", "skipped": "complete"}
 _WAITING = {"qa_testing": "waiting_qa", "tech_review": "waiting_review"}
-_FEEDBACK = {"iteration": 1, "decision": "changes_requested", "feedback": ""}
-_DECISION = {"iteration": 0, "reasoning": ""}
+_REQUIREMENTS = ("original_requirements", "requirements", "user_requirements", "original_request", "user_request", "goal")
 
 
 class BranchState(StrEnum):
     """The state of a group's branch in this repository."""
 
     MISSING = "missing"
+    INTO = "into"
+    """It is the branch that groups are merged into."""
     OPEN = "open"
     MERGED = "merged"
 
@@ -48,105 +52,187 @@ class ImportedTeam(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
+def read_requirements(manager: Mapping[str, Any]) -> str | None:
+    """Read the requirements of a `pm_state.json`, for want of them its names of groups; None when it is no team's."""
+    fields = Fields(manager, "", [])
+    if given := fields.take_texts(*_REQUIREMENTS):
+        return "\n".join(given)
+    plan = ForeignPlan([])
+    plan.read(fields, {})
+    return "\n".join(group.name or f"Group {group.id}" for group in plan.groups) or None
+
+
 def import_files(
     files: Mapping[str, dict[str, Any]], path: str, spec: TeamSpec, look: Callable[[str], BranchState]
 ) -> ImportedTeam:
     """Read the files of `coordination/`, by their names in it, as far as they can be used; `look` knows branches."""
     notes: list[str] = []
-    manager, statuses = files.get(PM_STATE, {}), files.get(GROUP_STATUS, {})
-    entries = [read_fields(one, "task_groups", GroupEntry, notes) for one in read_part(manager, "task_groups", list, notes)]
-    tasks = [read_fields(one, "all_tasks", TaskEntry, notes) for one in read_part(manager, "all_tasks", list, notes)]
-    if not entries:
+    found = {name: drop_huge(document, "", notes) for name, document in files.items()}
+    manager = Fields(found.get(PM_STATE, {}), "", notes)
+    story = Fields(found.get(ORCHESTRATOR_STATE, {}), "orchestrator_state", notes)
+    statuses = _statuses(found.get(GROUP_STATUS, {}))
+    if not manager.take_texts(*_REQUIREMENTS):
+        notes.append(f"original_requirements: was missing, is {spec.requirements!r}")
+    plan = ForeignPlan(notes)
+    plan.read(manager, statuses)
+    if not plan.groups:
         raise InvalidDocument(path=path, what="state file", detail="it has no task_groups: there is no plan to take over")
-    plan = _plan(manager, entries, tasks, path, spec, notes)
-    progress = {entry.id: entry.status for entry in entries}
+    made = _draw(manager, plan, path, notes)
+    team = _Standing(manager, story, notes)
+    read = {group.id: _told(plan, group.id, statuses, notes) for group in plan.groups}
+    wanted = {group.id: _wanted(group, read[group.id], team, notes) for group in plan.groups}
+    team.settle(wanted)
     groups: dict[str, ImportedGroup] = {}
-    for planned in plan.groups:
-        read = read_fields(statuses.get(planned.id, {}), f"group_status.{planned.id}", GroupStatus, notes)
-        wanted = read.status or _PROGRESS.get(progress[planned.id] or "", "pending")
-        status = _status(planned.id, wanted, planned.branch_name, look, spec.into, notes)
-        groups[planned.id] = _group(planned.id, status, read, notes)
-    notes += [f"group_status.{name}: left out, the plan has no such group" for name in statuses if name not in groups]
-    team = read_fields(files.get(ORCHESTRATOR_STATE, {}), "orchestrator_state", _Story, notes)
-    stands = _standing(team.status, all(one.status == "complete" for one in groups.values()), notes)
-    log = _dated(team.decisions_log or [], "decisions_log", notes)
-    decisions = read_entries(log, "decisions_log", Decision, _DECISION, notes)
+    for drawn in made.groups:
+        status = _status(drawn.id, wanted[drawn.id], (drawn.branch_name, spec.into), team.kept, look, notes)
+        groups[drawn.id] = read_group_status(*read[drawn.id], status, notes)
+    notes += [f"group_status.{name}: {LEFT_OUT}, the plan has no such group" for name in statuses if plan.find(name) is None]
     fact = Imported(
         groups=groups,
-        tasks={task.id: task.status for task in tasks if task.id is not None and task.status is not None},
-        messages={box: _messages(files.get(f"{MESSAGES}/{box}.json", {}), box, groups, notes) for box in ENDS},
-        decisions=tuple(msgspec.to_builtins(one) for one in decisions),
-        spawns=team.total_spawns or 0,
-        iteration=team.iteration or 0,
-        plan_iteration=plan_iteration if isinstance(plan_iteration := manager.get("iteration"), int) else 0,
-        started_us=read_time_us(team.start_time, "orchestrator_state.start_time", notes),
-        ended_us=read_time_us(team.end_time, "orchestrator_state.end_time", notes) if isinstance(stands, Ended) else None,
+        tasks={task.id: task.status for task in plan.tasks.all.values() if task.done and task.status is not None},
+        messages={box: read_messages(found.get(f"{MESSAGES}/{box}.json", {}), box, plan, notes) for box in ENDS},
+        decisions=read_decisions(story.take("decisions_log", "decisions"), notes),
+        spawns=story.take_count("total_spawns"),
+        iteration=story.take_count("iteration"),
+        plan_iteration=manager.take_count("iteration"),
+        started_us=read_time_us(story.take("start_time", "started_at"), "orchestrator_state.start_time", notes),
+        ended_us=team.read_end(story, notes),
     )
-    gone = [f"{agent.get('agent_type')} of {agent.get('group_id')}" for agent in team.active_agents or []]
-    notes += [f"active_agents: {who} does not work here" for who in gone]
-    session = manager.get("session_id") or team.session_id
-    return ImportedTeam(session=session if isinstance(session, str) else None, facts=(plan, fact, stands), notes=tuple(notes))
+    session = manager.take_text("session_id", "session") or story.take_text("session_id", "session")
+    _close(manager, story, groups, notes)
+    return ImportedTeam(session=session, facts=(made, fact, team.event), notes=tuple(notes))
 
 
-class _Story(msgspec.Struct):
-    """The fields of orchestrator_state.json that are used."""
+class _Standing:
+    """The standing of the team as a whole: what its files say, and what follows from its groups."""
 
-    session_id: str | None = None
-    status: str | None = None
-    iteration: int | None = None
-    total_spawns: int | None = None
-    active_agents: list[dict[str, Any]] | None = None
-    decisions_log: list[Any] | None = None
-    start_time: str | None = None
-    end_time: str | None = None
+    def __init__(self, manager: Fields, story: Fields, notes: list[str]) -> None:
+        self._notes = notes
+        self._told = story.take("status", "state")
+        self._own = manager.take("status", "state")
+        percentage = manager.take("completion_percentage", "completion_percent")
+        self.percentage = percentage if isinstance(percentage, int | float) and not isinstance(percentage, bool) else None
+        full = self.percentage is not None and self.percentage >= 100
+        words = [read_status(self._told), read_status(self._own), read_status(story.take("current_phase", "phase"))]
+        self.finished = "complete" in words or (full and self._told is None)
+        self.full = self.finished or full
+        self.kept = False
+        self.event: TeamEvent = Paused(reason="imported")
+
+    def settle(self, wanted: Mapping[str, str]) -> None:
+        """Say how the team stands, from the statuses of its groups."""
+        self.kept = self.finished and all(status == "complete" for status in wanted.values())
+        if self.kept:
+            self.event = Ended(stop=StopReason.COMPLETED, detail="imported")
+            return
+        if self._told is not None and read_status(self._told) != "in_progress":
+            self._notes.append(f"orchestrator_state.status: was {self._told}, is running")
+        if self._own is not None and read_status(self._own) != "in_progress":
+            self._notes.append(f"status: was {self._own}, is running")
+
+    def read_end(self, story: Fields, notes: list[str]) -> int | None:
+        """Read the end of a team that has one."""
+        given = story.take("end_time", "ended_at", "completed_at")
+        if given is not None and not self.kept:
+            notes.append(f"orchestrator_state.end_time: {LEFT_OUT}, the team has not ended")
+            return None
+        return read_time_us(given, "orchestrator_state.end_time", notes)
 
 
-def _plan(
-    manager: dict[str, Any], entries: list[GroupEntry], tasks: list[TaskEntry], path: str, spec: TeamSpec, notes: list[str]
-) -> PlanMade:
-    known = {entry.id for entry in entries}
-    groups = []
-    for entry in entries:
-        unknown = [name for name in entry.depends_on or [] if name not in known]
-        notes += [f"task_groups: {entry.id} depends on {name!r}, which is no group; left out" for name in unknown]
-        needs = [name for name in entry.depends_on or [] if name in known]
-        groups.append({**_given(entry), "depends_on": needs})
-    wanted = [_given(task) for task in tasks if task.group_id is None or task.group_id in known]
-    notes += [f"all_tasks: {task.id} is left out, there is no group {task.group_id!r}" for task in tasks if _is_lost(task, known)]
-    mode = manager.get("mode") if manager.get("mode") in ("simple", "parallel") else None
+def _draw(manager: Fields, plan: ForeignPlan, path: str, notes: list[str]) -> PlanMade:
+    told = manager.take("mode", "execution_mode")
+    word = str(told).lower() if told is not None else ""
+    mode = "parallel" if "parallel" in word else "simple" if "simple" in word or "sequential" in word else None
+    if told is not None and mode is None:
+        notes.append(f"{manager.path('mode')}: {told!r} is neither simple nor parallel; {LEFT_OUT}")
+    tasks = [{"id": task.id, "description": task.description, "group_id": task.group} for task in plan.tasks.all.values()]
     try:
-        proposal = msgspec.convert({"mode": mode, "groups": groups, "tasks": wanted}, Proposal)
+        groups = [group.proposed() for group in plan.groups]
+        proposal = msgspec.convert({"mode": mode, "groups": groups, "tasks": tasks}, Proposal)
     except msgspec.ValidationError as error:
         raise InvalidDocument(path=path, what="state file", detail=str(error)) from None
     drawn = draw(proposal, {}, (), ())
     if isinstance(drawn, Failure):
-        raise InvalidDocument(path=path, what="state file", detail=drawn.message.rstrip("."))
-    for group, entry in zip(drawn.groups, entries, strict=True):
-        if group.branch_name != entry.branch_name:
-            notes.append(f"task_groups: the branch of {group.id} was {entry.branch_name!r}, is {group.branch_name}")
-    reasoning = manager.get("mode_reasoning")
+        raise InvalidDocument(path=path, what="state file", detail=f"task_groups: {drawn.message.rstrip('.')}")
+    for made, group in zip(drawn.groups, plan.groups, strict=True):
+        if made.branch_name != group.branch_name:
+            notes.append(f"{group.where}: the branch of {group.id} was {group.branch_name!r}, is {made.branch_name}")
     return PlanMade(
         mode=mode or ("parallel" if len(groups) > 1 else "simple"),
-        mode_reasoning=reasoning if isinstance(reasoning, str) else "",
+        mode_reasoning=manager.take_text("mode_reasoning") or "",
         tasks=drawn.tasks,
         groups=drawn.groups,
     )
 
 
-def _is_lost(task: TaskEntry, groups: set[str | None]) -> bool:
-    return task.group_id is not None and task.group_id not in groups
+def _statuses(document: dict[str, Any]) -> dict[str, Any]:
+    """Give the groups of a `group_status.json`, which some keep one level deeper or as a list."""
+    for name in ("groups", "group_status", "task_groups"):
+        if len(document) <= 3 and isinstance(document.get(name), dict | list):
+            rest = {key: value for key, value in document.items() if key != name}
+            return {**_by_name(document[name]), **rest}
+    return document
 
 
-def _given(entry: GroupEntry | TaskEntry) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.structs.asdict(entry).items() if value is not None and name != "status"}
+def _by_name(given: dict[str, Any] | list[Any]) -> dict[str, Any]:
+    if isinstance(given, dict):
+        return given
+    names = [entry.get("group_id") or entry.get("id") if isinstance(entry, dict) else None for entry in given]
+    return {str(name or f"[{number}]"): given[number] for number, name in enumerate(names)}
 
 
-def _status(name: str, wanted: str, branch: str, look: Callable[[str], BranchState], into: str, notes: list[str]) -> str:
-    """Say where the group goes on: work counts as complete only where it was merged, and as begun only where it is."""
+def _told(plan: ForeignPlan, group: str, statuses: Mapping[str, Any], notes: list[str]) -> tuple[str, dict[str, Any]]:
+    """Find what `group_status.json` has of a group, and where; a bare word is its status."""
+    found = [name for name in statuses if (one := plan.find(name)) is not None and one.id == group]
+    for more in found[1:]:
+        notes.append(f"group_status.{more}: {LEFT_OUT}, group {group} is there twice")
+    if not found:
+        return f"group_status.{group}", {}
+    where, told = f"group_status.{found[0]}", statuses[found[0]]
+    if isinstance(told, dict):
+        return where, told
+    if read_status(told) is None:
+        notes.append(f"{where}: is not an object; {LEFT_OUT}")
+        return where, {}
+    return where, {"status": told}
+
+
+def _wanted(group: ForeignGroup, read: tuple[str, dict[str, Any]], team: _Standing, notes: list[str]) -> str:
+    """Say how far a group is by its files: finished when any of them says so."""
+    where, told = read
+    given = Fields(told, where, []).take("status", "state")
+    own = read_status(given)
+    if given is not None and own is None:
+        notes.append(f"{where}.status: {given!r} is no known status; {LEFT_OUT}")
+    if own is None and group.status is None and team.full:
+        notes.append(f"{group.where}.status: was missing, is complete: the team is")
+        return "complete"
+    own = _PROGRESS.get(own or "", own)
+    planned = _PROGRESS.get(group.status or "", group.status)
+    if planned == "complete" and own not in (None, "complete"):
+        notes.append(f"{where}.status: was {own}, is complete: pm_state.json has it so")
+    return "complete" if "complete" in (own, planned) else own or planned or "pending"
+
+
+def _status(
+    name: str,
+    wanted: str,
+    branches: tuple[str, str],
+    kept: bool,
+    look: Callable[[str], BranchState],
+    notes: list[str],
+) -> str:
+    """Say where the group goes on: in a team that is not finished work is complete where it was merged, begun where it is."""
+    branch, into = branches
     found, status = look(branch), _WAITING.get(wanted, wanted)
-    if wanted == "complete" and found is BranchState.OPEN:
+    if found is BranchState.INTO and wanted != "complete":
+        way = f"switch to the branch that groups are merged into, or name it with --into; {into} is a group's own"
+        raise UsageError(detail=f"The team cannot be taken over: {way}.")
+    if wanted == "complete" and found is BranchState.OPEN and not kept:
         notes.append(f"group {name}: was complete, but {branch} is not merged into {into}; it is waiting_review")
         return "waiting_review"
+    if wanted == "complete" and found is BranchState.OPEN:
+        notes.append(f"group {name}: is complete, though {branch} is not merged into {into}; merge it yourself")
     if wanted == "complete" and found is BranchState.MISSING:
         notes.append(f"group {name}: is complete by its files alone, there is no branch {branch} here that could show it")
     if wanted not in ("complete", "pending") and found is BranchState.MISSING:
@@ -157,78 +243,18 @@ def _status(name: str, wanted: str, branch: str, look: Callable[[str], BranchSta
     return status
 
 
-def _group(name: str, status: str, read: GroupStatus, notes: list[str]) -> ImportedGroup:
-    rounds, where = read.iterations, f"group_status.{name}"
-    told = _dated([msgspec.to_builtins(one) for one in read.tech_lead_feedback or []], f"{where}.tech_lead_feedback", notes)
-    blockers = [msgspec.to_builtins(one) for one in read.blockers or []]
-    results = msgspec.to_builtins(read.test_results) if read.test_results is not None else {}
-    quality = msgspec.to_builtins(read.quality_metrics) if read.quality_metrics is not None else {}
-    return ImportedGroup(
-        status=status,
-        developer=(rounds.developer if rounds is not None else None) or 0,
-        qa=(rounds.qa if rounds is not None else None) or 0,
-        tech_lead=(rounds.tech_lead if rounds is not None else None) or 0,
-        started_us=read_time_us(read.start_time, f"{where}.start_time", notes),
-        ended_us=read_time_us(read.end_time, f"{where}.end_time", notes) if status == "complete" else None,
-        files_modified=tuple(read.files_modified or ()),
-        commits=tuple(read.commits or ()),
-        test_results={kind: counts for kind, counts in results.items() if {"total", "passed", "failed"} <= counts.keys()},
-        feedback=tuple(
-            msgspec.to_builtins(one) for one in read_entries(told, f"{where}.tech_lead_feedback", Feedback, _FEEDBACK, notes)
-        ),
-        blockers=tuple(msgspec.to_builtins(one) for one in read_entries(blockers, f"{where}.blockers", Blocker, {}, notes)),
-        quality={key: value for key, value in quality.items() if key != "first_pass_approval"},
-    )
-
-
-def _dated(entries: list[Any], where: str, notes: list[str]) -> list[Any]:
-    """Give the entries, those whose time is none without it."""
-    found = []
-    for number, entry in enumerate(entries):
-        given = entry.get("timestamp") if isinstance(entry, dict) else None
-        if given is not None and read_time_us(given, f"{where}[{number}].timestamp", notes) is None:
-            entry = {name: value for name, value in entry.items() if name != "timestamp"}
-        found.append(entry)
-    return found
-
-
-def _messages(document: dict[str, Any], box: str, groups: Mapping[str, Any], notes: list[str]) -> tuple[dict[str, Any], ...]:
-    kept = []
-    for number, message in enumerate(read_part(document, "messages", list, notes)):
-        where = f"messages/{box}[{number}]"
-        read = read_entry(message, where, _Message, {}, notes)
-        if read is not None and read.group_id not in groups:
-            notes.append(f"{where}: left out, the plan has no group {read.group_id!r}")
-        elif read is not None:
-            kept.append(_whole(message, box))
-    return tuple(kept)
-
-
-def _whole(message: dict[str, Any], box: str) -> dict[str, Any]:
-    """Fill a message with what its box says of it, in the seed's order, and without nulls."""
-    given = {name: value for name, value in message.items() if value is not None}
-    sender, receiver = ENDS[box]
-    head = {"id": given["id"], "group_id": given["group_id"], "from": sender.value, "to": receiver.value}
-    return {**head, **given, "read": given.get("read", False)}
-
-
-class _Message(msgspec.Struct):
-    """The fields that a message must have, and those that must have these types where they are there."""
-
-    id: str
-    group_id: str
-    read: bool | None = None
-    sender: str | None = msgspec.field(default=None, name="from")
-    to: str | None = None
-    timestamp: str | None = None
-    subject: str | None = None
-    context: dict[str, Any] | None = None
-    feedback: str | None = None
-
-
-def _standing(status: str | None, complete: bool, notes: list[str]) -> TeamEvent:
-    if status == "completed" and complete:
-        return Ended(stop=StopReason.COMPLETED, detail="imported")
-    if status not in (None, "running"):
-        notes.append(f"orchestrator_state.status: was {status}, is running")
-    return Paused(reason="imported")
+def _close(manager: Fields, story: Fields, groups: Mapping[str, ImportedGroup], notes: list[str]) -> None:
+    """Say what of the files is counted anew, and what is left out."""
+    phases = manager.take("execution_phases", "phases")
+    if phases is not None:
+        notes.append(f"{manager.path('execution_phases')}: made anew from what groups depend on")
+    agents = story.take("active_agents")
+    for agent in agents if isinstance(agents, list) else []:
+        given = Fields(agent, "", []) if isinstance(agent, dict) else None
+        who = f"{given.take('agent_type', 'type')} of {given.take('group_id', 'group')}" if given is not None else repr(agent)
+        notes.append(f"active_agents: {who} does not work here")
+    if agents is not None and not isinstance(agents, list):
+        notes.append(f"{story.path('active_agents')}: is not a list; {LEFT_OUT}")
+    for fields in (manager, story):
+        fields.put_down("last_update", "estimated_time_remaining_minutes", "session_id", "session")
+        fields.finish()

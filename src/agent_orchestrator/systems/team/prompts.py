@@ -142,7 +142,12 @@ _BODIES: dict[Purpose, Callable[[TeamState, TeamUnit], list[str]]] = {
 
 def _slice(state: TeamState, group: Group) -> dict[str, Any]:
     """Give the part of the state that an agent of a group has to know."""
-    tasks = [{"id": name, "description": state.tasks[name].description} for name in group.tasks if name in state.tasks]
+    mine = [state.tasks[name] for name in group.tasks if name in state.tasks]
+    # A person or the files of an imported team may say that a task is done before its group is.
+    tasks = [
+        {"id": task.id, "description": task.description} | ({"status": task.by_hand} if task.by_hand == "complete" else {})
+        for task in mine
+    ]
     return {
         "group_id": group.unit,
         "group_name": group.name,

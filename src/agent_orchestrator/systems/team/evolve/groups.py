@@ -245,7 +245,7 @@ def _imported(state: TeamState, event: e.Imported, at_us: int) -> None:
         _fill(state.groups[name], told, at_us)
     for name, status in event.tasks.items():
         task = state.tasks.get(name)
-        if task is not None and status == "complete" and task_status(state, task) == "in_progress":
+        if task is not None and status == "complete" and task_status(state, task) != "complete":
             task.by_hand = status  # All else follows from its group.
     for box, sent in event.messages.items():
         for message in sent:

@@ -1,0 +1,145 @@
+"""The tasks of a foreign `pm_state.json`: in `all_tasks`, in lists of what is done, and in the groups themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.systems.team.fields import LEFT_OUT, Fields, as_text, list_entries
+from agent_orchestrator.systems.team.spellings import fold, read_status, split_task
+
+_LISTS = {
+    True: ("completed_tasks", "done_tasks", "finished_tasks"),
+    False: ("pending_tasks", "remaining_tasks", "in_progress_tasks", "active_tasks"),
+}
+
+
+class ForeignTask(msgspec.Struct, kw_only=True):
+    """A task as the file has it, with the path at which it stands there."""
+
+    where: str
+    id: str
+    description: str = ""
+    group: str = ""
+    status: str | None = None
+
+    @property
+    def done(self) -> bool:
+        """Say that nothing is left of it."""
+        return self.status == "complete"
+
+
+class ForeignTasks:
+    """All tasks of a file, by id."""
+
+    def __init__(self, notes: list[str]) -> None:
+        """Begin without tasks; what is changed goes to `notes`."""
+        self.all: dict[str, ForeignTask] = {}
+        self._notes = notes
+
+    def read_all(self, manager: Fields) -> None:
+        """Read the tasks that stand beside the groups."""
+        given = manager.take("all_tasks", "tasks")
+        for where, key, entry in list_entries(given, manager.path("all_tasks"), self._notes):
+            task = self._read(where, key, entry)
+            if task is None:
+                continue
+            known = self.all.get(task.id)
+            if known is not None and fold(known.description) == fold(task.description):
+                self._notes.append(f"{where}: {LEFT_OUT}, {task.id!r} is there twice")
+                known.status = "complete" if task.done else known.status
+            else:
+                self._add(task)
+        for done, names in _LISTS.items():
+            for name in names:
+                self.mark((manager.path(name), manager.take(name)), done=done)
+
+    def read_group(self, group: str, where: str, given: Any, done: tuple[str, Any] | None) -> list[str]:
+        """Read the tasks of a group; give their ids."""
+        found = []
+        for path, key, entry in list_entries(given, where, self._notes):
+            task = self._read(path, key, entry)
+            if task is not None:
+                found.append(self._own(task, group))
+        if done is not None:
+            found += [name for name in self.mark(done, done=True) if name not in found]
+        return found
+
+    def mark(self, listed: tuple[str, Any], *, done: bool) -> list[str]:
+        """Mark the tasks that a list names; one that is nowhere else is a task by that."""
+        where, given = listed
+        if isinstance(given, int | float):
+            self._notes.append(f"{where}: {given} names no tasks; {LEFT_OUT}")
+            return []
+        marked = []
+        for path, key, entry in list_entries(given, where, self._notes):
+            task = self._read(path, key, entry)
+            if task is None:
+                continue
+            known = self._find(task) or self._add(task)
+            known.status = "complete" if done or task.done else known.status
+            marked.append(known.id)
+        return marked
+
+    def _own(self, task: ForeignTask, group: str) -> str:
+        known = self._find(task)
+        if known is None:
+            task.group = group
+            return self._add(task).id
+        if known.group not in ("", group) and task.description and fold(task.description) != fold(known.description):
+            task.group = group
+            return self._add(task).id
+        known.description = known.description or task.description
+        known.group = known.group or group
+        known.status = "complete" if task.done else known.status or task.status
+        return known.id
+
+    def _find(self, task: ForeignTask) -> ForeignTask | None:
+        if task.id in self.all:
+            return self.all[task.id]
+        text = fold(task.description or task.id)
+        return next((one for one in self.all.values() if text and text in (fold(one.description), fold(one.id))), None)
+
+    def _add(self, task: ForeignTask) -> ForeignTask:
+        wanted, number = task.id, 1
+        while task.id in self.all:
+            number += 1
+            task.id = f"{wanted}-{number}"
+        if task.id != wanted:
+            self._notes.append(f"{task.where}: {wanted!r} is another task already; it is {task.id}")
+        self.all[task.id] = task
+        return task
+
+    def _read(self, where: str, key: str | None, entry: Any) -> ForeignTask | None:
+        if isinstance(entry, dict):
+            return self._read_object(where, key, Fields(entry, where, self._notes))
+        if key is not None and (entry is None or isinstance(entry, bool)):
+            return ForeignTask(where=where, id=key, status="complete" if entry else None)
+        text = as_text(entry)
+        if text is None:
+            self._notes.append(f"{where}: is no task; {LEFT_OUT}")
+            return None
+        if key is not None:
+            status = read_status(text)
+            return ForeignTask(where=where, id=key, status=status, description="" if status else text)
+        name, description, done = split_task(text)
+        return ForeignTask(where=where, id=name, description=description, status="complete" if done else None)
+
+    def _read_object(self, where: str, key: str | None, fields: Fields) -> ForeignTask | None:
+        description = fields.take_text("description", "title", "name", "task", "summary") or ""
+        name = fields.take_text("id", "task_id") or key
+        if name is None and description:
+            name, description, _ = split_task(description)
+        told = fields.take("status", "state")
+        status = read_status(told)
+        if told is not None and status is None:
+            self._notes.append(f"{fields.path('status')}: {told!r} is no known status; {LEFT_OUT}")
+        if status is None and fields.take_flag("completed", "done", "complete", "is_complete"):
+            status = "complete"
+        group = fields.take_text("group_id", "group", "task_group") or ""
+        fields.finish()
+        if name is None:
+            self._notes.append(f"{where}: has neither an id nor a description; {LEFT_OUT}")
+            return None
+        return ForeignTask(where=where, id=name, description=description, group=group, status=status)
