@@ -203,7 +203,7 @@ def test_a_team_that_cannot_be_taken_over_is_refused_and_left_alone(repo: Path, 
 def test_a_sloppy_team_gets_a_session_and_loses_only_what_is_said(repo: Path) -> None:
     files = {
         "pm_state": {
-            "session_id": "mine",
+            "session_id": "my team",
             "original_requirements": "a thing",
             "all_tasks": [{"id": "T1", "group_id": "Z"}, {"id": "T2", "status": "done"}],
             "task_groups": [{"id": "A", "depends_on": ["Z"], "complexity": "huge", "branch_name": None}, {"id": "../x"}],
@@ -222,7 +222,7 @@ def test_a_sloppy_team_gets_a_session_and_loses_only_what_is_said(repo: Path) ->
     rig, taken = import_team(repo, files)
     assert taken.code == 0, taken
     for change in (
-        "session_id: was 'mine', is v4_",
+        "session_id: was 'my team', is v4_",
         "task_groups[0].depends_on: there is no group 'Z'; left out",
         "task_groups[0].complexity: ",
         "task_groups[0]: the branch of A was None, is feature/group-A",
@@ -243,6 +243,36 @@ def test_a_sloppy_team_gets_a_session_and_loses_only_what_is_said(repo: Path) ->
     assert (told.code, "developer → qa_expert" in told.out) == (0, True), told
     again = rig.orc("import", "coordination", "--agent-command", str(rig.program))
     assert again.code == 2, again
+
+
+def test_a_finished_team_of_another_tool_is_finished_and_its_files_are_kept(repo: Path) -> None:
+    files = {
+        "pm_state": {
+            "session_id": "bazinga_20251106_122512",
+            "original_requirements": "Make all 183 tests pass",
+            "all_tasks": ["T1: Find the cause", "T2: Mend it"],
+            "task_groups": [{"id": "main", "tasks": ["T1: Find the cause", "T2: Mend it"], "branch_name": "main"}],
+            "completed_groups": ["main"],
+            "completion_percentage": 100,
+            "test_status": {"passing": 183},
+        }
+    }
+    folder = repo / "coordination"
+    folder.mkdir()
+    marked = b"\xef\xbb\xbf" + json.dumps(files["pm_state"], indent=3).encode()
+    (folder / "pm_state.json").write_bytes(marked)
+    (folder / "group_status.json").write_text("{ not yet")
+    rig = TeamRig(repo)
+    taken = rig.orc("import", "coordination", "--agent-command", str(rig.program), "--no-check")
+    assert taken.code == 0, taken
+    assert "Run bazinga_20251106_122512 is taken over (completed)." in taken.out
+    assert "changed: test_status: left out" in taken.out
+    assert "changed: group_status.json: cannot be read" in taken.out
+    assert (folder / "pm_state.json.imported").read_bytes() == marked
+    assert (folder / "group_status.json.imported").read_text() == "{ not yet"
+    assert rig.file("pm_state.json")["completion_percentage"] == 100
+    rig.orc("resume", "bazinga_20251106_122512", "--no-wait")
+    assert not (rig.side / "launches.log").exists(), "nobody is started for finished work"
 
 
 MINIMAL = {"agent": "claude", "model": "sonnet", "started_at": "2026-02-12T17:08:00Z", "attempt": 1, "prompt": "fix it"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def read_text(file: Path, what: str, limit_bytes: int = SPEC_LIMIT_BYTES) -> str
 def read_object(file: Path, what: str = "state file") -> dict[str, Any]:
     """Read a JSON object that a program wrote; `what` is its kind in a sentence."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        # PowerShell puts a byte order mark before what it writes.
+        return msgspec.json.decode(file.read_bytes().removeprefix(BOM_UTF8), type=dict[str, Any])
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InvalidDocument(path=file, what=what, detail=str(error)) from None

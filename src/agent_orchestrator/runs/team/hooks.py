@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def read_files(found: dict[str, Path]) -> tuple[dict[str, dict[str, Any]], tuple
         if name == PM_STATE or not file.is_file():
             continue
         try:
-            given = msgspec.json.decode(file.read_bytes())
+            given = msgspec.json.decode(file.read_bytes().removeprefix(BOM_UTF8))
         except (OSError, msgspec.DecodeError, RecursionError) as error:
             notes.append(f"{file.name}: cannot be read, {error}; left out")
             continue

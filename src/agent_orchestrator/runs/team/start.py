@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.ids import RunId
+from agent_orchestrator.core.ids import RunId, checked_id
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
-from agent_orchestrator.errors import Refused, RunExists
+from agent_orchestrator.errors import InvalidId, Refused, RunExists
 from agent_orchestrator.git.branches import list_branches
 from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.git.repository import checkout_of
@@ -22,7 +22,7 @@ from agent_orchestrator.runs.team.place import FOLDER, claim_folder, refuse_unfi
 from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.team.imports import FILES, BranchState, ImportedTeam, import_files
-from agent_orchestrator.systems.team.spec import SESSION_ID, TeamSpec, session_id
+from agent_orchestrator.systems.team.spec import TeamSpec, session_id
 from agent_orchestrator.systems.team.system import TEAM
 
 
@@ -69,9 +69,12 @@ def import_team(
 def _session(orchestrator: Orchestrator, taken: ImportedTeam, now_us: int) -> tuple[str, tuple[str, ...]]:
     """The files' own session, as a run; another one when it is no id."""
     given = taken.session
-    if given is None or not SESSION_ID.match(given):
+    try:
+        checked_id(given, "The session")
+    except InvalidId:
         made = _free(orchestrator, session_id(now_us))
         return made, (f"session_id: was {given!r}, is {made}",)
+    assert given is not None
     if (known := orchestrator.store.run(given)) is not None:
         raise RunExists(run=known.id, status=known.summary.status)
     return given, ()

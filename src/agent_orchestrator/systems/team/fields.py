@@ -115,7 +115,7 @@ def list_entries(given: object, where: str, notes: list[str]) -> list[tuple[str,
     if isinstance(given, list):
         return [(f"{where}[{number}]", None, entry) for number, entry in enumerate(given) if entry is not None]
     if isinstance(given, dict):
-        return [(f"{where}.{key}", key, entry) for key, entry in given.items()]
+        return [(f"{where}.{key}", key.strip() or None, entry) for key, entry in given.items()]
     if isinstance(given, str):
         return [(where, None, part.strip()) for part in given.split(",") if part.strip()]
     if given is not None:

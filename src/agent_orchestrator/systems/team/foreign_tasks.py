@@ -96,9 +96,10 @@ class ForeignTasks:
         return known.id
 
     def _find(self, task: ForeignTask) -> ForeignTask | None:
-        if task.id in self.all:
-            return self.all[task.id]
-        text = fold(task.description or task.id)
+        """Find the task of an id, or of a text that stands alone."""
+        if task.id in self.all or task.description:
+            return self.all.get(task.id)
+        text = fold(task.id)
         return next((one for one in self.all.values() if text and text in (fold(one.description), fold(one.id))), None)
 
     def _add(self, task: ForeignTask) -> ForeignTask:

@@ -110,9 +110,8 @@ class _Standing:
         self._notes = notes
         self._told = story.take("status", "state")
         self._own = manager.take("status", "state")
-        percentage = manager.take("completion_percentage", "completion_percent")
-        self.percentage = percentage if isinstance(percentage, int | float) and not isinstance(percentage, bool) else None
-        full = self.percentage is not None and self.percentage >= 100
+        self._percentage = manager.take_number("completion_percentage", "completion_percent", "progress_percentage")
+        full = self._percentage is not None and self._percentage >= 100
         words = [read_status(self._told), read_status(self._own), read_status(story.take("current_phase", "phase"))]
         self.finished = "complete" in words or (full and self._told is None)
         self.full = self.finished or full
@@ -121,6 +120,9 @@ class _Standing:
 
     def settle(self, wanted: Mapping[str, str]) -> None:
         """Say how the team stands, from the statuses of its groups."""
+        counted = round(100 * sum(status == "complete" for status in wanted.values()) / len(wanted), 1)
+        if self._percentage is not None and abs(self._percentage - counted) > 1:
+            self._notes.append(f"completion_percentage: was {self._percentage}, is {counted}, counted from the groups")
         self.kept = self.finished and all(status == "complete" for status in wanted.values())
         if self.kept:
             self.event = Ended(stop=StopReason.COMPLETED, detail="imported")
@@ -184,8 +186,7 @@ def _by_name(given: dict[str, Any] | list[Any]) -> dict[str, Any]:
 def _told(plan: ForeignPlan, group: str, statuses: Mapping[str, Any], notes: list[str]) -> tuple[str, dict[str, Any]]:
     """Find what `group_status.json` has of a group, and where; a bare word is its status."""
     found = [name for name in statuses if (one := plan.find(name)) is not None and one.id == group]
-    for more in found[1:]:
-        notes.append(f"group_status.{more}: {LEFT_OUT}, group {group} is there twice")
+    notes += [f"group_status.{more}: {LEFT_OUT}, group {group} is there twice" for more in found[1:]]
     if not found:
         return f"group_status.{group}", {}
     where, told = f"group_status.{found[0]}", statuses[found[0]]
