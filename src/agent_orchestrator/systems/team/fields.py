@@ -12,7 +12,7 @@ NUMBER_MAX = 2**53
 LEFT_OUT = "left out"
 
 
-class Fields:
+class TeamFields:
     """The fields of one object: each is taken once, by the seed's name or another one for the same."""
 
     def __init__(self, given: Mapping[str, Any], where: str, notes: list[str]) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.errors import InvalidId
-from agent_orchestrator.systems.team.fields import LEFT_OUT, Fields, as_text, list_entries
+from agent_orchestrator.systems.team.fields import LEFT_OUT, TeamFields, as_text, list_entries
 from agent_orchestrator.systems.team.foreign_tasks import ForeignTasks
 from agent_orchestrator.systems.team.spellings import SKIPPED, fold, make_id, read_status, split_group
 from agent_orchestrator.systems.team.state import PM
@@ -64,7 +64,7 @@ class ForeignPlan:
             return None
         return self._names.get(text) or self._names.get(fold(text)) or self._names.get(fold(split_group(text)[0]))
 
-    def read(self, manager: Fields, statuses: Mapping[str, Any]) -> None:
+    def read(self, manager: TeamFields, statuses: Mapping[str, Any]) -> None:
         """Read the groups and tasks of a `pm_state.json`; `statuses` names the groups when it does not."""
         given = manager.take("task_groups", "groups")
         entries = list_entries(given, manager.path("task_groups"), self._notes)
@@ -108,7 +108,7 @@ class ForeignPlan:
     def _read_group(self, where: str, key: str | None, entry: Any) -> list[tuple[ForeignGroup, str, Any, Any]]:
         """Read one group; give its tasks, for when all tasks are known."""
         if isinstance(entry, dict):
-            return self._read_object(where, key, Fields(entry, where, self._notes))
+            return self._read_object(where, key, TeamFields(entry, where, self._notes))
         if isinstance(entry, list) and key is not None:
             return [(self._add(where, key), where, entry, None)]
         text = as_text(entry)
@@ -124,7 +124,7 @@ class ForeignPlan:
             self._add(where, wanted, name=name or (text if text != make_id(text) else ""))
         return []
 
-    def _read_object(self, where: str, key: str | None, fields: Fields) -> list[tuple[ForeignGroup, str, Any, Any]]:
+    def _read_object(self, where: str, key: str | None, fields: TeamFields) -> list[tuple[ForeignGroup, str, Any, Any]]:
         name = fields.take_text("name", "group_name", "title", "description", "feature") or ""
         wanted = fields.take_text("id", "group_id", "group") or key or split_group(name)[0]
         if not wanted:
@@ -157,7 +157,7 @@ class ForeignPlan:
         fields.finish()
         return [(group, path, tasks, (fields.path("completed_tasks"), done))]
 
-    def _read_lists(self, manager: Fields) -> None:
+    def _read_lists(self, manager: TeamFields) -> None:
         planned = bool(self.groups)
         settled: set[str] = set()
         for status, names in _LISTS.items():
@@ -178,7 +178,7 @@ class ForeignPlan:
         """Find the group that a list names; one that is finished, or in a file without others, is a group by that."""
         name = key
         if isinstance(entry, dict):
-            fields = Fields(entry, where, self._notes)
+            fields = TeamFields(entry, where, self._notes)
             name = fields.take_text("id", "group_id", "group") or key or fields.take_text("name", "group_name", "title")
             fields.finish()
         elif key is None:

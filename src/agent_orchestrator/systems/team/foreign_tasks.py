@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.systems.team.fields import LEFT_OUT, Fields, as_text, list_entries
+from agent_orchestrator.systems.team.fields import LEFT_OUT, TeamFields, as_text, list_entries
 from agent_orchestrator.systems.team.spellings import fold, read_status, split_task
 
 _LISTS = {
@@ -38,7 +38,7 @@ class ForeignTasks:
         self.all: dict[str, ForeignTask] = {}
         self._notes = notes
 
-    def read_all(self, manager: Fields) -> None:
+    def read_all(self, manager: TeamFields) -> None:
         """Read the tasks that stand beside the groups."""
         given = manager.take("all_tasks", "tasks")
         for where, key, entry in list_entries(given, manager.path("all_tasks"), self._notes):
@@ -114,7 +114,7 @@ class ForeignTasks:
 
     def _read(self, where: str, key: str | None, entry: Any) -> ForeignTask | None:
         if isinstance(entry, dict):
-            return self._read_object(where, key, Fields(entry, where, self._notes))
+            return self._read_object(where, key, TeamFields(entry, where, self._notes))
         if key is not None and (entry is None or isinstance(entry, bool)):
             return ForeignTask(where=where, id=key, status="complete" if entry else None)
         text = as_text(entry)
@@ -127,7 +127,7 @@ class ForeignTasks:
         name, description, done = split_task(text)
         return ForeignTask(where=where, id=name, description=description, status="complete" if done else None)
 
-    def _read_object(self, where: str, key: str | None, fields: Fields) -> ForeignTask | None:
+    def _read_object(self, where: str, key: str | None, fields: TeamFields) -> ForeignTask | None:
         description = fields.take_text("description", "title", "name", "task", "summary") or ""
         name = fields.take_text("id", "task_id") or key
         if name is None and description:

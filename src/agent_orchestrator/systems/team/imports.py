@@ -18,7 +18,7 @@ from agent_orchestrator.core.foreign import read_time_us
 from agent_orchestrator.errors import InvalidDocument, UsageError
 from agent_orchestrator.systems.team.documents import GROUP_STATUS, MESSAGES, ORCHESTRATOR_STATE, PM_STATE
 from agent_orchestrator.systems.team.events import Imported, PlanMade, TeamEvent
-from agent_orchestrator.systems.team.fields import LEFT_OUT, Fields, drop_huge
+from agent_orchestrator.systems.team.fields import LEFT_OUT, TeamFields, drop_huge
 from agent_orchestrator.systems.team.foreign_history import read_decisions, read_group_status, read_messages
 from agent_orchestrator.systems.team.foreign_plan import ForeignGroup, ForeignPlan
 from agent_orchestrator.systems.team.messages import ENDS
@@ -54,7 +54,7 @@ class ImportedTeam(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_requirements(manager: Mapping[str, Any]) -> str | None:
     """Read the requirements of a `pm_state.json`, for want of them its names of groups; None when it is no team's."""
-    fields = Fields(manager, "", [])
+    fields = TeamFields(manager, "", [])
     if given := fields.take_texts(*_REQUIREMENTS):
         return "\n".join(given)
     plan = ForeignPlan([])
@@ -68,8 +68,8 @@ def import_files(
     """Read the files of `coordination/`, by their names in it, as far as they can be used; `look` knows branches."""
     notes: list[str] = []
     found = {name: drop_huge(document, "", notes) for name, document in files.items()}
-    manager = Fields(found.get(PM_STATE, {}), "", notes)
-    story = Fields(found.get(ORCHESTRATOR_STATE, {}), "orchestrator_state", notes)
+    manager = TeamFields(found.get(PM_STATE, {}), "", notes)
+    story = TeamFields(found.get(ORCHESTRATOR_STATE, {}), "orchestrator_state", notes)
     statuses = _statuses(found.get(GROUP_STATUS, {}))
     if not manager.take_texts(*_REQUIREMENTS):
         notes.append(f"original_requirements: was missing, is {spec.requirements!r}")
@@ -106,7 +106,7 @@ def import_files(
 class _Standing:
     """The standing of the team as a whole: what its files say, and what follows from its groups."""
 
-    def __init__(self, manager: Fields, story: Fields, notes: list[str]) -> None:
+    def __init__(self, manager: TeamFields, story: TeamFields, notes: list[str]) -> None:
         self._notes = notes
         self._told = story.take("status", "state")
         self._own = manager.take("status", "state")
@@ -132,7 +132,7 @@ class _Standing:
         if self._own is not None and read_status(self._own) != "in_progress":
             self._notes.append(f"status: was {self._own}, is running")
 
-    def read_end(self, story: Fields, notes: list[str]) -> int | None:
+    def read_end(self, story: TeamFields, notes: list[str]) -> int | None:
         """Read the end of a team that has one."""
         given = story.take("end_time", "ended_at", "completed_at")
         if given is not None and not self.kept:
@@ -141,7 +141,7 @@ class _Standing:
         return read_time_us(given, "orchestrator_state.end_time", notes)
 
 
-def _draw(manager: Fields, plan: ForeignPlan, path: str, notes: list[str]) -> PlanMade:
+def _draw(manager: TeamFields, plan: ForeignPlan, path: str, notes: list[str]) -> PlanMade:
     told = manager.take("mode", "execution_mode")
     word = str(told).lower() if told is not None else ""
     mode = "parallel" if "parallel" in word else "simple" if "simple" in word or "sequential" in word else None
@@ -201,7 +201,7 @@ def _told(plan: ForeignPlan, group: str, statuses: Mapping[str, Any], notes: lis
 def _wanted(group: ForeignGroup, read: tuple[str, dict[str, Any]], team: _Standing, notes: list[str]) -> str:
     """Say how far a group is by its files: finished when any of them says so."""
     where, told = read
-    given = Fields(told, where, []).take("status", "state")
+    given = TeamFields(told, where, []).take("status", "state")
     own = read_status(given)
     if given is not None and own is None:
         notes.append(f"{where}.status: {given!r} is no known status; {LEFT_OUT}")
@@ -244,14 +244,14 @@ def _status(
     return status
 
 
-def _close(manager: Fields, story: Fields, groups: Mapping[str, ImportedGroup], notes: list[str]) -> None:
+def _close(manager: TeamFields, story: TeamFields, groups: Mapping[str, ImportedGroup], notes: list[str]) -> None:
     """Say what of the files is counted anew, and what is left out."""
     phases = manager.take("execution_phases", "phases")
     if phases is not None:
         notes.append(f"{manager.path('execution_phases')}: made anew from what groups depend on")
     agents = story.take("active_agents")
     for agent in agents if isinstance(agents, list) else []:
-        given = Fields(agent, "", []) if isinstance(agent, dict) else None
+        given = TeamFields(agent, "", []) if isinstance(agent, dict) else None
         who = f"{given.take('agent_type', 'type')} of {given.take('group_id', 'group')}" if given is not None else repr(agent)
         notes.append(f"active_agents: {who} does not work here")
     if agents is not None and not isinstance(agents, list):

@@ -14,7 +14,6 @@ import msgspec
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.units import iso
 
-SESSION_ID = re.compile(r"v4_\d{8}_\d{6}(?:_\d+)?\Z")
 DEVELOPERS_MAX = 4
 ROUNDS_MAX = 5
 ATTEMPTS_MAX = 3
