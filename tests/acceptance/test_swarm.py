@@ -271,6 +271,8 @@ def test_an_export_of_a_tracker_runs_only_what_is_ready(rig: SwarmRig) -> None:
         issue("bd-5", "open", ("bd-3", "waits-for")),
         issue("bd-6", "open", ("bd-5", "parent-child")),
         issue("bd-7", "open", ("gone-1", "conditional-blocks")),
+        {**issue("bd-8", "in_progress", ("bd-8.1", "blocks")), "issue_type": "epic"},
+        issue("bd-8.1", "open", ("bd-8", "parent-child")),
     )
     tracker = rig.side / "bin" / "bd"
     tracker.parent.mkdir()
@@ -279,14 +281,15 @@ def test_an_export_of_a_tracker_runs_only_what_is_ready(rig: SwarmRig) -> None:
     path = {"PATH": f"{tracker.parent}:{os.environ['PATH']}"}
     result = rig.orc(*rig.run_arguments("--max-agents", "4", "--bd-close"), env=path)
     assert result.code == 0, result
-    assert [bead for bead, _ in rig.tries()] == ["bd-2", "bd-4"]
+    assert sorted(bead for bead, _ in rig.tries()) == ["bd-2", "bd-4", "bd-8.1"], "the child, and never the epic"
     assert "bd-5 is held back: it waits for bd-3: it is in_progress" in result.err
-    assert "bd-6 is held back: it waits for bd-5, which is held back" in result.err
+    assert "bd-6 is held back: bd-5, which it is part of, waits for bd-3: it is in_progress" in result.err
     assert "bd-7 is held back: it waits for gone-1: it is not in the file" in result.err
     assert rig.prompt("bd-2").startswith("Do bd-2\n\n## Description\n\nall of it\n")
-    assert (rig.side / "bd.log").read_text().splitlines() == [
+    assert sorted((rig.side / "bd.log").read_text().splitlines()) == [
         "close bd-2 --reason Completed: Do bd-2",
         "close bd-4 --reason Completed: Do bd-4",
+        "close bd-8.1 --reason Completed: Do bd-8.1",
     ]
     assert "was not closed: `bd close` exited with code 1" in result.out
 

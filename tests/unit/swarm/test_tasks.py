@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.errors import InvalidSpec
-from agent_orchestrator.systems.swarm.tasks import HOLDING, ParsedTasks, find_cycle, parse
+from agent_orchestrator.systems.swarm.tasks import ParsedTasks, find_cycle, parse
+from agent_orchestrator.systems.swarm.tracker import HOLDING
 
 
 def read(*lines: dict[str, Any] | str) -> ParsedTasks:
@@ -72,7 +73,7 @@ def test_these_dependencies_of_a_tracker_hold_back(kind: str) -> None:
     assert parsed.tasks[0].depends_on == ("a",)
 
 
-@pytest.mark.parametrize("kind", ["related", "discovered-from", "duplicates"])
+@pytest.mark.parametrize("kind", ["related", "discovered-from", "duplicates", "parent-child"])
 def test_other_dependencies_do_not(kind: str) -> None:
     assert read(issue("b", ("a", kind)), issue("a")).tasks[0].depends_on == ()
 

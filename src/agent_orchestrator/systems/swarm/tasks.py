@@ -6,19 +6,13 @@ the reason; nothing is guessed.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.errors import InvalidId, InvalidSpec, Problem
 from agent_orchestrator.systems.swarm.spec import PRIORITY
+from agent_orchestrator.systems.swarm.tracker import Tracker, TrackerIssue, read_issue
 
-HOLDING = frozenset({"blocks", "parent-child", "conditional-blocks", "waits-for"})
-"""Kinds of dependencies in a tracker that hold an issue back; the others only relate issues."""
-
-CLOSED = frozenset({"closed", "tombstone"})
-READY = "open"
 ISSUE = "issue"
 """The `_type` of a line of work in newer trackers."""
 
@@ -38,26 +32,6 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     verify: str | None = None
     timeout: str | int | float | None = None
     max_retries: int | None = None
-
-
-class _Dependency(msgspec.Struct, kw_only=True):
-    depends_on_id: str
-    issue_id: str = ""
-    type: str = "blocks"
-
-
-class _Issue(msgspec.Struct, kw_only=True):
-    """A tracker's line, as far as we look at it."""
-
-    id: str
-    title: str
-    description: str = ""
-    design: str = ""
-    acceptance_criteria: str = ""
-    notes: str = ""
-    status: str = READY
-    priority: int = PRIORITY
-    dependencies: list[_Dependency] | None = None
 
 
 class ParsedTasks(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,10 +55,8 @@ class _Reader:
         self._problems: list[Problem] = []
         self._tasks: dict[str, TaskLine] = {}
         self._lines: dict[str, int] = {}
-        self._closed: set[str] = set()
         self._held: dict[str, str] = {}
-        self._tracked: set[str] = set()
-        """Beads that came from a tracker: it may know others that are not in the file."""
+        self._tracker = Tracker()
 
     def read(self, text: str) -> ParsedTasks:
         """Line by line, then the graph."""
@@ -102,7 +74,8 @@ class _Reader:
             said = " -> ".join([*cycle, cycle[0]])
             self._problems.append(Problem(f"the beads wait for each other: {said}", self._lines[cycle[0]]))
         self._stop_if_faulty()
-        return ParsedTasks(tasks=tuple(self._tasks.values()), held=self._held, lines=self._lines, closed=len(self._closed))
+        closed = sum(issue.is_closed for issue in self._tracker.issues.values())
+        return ParsedTasks(tasks=tuple(self._tasks.values()), held=self._held, lines=self._lines, closed=closed)
 
     def _stop_if_faulty(self) -> None:
         if self._problems:
@@ -127,7 +100,7 @@ class _Reader:
                 return
             self._lines[bead] = number
             if tracked:
-                self._issue(msgspec.convert(_known(document), _Issue))
+                self._issue(read_issue(document))
             else:
                 self._own(msgspec.convert(document, TaskLine), number)
         except (InvalidId, msgspec.ValidationError) as error:
@@ -138,31 +111,35 @@ class _Reader:
             self._problems.append(Problem(f"bead {task.id} has an empty prompt", number))
         self._tasks[task.id] = task
 
-    def _issue(self, issue: _Issue) -> None:
-        self._tracked.add(issue.id)
-        if issue.status in CLOSED:
-            self._closed.add(issue.id)
-        elif issue.status != READY:
-            self._held[issue.id] = f"it is {issue.status}"
-        else:
-            links = [one for one in issue.dependencies or [] if one.type in HOLDING and one.issue_id in ("", issue.id)]
-            needs = tuple(dict.fromkeys(one.depends_on_id for one in links))
-            self._tasks[issue.id] = TaskLine(id=issue.id, prompt=_instruction(issue), priority=issue.priority, depends_on=needs)
+    def _issue(self, issue: TrackerIssue) -> None:
+        self._tracker.add(issue)
+        if not issue.is_closed:
+            self._tasks[issue.id] = TaskLine(id=issue.id, prompt=issue.instruction, priority=issue.priority)
 
     def _link(self) -> None:
-        """Drops needs that are met, holds back what waits for something that will not be done here."""
+        """Ask the tracker what its issues wait for, and hold back what waits for something that will not be done here."""
+        issues = self._tracker.issues
+        reasons = {bead: why for bead in issues if bead in self._tasks and (why := self._tracker.find_reason(bead)) is not None}
+        for bead in reasons:
+            del self._tasks[bead]
+        self._held = {bead: why for bead, why in reasons.items() if not self._tracker.is_silent(bead)}
         waiting: dict[str, list[str]] = {}
         for bead, task in self._tasks.items():
-            needs = tuple(need for need in task.depends_on if need not in self._closed)
-            self._tasks[bead] = msgspec.structs.replace(task, depends_on=needs)
-            for need in needs:
+            own = {need: bead for need in task.depends_on if need not in issues or not issues[need].is_closed}
+            needs = self._tracker.find_needs(bead) if bead in issues else own
+            self._tasks[bead] = msgspec.structs.replace(task, depends_on=tuple(needs))
+            for need, waits in needs.items():
                 if need in self._tasks:
                     waiting.setdefault(need, []).append(bead)
-                elif bead in self._tracked or need in self._held:
-                    why = self._held.get(need, "it is not in the file")
-                    self._held.setdefault(bead, f"it waits for {need}: {why}")
+                elif bead in issues or need in reasons:
+                    who = "it" if waits == bead else f"{waits}, which it is part of,"
+                    self._held.setdefault(bead, f"{who} waits for {need}: {reasons.get(need, 'it is not in the file')}")
                 else:
                     self._problems.append(Problem(f"bead {bead} depends on {need}, which is not in the file", self._lines[bead]))
+        self._hold_back(waiting)
+
+    def _hold_back(self, waiting: dict[str, list[str]]) -> None:
+        """Hold back what waits for something that is held back."""
         stack = [bead for bead in self._held if bead in self._tasks]
         while stack:
             held = stack.pop()
@@ -195,15 +172,3 @@ def find_cycle(needs: dict[str, tuple[str, ...]]) -> list[str]:
             if need not in done:
                 trail.append((need, 0))
     return []
-
-
-def _known(document: dict[str, Any]) -> dict[str, Any]:
-    """Keep the fields that we look at; a tracker leaves out what is empty, or writes null."""
-    return {name: document[name] for name in _Issue.__struct_fields__ if document.get(name) is not None}
-
-
-def _instruction(issue: _Issue) -> str:
-    parts = [issue.title.strip()]
-    sections = {"Description": issue.description, "Design": issue.design, "Acceptance criteria": issue.acceptance_criteria}
-    parts += [f"## {title}\n\n{text.strip()}" for title, text in {**sections, "Notes": issue.notes}.items() if text.strip()]
-    return "\n\n".join(parts)

@@ -1,0 +1,181 @@
+"""Issues of a tracker are ready as `bd ready` has it: only what blocks holds back, also what is part of the blocked one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_orchestrator.systems.swarm.tasks import ParsedTasks, parse
+from agent_orchestrator.systems.swarm.tracker import CONTAINERS
+
+AT = "2026-03-03T11:11:38.846088-06:00"
+
+
+def issue(name: str, *links: tuple[str, str], kind: str = "task", **more: Any) -> dict[str, Any]:
+    """A line with the fields that `bd export` writes."""
+    told = [
+        {"issue_id": name, "depends_on_id": other, "type": what, "created_at": AT, "created_by": "me", "metadata": "{}"}
+        for what, other in links
+    ]
+    line = {"_type": "issue", "id": name, "title": f"Do {name}", "description": "", "status": "open", "priority": 2}
+    line |= {"issue_type": kind, "owner": "me@example.org", "created_at": AT, "created_by": "me", "updated_at": AT}
+    counts = {"dependency_count": len(told), "dependent_count": 0, "comment_count": 0}
+    return {**line, **({"dependencies": told} if told else {}), **counts, **more}
+
+
+def read(*lines: dict[str, Any]) -> ParsedTasks:
+    return parse("\n".join(json.dumps(line) for line in lines) + "\n", "beads.jsonl")
+
+
+def needs(parsed: ParsedTasks) -> dict[str, tuple[str, ...]]:
+    return {task.id: task.depends_on for task in parsed.tasks}
+
+
+@pytest.mark.parametrize("status", ["open", "in_progress", "hooked", "closed"])
+def test_a_parent_does_not_hold_its_children_and_is_not_dispatched(status: str) -> None:
+    parsed = read(
+        issue("bd-e", kind="epic", status=status),
+        issue("bd-e.1", ("parent-child", "bd-e")),
+        issue("bd-e.2", ("parent-child", "bd-e"), ("blocks", "bd-e.1")),
+    )
+    assert needs(parsed) == {"bd-e.1": (), "bd-e.2": ("bd-e.1",)}
+    assert parsed.held == {}
+
+
+def test_an_epic_hands_down_what_it_waits_for() -> None:
+    parsed = read(
+        issue("bd-e1", kind="epic"),
+        issue("bd-e2", ("blocks", "bd-plan"), ("parent-child", "bd-e1"), kind="epic"),
+        issue("bd-e2.1", ("parent-child", "bd-e2")),
+        issue("bd-e2.1.1", ("parent-child", "bd-e2.1"), ("blocks", "bd-x")),
+        issue("bd-plan"),
+        issue("bd-x", status="closed"),
+    )
+    assert needs(parsed) == {"bd-e2.1": ("bd-plan",), "bd-e2.1.1": ("bd-plan",), "bd-plan": ()}
+
+
+def test_the_children_of_an_epic_that_waits_for_another_are_held_back_with_the_reason() -> None:
+    parsed = read(
+        issue("bd-e1", kind="epic"),
+        issue("bd-e1.1", ("parent-child", "bd-e1")),
+        issue("bd-e2", ("blocks", "bd-e1"), kind="epic"),
+        issue("bd-e2.1", ("parent-child", "bd-e2")),
+        issue("bd-e2.2", ("blocks", "bd-e2.1")),
+    )
+    assert needs(parsed) == {"bd-e1.1": ()}
+    assert parsed.held == {
+        "bd-e2.1": "bd-e2, which it is part of, waits for bd-e1: it is an epic, no work itself, and open",
+        "bd-e2.2": "it waits for bd-e2.1, which is held back",
+    }
+
+
+def test_an_epic_that_waits_for_its_children_is_no_cycle() -> None:
+    parsed = read(
+        issue("bd-e", ("blocks", "bd-e.1"), ("blocks", "bd-e.2"), ("blocks", "bd-check"), kind="epic"),
+        issue("bd-e.1", ("parent-child", "bd-e")),
+        issue("bd-e.2", ("parent-child", "bd-e")),
+        issue("bd-check", ("blocks", "bd-e.1")),
+    )
+    assert needs(parsed) == {"bd-e.1": (), "bd-e.2": (), "bd-check": ("bd-e.1",)}
+
+
+def test_a_task_with_parts_is_work_and_may_wait_for_them() -> None:
+    parsed = read(issue("bd-1", ("blocks", "bd-1.1")), issue("bd-1.1", ("parent-child", "bd-1")))
+    assert needs(parsed) == {"bd-1": ("bd-1.1",), "bd-1.1": ()}
+
+
+@pytest.mark.parametrize("kind", sorted(CONTAINERS))
+def test_containers_are_no_work_and_hold_back_who_waits_for_them(kind: str) -> None:
+    parsed = read(issue("bd-c", kind=kind), issue("bd-1", ("parent-child", "bd-c")), issue("bd-2", ("blocks", "bd-c")))
+    assert needs(parsed) == {"bd-1": ()}
+    assert list(parsed.held) == ["bd-2"]
+    assert needs(read(issue("bd-c", kind=kind, status="closed"), issue("bd-2", ("blocks", "bd-c")))) == {"bd-2": ()}
+
+
+def test_an_epic_without_children_is_mentioned() -> None:
+    assert read(issue("bd-e", kind="epic"), issue("bd-1")).held == {"bd-e": "it is an epic, no work itself, and open"}
+
+
+@pytest.mark.parametrize("status", ["blocked", "deferred"])
+def test_what_a_person_set_aside_is_set_aside_with_its_children(status: str) -> None:
+    parsed = read(issue("bd-e", kind="epic", status=status), issue("bd-1", ("parent-child", "bd-e")), issue("bd-2"))
+    assert needs(parsed) == {"bd-2": ()}
+    assert parsed.held == {"bd-1": f"bd-e, which it is part of, is {status}"}
+
+
+@pytest.mark.parametrize("flag", ["pinned", "ephemeral", "is_template"])
+def test_what_is_no_work_by_a_flag_is_held_back(flag: str) -> None:
+    parsed = read({**issue("bd-1"), flag: True}, {**issue("bd-2"), flag: False})
+    assert list(parsed.held) == ["bd-1"]
+
+
+def test_waiting_for_a_fan_out_is_waiting_for_its_parts() -> None:
+    parsed = read(
+        issue("bd-m", kind="molecule"),
+        issue("bd-m.1", ("parent-child", "bd-m")),
+        issue("bd-m.2", ("parent-child", "bd-m"), status="closed"),
+        issue("bd-review", ("waits-for", "bd-m")),
+    )
+    assert needs(parsed) == {"bd-m.1": (), "bd-review": ("bd-m.1",)}
+
+
+def test_a_parent_that_is_not_in_the_file_holds_nothing() -> None:
+    parsed = read(issue("bd-1", ("parent-child", "bd-gone")), issue("bd-2", ("blocks", "bd-gone")))
+    assert needs(parsed) == {"bd-1": ()}
+    assert parsed.held == {"bd-2": "it waits for bd-gone: it is not in the file"}
+
+
+def test_parents_in_a_circle_are_survived() -> None:
+    parsed = read(issue("bd-1", ("parent-child", "bd-2")), issue("bd-2", ("parent-child", "bd-1")))
+    assert needs(parsed) == {"bd-1": (), "bd-2": ()}
+
+
+def test_links_as_a_listing_has_them_are_read() -> None:
+    above = {"id": "bd-e", "title": "Do bd-e", "issue_type": "epic", "status": "open", "dependency_type": "parent-child"}
+    before = {"id": "bd-1", "title": "Do bd-1", "status": "open", "dependency_type": "blocks"}
+    parsed = read(issue("bd-e", kind="epic"), issue("bd-1"), {**issue("bd-2"), "dependencies": [above, before]})
+    assert needs(parsed) == {"bd-1": (), "bd-2": ("bd-1",)}
+
+
+@st.composite
+def trackers(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Issues that only ever point to earlier ones, in any order."""
+    lines = []
+    for number in range(draw(st.integers(1, 9))):
+        kinds = st.sampled_from(["blocks", "parent-child", "related", "discovered-from"])
+        others = st.integers(0, number - 1).map(lambda other: f"bd-{other}") if number else st.nothing()
+        links = draw(st.lists(st.tuples(kinds, others), max_size=3)) if number else []
+        kind = draw(st.sampled_from(["task", "bug", "epic", "molecule"]))
+        lines.append(issue(f"bd-{number}", *links, kind=kind, status=draw(st.sampled_from(["open", "in_progress", "closed"]))))
+    return draw(st.permutations(lines))
+
+
+def ready(lines: list[dict[str, Any]]) -> set[str]:
+    """The definition: open work without a blocker that is not closed, of its own or of a parent that is not closed."""
+    known = {line["id"]: line for line in lines}
+
+    def links(name: str, kind: str) -> list[str]:
+        found = [link["depends_on_id"] for link in known[name].get("dependencies", ()) if link["type"] == kind]
+        return [other for other in found if known[other]["status"] != "closed"]
+
+    def blocked(name: str) -> bool:
+        return bool(links(name, "blocks")) or any(blocked(parent) for parent in links(name, "parent-child"))
+
+    return {
+        name
+        for name, line in known.items()
+        if line["status"] == "open" and line["issue_type"] not in CONTAINERS and not blocked(name)
+    }
+
+
+@given(trackers())
+def test_what_may_start_at_once_is_what_the_definition_says(lines: list[dict[str, Any]]) -> None:
+    parsed = read(*lines)
+    assert {name for name, waits in needs(parsed).items() if not waits} == ready(lines)
+    mentioned = {*needs(parsed), *parsed.held}
+    left = {line["id"] for line in lines if line["status"] != "closed" and line["issue_type"] not in CONTAINERS}
+    assert left <= mentioned, "nothing is dropped without a word"
