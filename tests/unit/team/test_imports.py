@@ -185,6 +185,20 @@ def test_a_team_before_its_last_check_gets_it() -> None:
     assert taken.resume() == {"pm"}
 
 
+def test_the_branch_of_a_group_may_stand_in_its_status_alone() -> None:
+    told = {"status": "in_progress", "branch_name": "feature/mine", "group_name": "Sign in"}
+    taken = Taken(BranchState.OPEN, pm_state=pm_state(task_groups=["A"]), group_status={"A": told})
+    (group,) = taken.plan["task_groups"]
+    assert (group["branch_name"], group["name"], group["status"]) == ("feature/mine", "Sign in", "in_progress")
+    assert "branch" not in taken.said
+
+
+def test_a_group_that_was_skipped_by_its_status_alone_is_not_begun() -> None:
+    taken = Taken(pm_state=pm_state(task_groups=["A", "B"]), group_status={"A": {"status": "skipped"}})
+    assert "group_status.A.status: was skipped, is complete" in taken.said
+    assert taken.resume() == {"B"}
+
+
 def test_tasks_without_groups_are_one_group() -> None:
     taken = Taken(pm_state={"requirements": ["one", "two"], "tasks": {"T1": "done", "T2": "Write it"}})
     assert taken.statuses == {"main": "assigned"}

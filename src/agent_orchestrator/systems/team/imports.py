@@ -26,10 +26,10 @@ from agent_orchestrator.systems.team.proposals import draw
 from agent_orchestrator.systems.team.roles import Proposal
 from agent_orchestrator.systems.team.shapes import ImportedGroup
 from agent_orchestrator.systems.team.spec import TeamSpec
-from agent_orchestrator.systems.team.spellings import read_status
+from agent_orchestrator.systems.team.spellings import SKIPPED, read_status
 
 FILES = (PM_STATE, GROUP_STATUS, ORCHESTRATOR_STATE, *(f"{MESSAGES}/{box}.json" for box in ENDS))
-_PROGRESS = {"in_progress": "dev_working", "assigned": "pending", "skipped": "complete"}
+_PROGRESS = {"in_progress": "dev_working", "assigned": "pending", SKIPPED: "complete"}
 _WAITING = {"qa_testing": "waiting_qa", "tech_review": "waiting_review"}
 _REQUIREMENTS = ("original_requirements", "requirements", "user_requirements", "original_request", "user_request", "goal")
 
@@ -77,9 +77,13 @@ def import_files(
     plan.read(manager, statuses)
     if not plan.groups:
         raise InvalidDocument(path=path, what="state file", detail="it has no task_groups: there is no plan to take over")
+    read = {group.id: _told(plan, group.id, statuses, notes) for group in plan.groups}
+    for group in plan.groups:
+        told = TeamFields(read[group.id][1], "", [])
+        group.branch_name = group.branch_name or told.take_text("branch_name", "branch")
+        group.name = group.name or told.take_text("group_name", "name") or ""
     made = _draw(manager, plan, path, notes)
     team = _Standing(manager, story, notes)
-    read = {group.id: _told(plan, group.id, statuses, notes) for group in plan.groups}
     wanted = {group.id: _wanted(group, read[group.id], team, notes) for group in plan.groups}
     team.settle(wanted)
     groups: dict[str, ImportedGroup] = {}
@@ -208,6 +212,8 @@ def _wanted(group: ForeignGroup, read: tuple[str, dict[str, Any]], team: _Standi
     if own is None and group.status is None and team.full:
         notes.append(f"{group.where}.status: was missing, is complete: the team is")
         return "complete"
+    if own == SKIPPED:
+        notes.append(f"{where}.status: was {given}, is complete: nobody is to begin it")
     own = _PROGRESS.get(own or "", own)
     planned = _PROGRESS.get(group.status or "", group.status)
     if planned == "complete" and own not in (None, "complete"):
