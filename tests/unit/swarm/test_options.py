@@ -19,6 +19,8 @@ from agent_orchestrator.runs.swarm.options import (
 )
 from agent_orchestrator.systems.swarm.spec import BeadSpec
 
+NOW_US = 1_760_000_000_000_000
+
 
 def prepared(home: Path, bead: str = "bd-1", prompt: str = "do it", **options: Any) -> BeadSpec:
     given = DispatchOptions(**{"bead": bead, "prompt": prompt, "agent": "claude", "agent_command": "sh", **options})
@@ -81,7 +83,7 @@ def test_a_program_given_by_a_relative_path_is_looked_for_in_the_repository_of_t
     beads = tmp_path / "beads.jsonl"
     beads.write_text('{"id": "a", "prompt": "x", "repo": "one"}\n{"id": "b", "prompt": "x", "repo": "two"}\n')
     with pytest.raises(AgentMissing, match=r"there is no such file in .*/two"):
-        prepare_file(SwarmOptions(file=str(beads), agent_command="./agent.sh"), tmp_path, {})
+        prepare_file(SwarmOptions(file=str(beads), agent_command="./agent.sh"), tmp_path, NOW_US, {})
 
 
 def _commit(repo: Path) -> None:
@@ -116,13 +118,13 @@ def test_a_fault_of_a_file_names_its_line_its_bead_and_its_key(tmp_path: Path) -
     file = tmp_path / "beads.jsonl"
     file.write_text("".join(f'{{"id": "b{at}", "prompt": "x", {key}}}\n' for at, key in enumerate(faulty)))
     with pytest.raises(InvalidSpec) as raised:
-        prepare_file(SwarmOptions(file=str(file), agent_command="sh"), tmp_path, {})
+        prepare_file(SwarmOptions(file=str(file), agent_command="sh"), tmp_path, NOW_US, {})
     said = str(raised.value).splitlines()
     assert said == [f"{file}:{at + 1}: bead b{at}: {text}" for at, text in enumerate(faulty.values())]
     wrong: list[dict[str, Any]] = [{"timeout": "soon"}, {"max_retries": "0"}, {"template": "none"}, {"repo": "nowhere"}]
     for options in wrong:
         with pytest.raises(UsageError) as refused:
-            prepare_file(SwarmOptions(file=str(file), agent_command="sh", **options), tmp_path, {})
+            prepare_file(SwarmOptions(file=str(file), agent_command="sh", **options), tmp_path, NOW_US, {})
         assert str(file) not in str(refused.value), "it is the command line's fault"
 
 

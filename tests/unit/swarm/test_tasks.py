@@ -13,7 +13,7 @@ from agent_orchestrator.systems.swarm.tracker import HOLDING
 
 
 def read(*lines: dict[str, Any] | str) -> ParsedTasks:
-    return parse("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), "beads.jsonl")
+    return parse("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), "beads.jsonl", 0)
 
 
 def faults(*lines: dict[str, Any] | str) -> list[str]:
@@ -106,7 +106,7 @@ def test_what_a_tracker_exports_beside_its_issues_is_no_work() -> None:
 def test_only_a_line_feed_ends_a_line() -> None:
     odd = "one\u2028two\u0085three"
     lines = [json.dumps(task(name, prompt=odd), ensure_ascii=False) for name in ("a", "b")]
-    parsed = parse("\r\n".join(lines) + "\r\n", "beads.jsonl")
+    parsed = parse("\r\n".join(lines) + "\r\n", "beads.jsonl", 0)
     assert [(one.id, one.prompt) for one in parsed.tasks] == [("a", odd), ("b", odd)]
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agent_orchestrator.systems.swarm.tasks import ParsedTasks, parse
 from agent_orchestrator.systems.swarm.tracker import CONTAINERS
 
+NOW_US = 1_770_000_000_000_000  # in February 2026
 AT = "2026-03-03T11:11:38.846088-06:00"
 
 
@@ -28,7 +29,7 @@ def issue(name: str, *links: tuple[str, str], kind: str = "task", **more: Any) -
 
 
 def read(*lines: dict[str, Any]) -> ParsedTasks:
-    return parse("\n".join(json.dumps(line) for line in lines) + "\n", "beads.jsonl")
+    return parse("\n".join(json.dumps(line) for line in lines) + "\n", "beads.jsonl", NOW_US)
 
 
 def needs(parsed: ParsedTasks) -> dict[str, tuple[str, ...]]:
@@ -105,6 +106,23 @@ def test_what_a_person_set_aside_is_set_aside_with_its_children(status: str) -> 
     parsed = read(issue("bd-e", kind="epic", status=status), issue("bd-1", ("parent-child", "bd-e")), issue("bd-2"))
     assert needs(parsed) == {"bd-2": ()}
     assert parsed.held == {"bd-1": f"bd-e, which it is part of, is {status}"}
+
+
+def test_what_is_put_off_waits_for_its_time_with_its_children() -> None:
+    later, earlier = "2099-01-01T00:00:00Z", "2026-01-01T00:00:00.5-06:00"
+    parsed = read(
+        issue("bd-1", defer_until=later),
+        issue("bd-2", defer_until=earlier),
+        issue("bd-e", kind="epic", defer_until=later),
+        issue("bd-e.1", ("parent-child", "bd-e")),
+        issue("bd-3", ("blocks", "bd-1")),
+    )
+    assert needs(parsed) == {"bd-2": ()}
+    assert parsed.held == {
+        "bd-1": f"it is deferred until {later}",
+        "bd-e.1": f"bd-e, which it is part of, is deferred until {later}",
+        "bd-3": f"it waits for bd-1: it is deferred until {later}",
+    }
 
 
 @pytest.mark.parametrize("flag", ["pinned", "ephemeral", "is_template"])

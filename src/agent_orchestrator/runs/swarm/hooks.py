@@ -30,7 +30,7 @@ class SwarmHooks(Hooks):
         home, configured = orchestrator.settings.home, load_agents(orchestrator.settings)
         if isinstance(options, DispatchOptions):
             return prepare_bead(options, home, configured)
-        return prepare_file(options, home, configured)
+        return prepare_file(options, home, orchestrator.clock.now_us(), configured)
 
     def start(
         self, orchestrator: Orchestrator, options: SwarmOptions | DispatchOptions, spec: SwarmSpec, start: Start

@@ -93,10 +93,12 @@ def prepare_bead(options: DispatchOptions, home: Path, configured: Mapping[str, 
     return Prepared(spec=msgspec.structs.replace(_make_spec(options), beads=(made,)))
 
 
-def prepare_file(options: SwarmOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY) -> Prepared[SwarmSpec]:
+def prepare_file(
+    options: SwarmOptions, home: Path, now_us: int, configured: Mapping[str, AgentSettings] = NOBODY
+) -> Prepared[SwarmSpec]:
     """Return the specification of the beads of a file of tasks, or of a tracker's export, and say which are held back."""
     spec, file = _make_spec(options), Path(options.file).expanduser()
-    parsed = parse(read_text(file, "The file"), str(file))
+    parsed = parse(read_text(file, "The file"), str(file), now_us)
     maker = _Maker(options, home, configured)
     beads: list[BeadSpec] = []
     problems: list[Problem] = []

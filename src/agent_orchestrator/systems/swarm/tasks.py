@@ -44,19 +44,19 @@ class ParsedTasks(msgspec.Struct, frozen=True, kw_only=True):
     closed: int = 0
 
 
-def parse(text: str, file: str) -> ParsedTasks:
-    """The tasks of a file; raises InvalidSpec with everything that is wrong."""
-    return _Reader(file).read(text)
+def parse(text: str, file: str, now_us: int) -> ParsedTasks:
+    """The tasks of a file; raises InvalidSpec with everything that is wrong. An issue may be deferred until a time after now."""
+    return _Reader(file, now_us).read(text)
 
 
 class _Reader:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, now_us: int) -> None:
         self._file = file
         self._problems: list[Problem] = []
         self._tasks: dict[str, TaskLine] = {}
         self._lines: dict[str, int] = {}
         self._held: dict[str, str] = {}
-        self._tracker = Tracker()
+        self._tracker = Tracker(now_us)
 
     def read(self, text: str) -> ParsedTasks:
         """Line by line, then the graph."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.units import from_iso
 from agent_orchestrator.systems.swarm.spec import PRIORITY
 
 HOLDING = frozenset({"blocks", "blocked-by", "conditional-blocks", "waits-for"})
@@ -55,6 +56,7 @@ class TrackerIssue(msgspec.Struct, frozen=True, kw_only=True):
     pinned: bool = False
     ephemeral: bool = False
     is_template: bool = False
+    defer_until: str = ""
     dependencies: tuple[IssueLink, ...] = ()
 
     @property
@@ -66,6 +68,13 @@ class TrackerIssue(msgspec.Struct, frozen=True, kw_only=True):
     def is_closed(self) -> bool:
         """Return True if whoever waits for it need not wait any more."""
         return self.status in CLOSED
+
+    def is_deferred(self, now_us: int) -> bool:
+        """Return True if it was put off to a time that has not come."""
+        try:
+            return self.defer_until != "" and from_iso(self.defer_until) > now_us
+        except (ValueError, OverflowError):
+            return True  # Nobody can say when that is: not yet.
 
     @property
     def instruction(self) -> str:
@@ -95,7 +104,8 @@ def _read_link(link: dict[str, Any]) -> dict[str, Any]:
 class Tracker:
     """The issues of a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, now_us: int) -> None:
+        self._now_us = now_us
         self.issues: dict[str, TrackerIssue] = {}
         self._parents: dict[str, list[str]] = {}
         self._children: dict[str, list[str]] = {}
@@ -117,9 +127,19 @@ class Tracker:
             return f"it is {kind}, no work itself, and {issue.status}"
         if issue.status != READY:
             return f"it is {issue.status}"
+        if issue.is_deferred(self._now_us):
+            return f"it is deferred until {issue.defer_until}"
         flag = next((said for name, said in FLAGS.items() if getattr(issue, name)), None)
-        stuck = next((above for above in self._ancestors(bead) if self.issues[above].status in STUCK), None)
-        return flag or (f"{stuck}, which it is part of, is {self.issues[stuck].status}" if stuck is not None else None)
+        return flag or self._find_set_aside(bead)
+
+    def _find_set_aside(self, bead: str) -> str | None:
+        for above in self._ancestors(bead):
+            parent = self.issues[above]
+            if parent.status in STUCK:
+                return f"{above}, which it is part of, is {parent.status}"
+            if parent.is_deferred(self._now_us):
+                return f"{above}, which it is part of, is deferred until {parent.defer_until}"
+        return None
 
     def is_silent(self, bead: str) -> bool:
         """Return True for a container that need not be mentioned: its work is in its children, or it is no plan of work."""
