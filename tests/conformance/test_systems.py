@@ -116,7 +116,7 @@ def swarm_report(effect: RunAgent, chance: random.Random) -> dict[str, Any]:
 
 
 def check_swarm_document(path: str, document: Any) -> None:
-    kind = "result" if "/results/" in path else "run"
+    kind = "result" if "/results/" in path or path.endswith(".result.json") else "run"
     faults = list(schema_of("swarm", f"{kind}.schema.json").iter_errors(document))
     assert not faults, f"{path}: {faults[0].message}"
 
