@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent_orchestrator.systems.team.spellings import snake
+from agent_orchestrator.systems.team.spellings import read_status, snake
 
 NUMBER_MAX = 2**53
 """Beyond it a number of JSON is not the same number everywhere."""
@@ -86,6 +86,16 @@ class TeamFields:
             self._refuse(names[0], f"{given!r} is not a whole number")
             return 0
         return int(given or 0)
+
+    def take_status(self) -> str | None:
+        """Take a status in the seed's words; a flag that says so means complete."""
+        told = self.take("status", "state")
+        status = read_status(told)
+        if told is not None and status is None:
+            self._refuse("status", f"{told!r} is no known status")
+        if status is None and self.take_flag("completed", "done", "complete", "is_complete"):
+            return "complete"
+        return status
 
     def put_down(self, *names: str) -> None:
         """Take fields that are counted anew from the others, and need no word."""

@@ -130,12 +130,7 @@ class ForeignPlan:
         if not wanted:
             wanted = f"group-{len(self.groups) + 1}"
             self._notes.append(f"{where}.id: was missing, is {wanted}")
-        told = fields.take("status", "state")
-        status = read_status(told)
-        if told is not None and status is None:
-            self._notes.append(f"{fields.path('status')}: {told!r} is no known status; {LEFT_OUT}")
-        if status is None and fields.take_flag("completed", "done", "complete", "is_complete"):
-            status = "complete"
+        status = fields.take_status()
         grade = (fields.take_text("complexity") or "").lower() or None
         if grade not in (None, "low", "medium", "high"):
             self._notes.append(f"{fields.path('complexity')}: {grade!r} is not low, medium or high; {LEFT_OUT}")

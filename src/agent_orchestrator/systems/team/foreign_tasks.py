@@ -132,12 +132,7 @@ class ForeignTasks:
         name = fields.take_text("id", "task_id") or key
         if name is None and description:
             name, description, _ = split_task(description)
-        told = fields.take("status", "state")
-        status = read_status(told)
-        if told is not None and status is None:
-            self._notes.append(f"{fields.path('status')}: {told!r} is no known status; {LEFT_OUT}")
-        if status is None and fields.take_flag("completed", "done", "complete", "is_complete"):
-            status = "complete"
+        status = fields.take_status()
         group = fields.take_text("group_id", "group", "task_group") or ""
         fields.finish()
         if name is None:
