@@ -40,7 +40,7 @@ class Home:
     def furnish(self) -> None:
         """Programs, projects, and a repository with one commit."""
         (self.folder / ".config" / "fish" / "completions").mkdir(parents=True)
-        for name, text in {"orc": _orc("cli"), **PROGRAMS}.items():
+        for name, text in {"orc": _start("cli"), "aiwg": _start("surfaces.cli.loop.aiwg"), **PROGRAMS}.items():
             self.program(name, text)
         for name, text in PARTS.items():
             self.part(name, text)
@@ -133,8 +133,10 @@ class Home:
         return [pid for pid in found if pid != os.getpid()]
 
 
-def _orc(module: str) -> str:
-    return f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m agent_orchestrator.{module} "$@"\n'
+def _start(module: str) -> str:
+    """Write a program that starts the `main` of a module, as an installed one does."""
+    call = f"import sys; from agent_orchestrator.{module} import main; sys.exit(main())"
+    return f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -c "{call}" "$@"\n'
 
 
 def bare(home: Home) -> None:

@@ -59,6 +59,7 @@ PLAYS = [
     ("orc reject RUN approval *", Play("waiting", names=ASKED_APPROVAL)),
     ("echo *approved* > .agents/runs/RUN/*", Play("waiting", names=ASKED_APPROVAL)),
     ("orc import *", Play("foreign")),
+    ("aiwg ralph-status *", Play("foreign")),
     ("orc init", Play("bare")),
     ("orc *", Play("waiting")),
     ("mv .git/orc/orc.db *", Play("waiting")),

@@ -18,7 +18,10 @@ from tests.clients.conftest import missing
 from tests.clients.rig import ALONE, MODELS, binary
 
 ASKED = "orc run --workflow asking.yaml --agent claude --run-id f8c1a491 --no-wait; orc approve f8c1"
+LEGACY = {"loopId": "old", "task": "fix it", "completionCriteria": "test -f fixed.txt", "currentIteration": 2}
+OLD_LOOP = f"mkdir -p .aiwg/ralph; echo '{json.dumps(LEGACY)}' > .aiwg/ralph/current-loop.json"
 PLAYS = [
+    ("orc loop resume LOOP *", Play("small", before=OLD_LOOP, names=(("LOOP", "old"),))),
     ("orc resume f8c1 --allow-tool *", Play("small", before=ASKED)),
     ("orc run *", Play("small")),
     ("orc loop run *", Play("small")),
