@@ -6,21 +6,26 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+PROVE_ARGS ?=
 TIMES ?= 20
+PEERS ?= all
+ONLY ?=
+SCALE ?= 1
+ROUNDS ?= 11
+WEB ?= 0
 # One more than there are processors: many tests wait for programs most of the time.
 WORKERS = $(shell $(PY) -c 'import os; print(1 + (os.cpu_count() or 1))')
 VENV := .venv
 PY := $(VENV)/bin/python
 # Named after the clone's path: in a copied or moved clone the .venv still points at the old place and is made anew.
 STAMP := $(VENV)/installed-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d' ' -f1)
-CODE := src tests $(wildcard benchmarks examples/library)
+CODE := src tests $(wildcard benchmarks proof examples/library)
 # The real agent CLIs (about 800 MB) that tests/clients runs against a scripted model; `make test CLIENTS=0` leaves them out.
 export CLIENTS ?= 1
-CLIENTS_FOLDER := .cache/clients
-# Programs that a target needs; the apt package has the same name.
-PROGRAMS := git jq tmux
+# Programs that a target needs; the apt package has the same name, but for bwrap, which is Linux's alone, and watch, of procps.
+PROGRAMS := git jq tmux watch gh openssl chromium $(if $(filter Linux,$(shell uname)),bwrap)
 
-.PHONY: help setup system-packages clients check test soak lint format docs bench demo clean
+.PHONY: help setup system-packages clients check test prove soak lint format docs pictures bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +35,9 @@ check: setup lint ## check style, types, layers, then run the quick tests: what 
 
 test: setup system-packages clients lint docs ## check style, types, layers, then run the whole test suite
 	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --durations=10 $(PYTEST_ARGS)
+
+prove: setup system-packages ## break it in every known way, and print one table: make prove PROVE_ARGS='--scale 0.1'
+	$(PY) -m proof $(PROVE_ARGS)
 
 soak: setup ## play many more seeds of the simulations: make soak TIMES=20
 	SEEDS_TIMES=$(TIMES) $(PY) -m pytest -n $(WORKERS) tests/simulation -k 'whatever' $(PYTEST_ARGS)
@@ -48,13 +56,18 @@ docs: setup ## build the documentation as a site, strictly, into build/docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	@echo "Open build/docs/index.html"
 
-bench: PROGRAMS := git strace
-bench: setup system-packages ## measure, and say what is missed
-	$(PY) -m benchmarks
+pictures: PROGRAMS := git tmux chromium
+pictures: setup system-packages ## make the pictures of the live view and of the web page anew, in a real terminal and a real browser
+	$(PY) -m tests.terminal.pictures
+	$(PY) -m tests.web.pictures
+
+bench: PROGRAMS := git strace perl
+bench: setup system-packages ## measure beside other engines, into docs/performance.md: make bench PEERS=none ONLY=steps,growth
+	$(PY) -m benchmarks --peers '$(PEERS)' --only '$(ONLY)' --scale '$(SCALE)' --rounds '$(ROUNDS)'
 
 demo: PROGRAMS := git
-demo: setup system-packages ## watch a workflow loop back, be killed, and go on
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bash examples/demo/run.sh
+demo: setup system-packages ## watch a workflow loop back, be killed, and go on; make demo WEB=1 shows it on a page
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" WEB="$(WEB)" bash examples/demo/run.sh
 
 setup: $(STAMP) ## make .venv and install the package with its tools
 
@@ -68,7 +81,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 system-packages:
-	@missing=""; for program in $(PROGRAMS); do command -v "$$program" >/dev/null || missing="$$missing $$program"; done; \
+	@missing=""; for program in $(PROGRAMS); do command -v "$$program" >/dev/null || { program="$${program/#bwrap/bubblewrap}"; missing="$$missing $${program/#watch/procps}"; }; done; \
 	[ -n "$$missing" ] || exit 0; \
 	echo "Missing:$$missing; trying apt-get ..."; \
 	as_root=""; [ "$$(id -u)" = 0 ] || as_root="sudo -n"; \
@@ -76,15 +89,20 @@ system-packages:
 	command -v apt-get >/dev/null && { install 2>/dev/null || { $$as_root apt-get update -qq && install; }; } || \
 	{ echo "Could not install$$missing: please install it with your package manager (for example: brew install$$missing)." >&2; exit 1; }
 
-clients: ## install the real agent CLIs for the tests, inside the project
-	@if [ "$(CLIENTS)" = 0 ]; then echo "The real clients are left out (CLIENTS=0)."; \
-	elif ! command -v npm >/dev/null; then echo "npm was not found: the tests with real clients are skipped."; \
-	elif ! cmp -s tests/clients/package.json $(CLIENTS_FOLDER)/installed.json; then \
-		echo "Installing the real clients into $(CLIENTS_FOLDER) ..."; \
-		rm -rf $(CLIENTS_FOLDER); mkdir -p $(CLIENTS_FOLDER); cp tests/clients/package.json $(CLIENTS_FOLDER); \
-		npm install --prefix $(CLIENTS_FOLDER) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null || \
-		{ echo "npm could not install them (its own words are above): is a package registry within reach? make test CLIENTS=0 leaves them out." >&2; exit 1; }; \
-		cp tests/clients/package.json $(CLIENTS_FOLDER)/installed.json; fi
+# The npm packages of tests/$(1)/package.json in .cache/$(1), anew when the list changed.
+define install_packages
+if ! command -v npm >/dev/null; then echo "npm was not found: the tests with $(2) are skipped."; \
+elif ! cmp -s tests/$(1)/package.json .cache/$(1)/installed.json; then \
+	echo "Installing $(2) into .cache/$(1) ..."; \
+	rm -rf .cache/$(1); mkdir -p .cache/$(1); cp tests/$(1)/package.json .cache/$(1); \
+	npm install --prefix .cache/$(1) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null || \
+	{ echo "npm could not install them (its own words are above): is a package registry within reach? make test CLIENTS=0 leaves them out." >&2; exit 1; }; \
+	cp tests/$(1)/package.json .cache/$(1)/installed.json; fi
+endef
+
+clients: ## install the real agent CLIs, and what else of npm the tests use, inside the project
+	@if [ "$(CLIENTS)" = 0 ]; then echo "The real clients are left out (CLIENTS=0)."; else \
+	$(call install_packages,clients,the real clients); $(call install_packages,node,editor and page checkers); fi
 
 clean: ## remove .venv, caches and build results
 	rm -rf $(VENV) .cache build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

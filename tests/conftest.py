@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
@@ -24,6 +25,7 @@ GIT_ENVIRONMENT = {
 def pytest_configure() -> None:
     """Set for the whole process, so that every program a test starts sees the same git."""
     os.environ.update(GIT_ENVIRONMENT)
+    os.environ["ORC_TRUSTED_PATHS"] = gettempdir()  # the repositories that tests make; those about trust take it away
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         os.environ.pop(name, None)  # a hook that runs the tests must not lend them its repository
 
@@ -31,7 +33,11 @@ def pytest_configure() -> None:
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     """A git repository with one commit on `main`."""
-    home = tmp_path / "repo"
+    return make_repo(tmp_path / "repo")
+
+
+def make_repo(home: Path) -> Path:
+    """Make a git repository with one commit on `main`."""
     home.mkdir()
     (home / "README.md").write_text("A repository to work on.\n")
     for command in (["init", "--quiet", "--initial-branch=main"], ["add", "--all"], ["commit", "--quiet", "--message", "First"]):

@@ -1,4 +1,4 @@
-"""The house style as tests, one per rule; the message says what to do. Rules are bent in the lists below or not at all."""
+"""The house style as tests, one per rule; the message says what to do. Rules are bent in `tidy/exceptions.py` or not at all."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from pathlib import PurePath
 
 import pytest
 
+from tests.tidy.exceptions import (
+    CALLED_FROM_OUTSIDE,
+    CATCHES_EVERYTHING,
+    IMPORTS_LATE,
+    PRINTS,
+    READS_CLOCK,
+    READS_ENVIRONMENT,
+    RUNS_GIT,
+    SKIPS,
+    SRC,
+)
 from tests.tidy.rooms import list_named_systems
 from tests.tidy.source import ROOT, Function, Module, check_none, dotted, files, modules, package
 from tests.tidy.words import GERUNDS, find_gerunds, find_riddles, find_shared_names
@@ -15,44 +26,6 @@ from tests.tidy.words import GERUNDS, find_gerunds, find_riddles, find_shared_na
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 DOCSTRING_LINES_MAX = 8
-
-SRC = "src/agent_orchestrator"
-
-CATCHES_EVERYTHING = {
-    f"{SRC}/engine/perform/": "around a performed effect: its failure becomes an event",
-    f"{SRC}/surfaces/cli/main.py": "the process edge: a bug becomes one sentence and an exit code",
-}
-IMPORTS_LATE = {
-    f"{SRC}/surfaces/cli/": "a command pays only for what it uses: `orc status` imports neither asyncio nor rich",
-    f"{SRC}/cli.py": "the same program as surfaces/cli",
-    f"{SRC}/config.py": "configuration files are read when agents are chosen: looking must stay instant",
-    f"{SRC}/agents/__init__.py": "an adapter is loaded when it is chosen",
-    f"{SRC}/systems/__init__.py": "a system is loaded when a run of it is",
-    f"{SRC}/runs/orchestrator.py": "only driving needs an event loop: looking must stay instant",
-}
-READS_ENVIRONMENT = {
-    f"{SRC}/config.py": "the one reader",
-    f"{SRC}/agents/scripted.py": "`python -m agent_orchestrator.agents.scripted` is an agent: its environment is its contract",
-    f"{SRC}/engine/process/pane.py": "a program of its own, which hands on the environment that it was given",
-}
-READS_CLOCK = f"{SRC}/engine/clock.py"
-RUNS_GIT = f"{SRC}/git/"
-PRINTS = {
-    f"{SRC}/surfaces/": "what people read",
-    f"{SRC}/agents/scripted.py": "as a program of its own it says what its script says",
-}
-SKIPS = {
-    "tests/crash/test_full_disk.py": "mounting a file system that can be filled needs root",
-    "tests/clients/conftest.py": "real clients need npm, and 800 MB that not everybody wants",
-    "tests/clients/test_examples.py": "the same",
-}
-"""Test files that may skip, and why."""
-CALLED_FROM_OUTSIDE = {
-    f"{SRC}/testing/": "the public kit: tests, ours and others', call it",
-    f"{SRC}/state.py": "the library names that people import",
-    f"{SRC}/surfaces/cli/groups.py": "click calls the methods of its groups",
-}
-"""Places that may define something that nothing in the package uses."""
 
 JUDGES = re.compile(r"\.systems\.\w+\.(?:decide|advance|steps|judging)\b|\.core\.retry\b|\.core\.judging\.(?:judge_|retry_us)")
 """The imports that `evolve` may not have: rules that may change, while the journals that they made stay."""
@@ -203,7 +176,7 @@ def test_only_config_reads_the_environment() -> None:
             faults += [
                 module.at(node) for node, name in (*used, *module.imports()) if re.match(r"os\.(environb?|getenvb?)$", name)
             ]
-    check_none(faults, "take it from Settings; only config.py reads the environment")
+    check_none(faults, "take it from Settings; only config/ reads the environment")
 
 
 def test_only_the_clock_reads_the_time() -> None:

@@ -123,9 +123,9 @@ wait "$driver" 2>/dev/null || true
 kill -0 "$driver" 2>/dev/null && fail "the orchestrator lives"
 say ""
 show orc status demo
-says "nobody drives it" orc status demo || fail "orc status ought to say that nobody drives the run"
+says "nothing is running it" orc status demo || fail "orc status ought to say that nothing is running it"
 say ""
-say "Nobody drives the run. The coder, process $coder, has not noticed and thinks on:"
+say "Nothing is running it now. The coder, process $coder, has not noticed and thinks on:"
 say ""
 wait_until "the coder thinks on" says "thought 6" orc logs demo code
 show orc logs demo code
@@ -134,7 +134,7 @@ expect "the coder, process $coder, lives" "$(kill -0 "$coder" && echo yes)" yes
 scene "4. Resume: the coder is adopted, not started again"
 in_terminal_1 orc resume demo
 wait_until "terminal 1 says which run it drives" on_screen "run demo"
-wait_until "somebody drives the run again" says "driven by process" orc status demo
+wait_until "somebody drives the run again" says "running in process" orc status demo
 show orc status demo
 expect "the coder, process $coder, still lives" "$(kill -0 "$coder" && echo yes)" yes
 expect "the coder was started once, by its own log" "$(count_launches 'code iteration 0')" 1
@@ -142,7 +142,7 @@ expect "the coder was started once, by its own log" "$(count_launches 'code iter
 scene "5. The coder says that it is done. The review's gate knows better and sends it back"
 touch "$scratch/enough-thought"
 wait_until "the gate failed" on_screen "loops back to code"
-wait_until "the second round is over" on_screen "approval  waits for a person"
+wait_until "the second round has ended" on_screen "approval  waiting for approval"
 wait_until "the instructions are there" on_screen "echo '{\"approved\": true}'"
 say ""
 show orc show demo review
@@ -178,6 +178,7 @@ cat <<NEXT
   orc logs demo                what the agents wrote
   orc show demo code --json    launches, feedback, evidence
   orc list                     all runs of this repository
+  orc web --open               the same on a page in the browser: the graph, the diff, every moment of the past
   orc run --workflow workflow.yaml --run-id demo --agent-command 'python3 ../agents' --start-at-step review
                                the review and what follows once more
 
@@ -185,3 +186,8 @@ The folder $scratch stays; delete it when you have seen enough.
 NEXT
 say ""
 say "The demonstration is over: one kill -9, no work lost, nothing done twice."
+if [ "${WEB:-0}" = 1 ]; then
+  say ""
+  say "The page of the run, until Ctrl-C:"
+  exec orc web --open
+fi

@@ -18,6 +18,7 @@ The tree, and what `orc` exits with:
     │       └── FromLaunch
     ├── Unavailable           3   the world can fix it
     │   ├── AgentMissing
+    │   ├── NoSandbox
     │   ├── RunBusy
     │   ├── StoreLocked
     │   ├── StoreCorrupt
@@ -26,8 +27,10 @@ The tree, and what `orc` exits with:
     │   ├── StoreNewer
     │   ├── StoreVanished
     │   ├── DiskFull
+    │   ├── Shortage              passes by itself: the engine waits, and it is no attempt
     │   ├── UnsupportedFilesystem
     │   └── GitFailed
+    ├── EditsUnconfirmed      4   a person has to say whether an edited state file counts
     └── Conflict              3   someone else moved the run first; the engine retries it
 
 The class docstring is the sentence a person reads; it is filled with the values given at the raise.
@@ -35,7 +38,22 @@ The class docstring is the sentence a person reads; it is filled with the values
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import Any, ClassVar
+
+QUOTED_CHARS_MAX = 80
+
+
+def quote(value: object) -> str:
+    """Quote what somebody wrote in a sentence, cut where it is long."""
+    if isinstance(value, str) and len(value) > QUOTED_CHARS_MAX:
+        return repr(f"{value[: QUOTED_CHARS_MAX - 1]}…")
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= QUOTED_CHARS_MAX else f"{text[: QUOTED_CHARS_MAX - 1]}…"
 
 
 class OrcError(Exception):
@@ -55,11 +73,17 @@ class UsageError(OrcError):
 
 
 class InvalidId(UsageError):
-    """{what} {value!r} is not a valid id: use letters, digits, '.', '_' and '-', starting with a letter or digit, at most 100 characters."""
+    """{what} {said} is not a valid id: use letters, digits, '.', '_' and '-', starting with a letter or digit, at most 100 characters."""
+
+    def __init__(self, *, value: object, **values: Any) -> None:
+        super().__init__(value=value, said=quote(value), **values)
 
 
 class InvalidValue(UsageError):
-    """{what} is {value!r}: it must be {expected}."""
+    """{what} is {said}: it must be {expected}."""
+
+    def __init__(self, *, value: object, **values: Any) -> None:
+        super().__init__(value=value, said=quote(value), **values)
 
 
 class Problem:
@@ -113,7 +137,7 @@ class RunExists(UsageError):
 
 
 class LoopExists(RunExists):
-    """Loop {run} exists already (it is {status}); go on with `orc loop resume {run}`, or give another id."""
+    """Loop {run} exists already (it is {status}); continue with `orc loop resume {run}`, or give another id."""
 
 
 class Refused(UsageError):
@@ -134,8 +158,12 @@ class AgentMissing(Unavailable):
     """The agent {agent} cannot be started: {why}."""
 
 
+class NoSandbox(Unavailable):
+    """There is no sandbox: {why}."""
+
+
 class RunBusy(Unavailable):
-    """Run {run} is driven by another process ({owner}); watch it with `orc watch {run}` or pause it with `orc pause {run}`."""
+    """Run {run} is already running in another process ({owner}); watch it with `orc watch {run}` or pause it with `orc pause {run}`."""
 
 
 class StoreLocked(Unavailable):
@@ -151,7 +179,7 @@ class StoreFailing(Unavailable):
 
 
 class StoreUnwritable(Unavailable):
-    """The store {path} cannot be written ({detail}); check the permissions of its folder."""
+    """The store {path} cannot be written ({detail}); {way}."""
 
 
 class StoreNewer(Unavailable):
@@ -166,12 +194,37 @@ class DiskFull(Unavailable):
     """The disk that holds {path} is full; nothing was lost, free some space and `orc resume`."""
 
 
+class Shortage(Unavailable):
+    """{detail}"""
+
+
+SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
+"""Errors that pass by themselves; any other error of the system would only happen again, and waiting for it would never end."""
+_SAID = ("Out of memory", "Cannot fork", *(os.strerror(number) for number in SHORTAGES))
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Tell whether the machine was short of something (processes, descriptors, memory, disk): that passes by itself."""
+    return isinstance(error, Shortage) or (isinstance(error, OSError) and error.errno in SHORTAGES)
+
+
+def says_shortage(text: str) -> bool:
+    """Tell whether a program, asked to speak plainly (LC_ALL=C), says that the machine was short of something."""
+    return any(said in text for said in _SAID)
+
+
 class UnsupportedFilesystem(Unavailable):
     """The store {path} is on {kind}, where file locks cannot be trusted; keep the repository on a local disk."""
 
 
 class GitFailed(Unavailable):
     """`git {command}` failed in {where}: {detail}."""
+
+
+class EditsUnconfirmed(OrcError):
+    """{text}"""
+
+    exit_code = 4
 
 
 class Conflict(OrcError):

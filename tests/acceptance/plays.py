@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -31,6 +32,8 @@ class Play(NamedTuple):
     """The commands that run meanwhile, with agents that are held until the example has ended."""
     follows: bool = False
     """The example ends when what goes on beside it does: agents are let go at once."""
+    serves: str = ""
+    """The words after which an example that serves until Ctrl-C gets it."""
     after: str = ""
     """The commands typed then, so that what it left in the background comes to its end."""
     names: tuple[tuple[str, str], ...] = ()
@@ -97,6 +100,9 @@ def check_example(home: Home, example: Example, play: Play) -> str:
     if play.follows:
         wait_until(lambda: typed.said or typed.process.poll() is not None)
         home.let_go()
+    if play.serves:
+        wait_until(lambda: play.serves in typed.said or typed.process.poll() is not None)
+        typed.process.send_signal(signal.SIGINT)
     code = typed.end()
     home.let_go()
     if beside is not None:

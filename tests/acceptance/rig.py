@@ -18,7 +18,7 @@ from agent_orchestrator.surfaces.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 ORC = [sys.executable, "-m", "agent_orchestrator.cli"]
-WAIT_S = 30.0
+WAIT_S = float(os.environ.get("ORC_PATIENCE_S", "30"))
 
 WRAPPER = """
 import argparse, json, os, sys, time
@@ -37,6 +37,8 @@ print(f"{step} at work", *extra, flush=True)
 print(f"{step} complains", file=sys.stderr, flush=True)
 while "until" in part and not os.path.exists(os.path.join(here, part["until"])):
     time.sleep(0.01)
+for name, text in part.get("writes", {}).items():
+    open(os.path.join(given.repo, name), "w").write(text)
 if "raw" in part:
     open(given.report, "w").write(part["raw"])
 elif "report" not in part or part["report"] is not None:
@@ -131,6 +133,28 @@ class Rig:
             **more,
         )
         return Result(arguments, done.returncode, done.stdout, done.stderr)
+
+    def at_terminal(self, *arguments: str, typed: str) -> Result:
+        """Runs one command for a person who types this; standard error is what the terminal shows."""
+        ours, theirs = os.openpty()
+        try:
+            os.write(ours, typed.encode())
+            done = subprocess.run(
+                [*self.command, *arguments],
+                cwd=self.repo,
+                env=self.environment(None),
+                stdin=theirs,
+                stdout=subprocess.PIPE,
+                stderr=theirs,
+                timeout=WAIT_S * 2,
+                check=False,
+            )
+            os.set_blocking(ours, False)
+            shown = os.read(ours, 65536)
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        return Result(arguments, done.returncode, done.stdout.decode(), shown.decode())
 
     def ask(self, *arguments: str) -> Result:
         """Runs a command that drives nothing inside this process: the same program without the start of an interpreter."""

@@ -56,6 +56,10 @@ class Home:
         """Nothing of ours but the way to the programs."""
         path = f"{self.bin}:/usr/local/bin:/usr/bin:/bin"
         own = {"HOME": str(self.folder), "PATH": path, "LANG": "C.UTF-8", "COLUMNS": "120", "TERM": "dumb"}
+        # Not above HOME: there codex makes no helper for its sandbox, which then fails with a bubblewrap before 0.9.
+        scratch = self.folder.parent / "tmp"
+        scratch.mkdir(exist_ok=True)
+        own["TMPDIR"] = str(scratch)
         return {**GIT_ENVIRONMENT, **own, **self.more}
 
     def program(self, name: str, text: str) -> None:
@@ -152,6 +156,20 @@ def workshop(home: Home) -> None:
     home.git("branch", "develop")
 
 
+def configured(home: Home) -> None:
+    """The same with a configuration that asks for something."""
+    workshop(home)
+    home.commit({".orc.toml": '[run]\ncheck = "make test"\nbudget = 5\n'})
+
+
+def tasked(home: Home) -> None:
+    """The same with a user whose own file says who works."""
+    workshop(home)
+    file = home.folder / ".config" / "orc" / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('[run]\nagent = "mine"\n[agents.mine]\ncommand = ["my-agent"]\n')
+
+
 def small(home: Home) -> None:
     """The same, with one thing to do in each file: clients take their time."""
     workshop(home)
@@ -189,6 +207,21 @@ def finished(home: Home) -> None:
     """The same run, completed."""
     approved(home)
     home.do(f"orc resume {RUN}")
+
+
+def apart(home: Home) -> None:
+    """A completed run on a branch of its own, in a repository with a remote, and a `gh` that opens pull requests."""
+    workshop(home)
+    home.commit({"one.yaml": "name: one\nsteps: [{id: coding, agent: coder, prompt: prompt.md, check: 'test -e made.txt'}]\n"})
+    home.do(f"orc run --workflow one.yaml --agent-command 'touch made.txt' --run-id {RUN} --git-worktree")
+    _remote(home)
+
+
+def _remote(home: Home) -> None:
+    home.git("init", "--quiet", "--bare", str(home.folder / "remote.git"))
+    home.git("remote", "add", "origin", str(home.folder / "remote.git"))
+    made = '{"html_url": "https://github.com/ada/thing/pull/1", "state": "open"}'
+    home.program("gh", f"#!/bin/sh\ncase \"$*\" in *POST*) cat >/dev/null; echo '{made}';; *) echo '[]';; esac\n")
 
 
 def lost(home: Home) -> None:
@@ -256,6 +289,7 @@ def beads(home: Home) -> None:
     """A swarm whose beads are done, on branches of their own."""
     workshop(home)
     home.names["8c1f0a2b"] = home.do(SWARM_RUN).split()[1]
+    _remote(home)
 
 
 def failed_bead(home: Home) -> None:
@@ -287,8 +321,8 @@ def foreign_phases(home: Home) -> None:
 LOOP_RUN = f"orc loop run 'fix the failing tests' --until 'pytest -q' --agent-command my-agent --loop-id {LOOP}"
 SWARM_RUN = "orc swarm run $HOME/two.jsonl --agent-command my-agent --max-agents 2 --branch swarm"
 _MADE = (
-    *(bare, workshop, small, scripts, foreign, foreign_phases),
-    *(waiting, approved, finished, lost, spent),
+    *(bare, workshop, configured, tasked, small, scripts, foreign, foreign_phases),
+    *(waiting, approved, finished, apart, lost, spent),
     *(looped, phased, asked, answered, stuck, beads, failed_bead),
 )
 STAGES: dict[str, Callable[[Home], None]] = {stage.__name__: stage for stage in _MADE}

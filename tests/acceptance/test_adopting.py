@@ -52,7 +52,7 @@ def test_a_changed_file_is_said_and_taken_only_when_asked_to(repo: Path) -> None
     again = rig.orc("resume", "f1")
     assert again.code == 1
     assert f"workflow.yaml changed since the run began: {told}." in again.err
-    assert "The run goes on as it was begun; `orc resume f1 --adopt-changes` takes the changes" in again.err
+    assert "The run continues as it was begun; `orc resume f1 --adopt-changes` takes the changes" in again.err
     assert list(rig.state("f1")["steps"]) == ["one", "two", "three"]
     (rig.side / "fail.two").unlink()
     done = rig.orc("resume", "f1", "--adopt-changes")
@@ -68,13 +68,13 @@ def test_a_file_that_is_broken_or_gone_keeps_no_run_from_going_on(repo: Path) ->
     rig = begun(repo)
     rig.workflow("steps: [")
     broken = rig.orc("resume", "f1")
-    assert "workflow.yaml is not usable now; the run goes on as it was begun." in broken.err
+    assert "workflow.yaml is not usable now; the run continues as it was begun." in broken.err
     refused = rig.orc("resume", "f1", "--adopt-changes")
     assert (refused.code, "this is not YAML" in refused.err) == (2, True), refused
     (repo / "workflow.yaml").unlink()
     (rig.side / "fail.two").unlink()
     gone = rig.orc("resume", "f1")
-    assert f"{repo / 'workflow.yaml'} is gone; the run goes on as it was begun." in gone.err
+    assert f"{repo / 'workflow.yaml'} is gone; the run continues as it was begun." in gone.err
     assert gone.code == 0, gone
 
 
@@ -115,7 +115,7 @@ def test_a_changed_task_document_is_said_too(repo: Path) -> None:
     document = repo / "task.md"
     document.write_text(document.read_text().replace("Something small.", "Something else."))
     again = rig.orc("resume", "p1", "--no-wait")
-    assert "task.md changed since the run began (goal). It goes on as it was begun" in again.err, again
+    assert "task.md changed since the run began (goal). It continues as it was begun" in again.err, again
     refused = rig.orc("resume", "p1", "--adopt-changes")
     assert (refused.code, refused.err.count("\n")) == (2, 1), refused
     assert "--adopt-changes is for workflows; tasks of a run of phases are changed in its state file" in refused.err

@@ -160,7 +160,7 @@ def test_a_days_budget_comes_from_the_configuration_and_a_flag_overrides_it(mete
 def test_working_time_is_a_budget(metered: Rig) -> None:
     done = run_of(metered, "--max-time", "1s", "--run-id", "r1")
     assert done.code == 5, done
-    assert "the run's time of 1.0s is over; raise it with: orc resume r1 --max-time TIME" in done.out
+    assert "the run's time of 1.0s is used up; raise it with: orc resume r1 --max-time TIME" in done.out
 
 
 @pytest.mark.parametrize("by", ["workflow", "configuration"])

@@ -58,7 +58,7 @@ def test_the_demonstration_tells_its_story_and_every_fact_of_it_is_true(tmp_path
 
     killed = int(re.findall(r"^\$ kill -9 (\d+)$", said, re.M)[0])
     assert not is_alive(killed)
-    assert said.index(f"$ kill -9 {killed}") < said.index("nobody drives it") < said.index("$ orc resume demo")
+    assert said.index(f"$ kill -9 {killed}") < said.index("nothing is running it") < said.index("$ orc resume demo")
     assert "check failed with exit code 1" in said
     assert said.index("loops back to code") < said.index("$ orc approve demo") < said.index("run demo completed: 4/4 steps")
 

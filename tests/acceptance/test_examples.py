@@ -10,6 +10,11 @@ from tests.acceptance.stages import LOOP_RUN, RUN, SWARM_RUN, Stages
 
 LEFT_OUT = {
     "pip install .": "it needs a package registry; the package under test is installed already",
+    "pip install 'orc-agents[web]'": "the same",
+    **dict.fromkeys(
+        ("make bench", "make bench PEERS=none", "make bench ONLY=steps,growth", "make bench ROUNDS=2"),
+        "it takes minutes; tests/benchmarks runs its parts at a small size",
+    ),
     "make demo": "test_demo.py runs it",
     "make test": "it runs this test",
     "export ANTHROPIC_API_KEY=…": "it is for a real key",
@@ -19,10 +24,12 @@ LEFT_OUT = {
 WORKING = f"orc run --workflow workflow.yaml --agent-command my-agent --run-id {RUN}"
 DISPATCHED = "orc swarm dispatch bd-101 . my-agent 'fix it' --agent-command my-agent"
 ASKED_APPROVAL = ((" approval", " manual_approval"), ("__approval", "__manual_approval"), ("RUN", RUN))
+NO_BROWSER = (("orc web", "BROWSER=true orc web"),)
 
 PLAYS = [
     ("orc run * --run-id f8c1a491 --start-at-step *", Play("lost")),
     ("orc run * --start-at-step *", Play("finished")),
+    ('orc run "*"*', Play("tasked")),
     ("orc run * --no-wait*", Play("workshop", code=4)),
     ("orc run * --detach", Play("workshop", after="until orc approve; do sleep 0.1; done")),
     ("orc run *", Play("workshop")),
@@ -44,7 +51,20 @@ PLAYS = [
     ("orc phases plan *", Play("workshop")),
     ("orc phases run *", Play("workshop")),
     ("orc phases *", Play("phased")),
-    ("orc rewind *", Play("phased")),
+    ("orc rewind * --to checkpoint-*", Play("phased")),
+    ("orc rewind *", Play("finished")),
+    ("orc fork *", Play("finished")),
+    ("orc diff 8c1f0a2b *", Play("beads")),
+    ("orc merge 8c1f0a2b *", Play("beads")),
+    ("orc pr 8c1f0a2b *", Play("beads")),
+    ("orc diff *", Play("apart")),
+    ("orc merge *", Play("apart")),
+    ("orc pr *", Play("apart")),
+    ("orc discard *", Play("apart")),
+    ("orc open *", Play("apart")),
+    ('cd "$(orc open *', Play("apart")),
+    ("git log --exclude=*", Play("apart")),
+    ("git config *", Play("apart")),
     ("orc team run *", Play("workshop")),
     ("orc team watch*", Play("workshop", beside="orc team run 'JWT login' --agent-command my-agent --no-check", follows=True)),
     ("orc team approve*", Play("stuck")),
@@ -54,13 +74,17 @@ PLAYS = [
     ("orc logs * -f", Play("workshop", beside=WORKING, follows=True)),
     ("orc watch*", Play("workshop", beside=WORKING, follows=True)),
     ("orc pause *", Play("workshop", beside=WORKING)),
+    ("orc steer *", Play("workshop", beside=WORKING)),
     ("orc abort *", Play("workshop", beside=WORKING)),
     ("orc resume *", Play("approved")),
     ("orc reject RUN approval *", Play("waiting", names=ASKED_APPROVAL)),
     ("echo *approved* > .agents/runs/RUN/*", Play("waiting", names=ASKED_APPROVAL)),
     ("orc import *", Play("foreign")),
     ("aiwg ralph-status *", Play("foreign")),
-    ("orc init", Play("bare")),
+    ("orc init*", Play("bare")),
+    ("orc config *", Play("configured")),
+    ("orc web ~/shop ~/api*", Play("bare", before="git init -q ~/shop; git init -q ~/api", names=NO_BROWSER, serves="?key=")),
+    ("orc web*", Play("waiting", names=NO_BROWSER, serves="?key=")),
     ("orc *", Play("waiting")),
     ("mv .git/orc/orc.db *", Play("waiting")),
     ("rm -f .git/orc/orc.db-wal *", Play("waiting")),

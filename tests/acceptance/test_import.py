@@ -41,13 +41,12 @@ def test_a_sloppy_state_file_becomes_a_paused_run_that_goes_on(rig: Rig) -> None
     for change in (
         "created_at: '$START' is not a time",
         "steps.coding: was RUNNING, is PENDING",
-        "steps.coding.attempts: must be a whole number",
-        "steps.gone: left out, the workflow has no such step",
+        "left out: steps.gone: the workflow has no such step",
         "steps.code_review: new, PENDING",
         "workflow_name: was 'another'",
     ):
         assert change in taken.out
-    assert "go on with `orc resume old1`" in taken.out
+    assert "continue with `orc resume old1`" in taken.out
     assert json.loads((rig.repo / path / "run_state.json.imported").read_text()) == SLOPPY
     assert rig.state("old1")["steps"]["coding"]["status"] == "PENDING"
     assert rig.orc("resume", "old1").code == 0
@@ -133,10 +132,10 @@ def test_the_seeds_team_becomes_a_paused_team_that_goes_on(repo: Path) -> None:
     assert taken.code == 0, taken
     for change in (
         "changed: group C: was dev_working, but there is no branch feature/group-C-pwd-reset here; it is pending",
-        "changed: active_agents: tech_lead of C does not work here",
+        "changed: orchestrator_state.active_agents[0]: tech_lead of C does not work here",
     ):
         assert change in taken.out
-    assert "Run v4_20250106_100000 is taken over (paused); go on with `orc resume v4_20250106_100000`." in taken.out
+    assert "Run v4_20250106_100000 is taken over (paused); continue with `orc resume v4_20250106_100000`." in taken.out
     for name, document in files.items():
         where = f"messages/{name}" if "_to_" in name else name
         assert json.loads((repo / "coordination" / f"{where}.json.imported").read_text()) == document
@@ -154,7 +153,7 @@ def test_the_seeds_team_becomes_a_paused_team_that_goes_on(repo: Path) -> None:
     assert rig.file("pm_state.json")["completed_groups"] == ["A", "B", "C"]
 
 
-def test_work_of_a_team_that_is_on_branches_is_reviewed_or_gone_on_with(repo: Path) -> None:
+def test_work_of_a_team_that_is_on_branches_stays_done_or_is_gone_on_with(repo: Path) -> None:
     files = seed_team()
     files["group_status"]["C"] = {
         "status": "changes_requested",
@@ -171,16 +170,16 @@ def test_work_of_a_team_that_is_on_branches_is_reviewed_or_gone_on_with(repo: Pa
     rig, taken = import_team(repo, files)
     assert taken.code == 0, taken
     for change in (
-        "group B: was complete, but feature/group-B-user-reg is not merged into main; it is waiting_review",
+        "group B: is complete, though feature/group-B-user-reg is not merged into main; merge it before the team continues",
         "group_status.C.start_time: '$START' is not a time",
         "group_status.C.tech_lead_feedback[0].timestamp: '$START' is not a time",
     ):
         assert change in taken.out, taken
     done = rig.orc("resume", "v4_20250106_100000", "--no-wait")
     assert done.code == 0, done
-    assert {"B review 2", "C develop 3", "C qa 1", "C review 1"} <= set(rig.turns())
+    assert [turn for turn in rig.turns() if not turn.startswith("pm")] == ["C develop 3", "C qa 1", "C review 1"]
     assert "Limit the rate" in rig.prompt("C", "develop", 3)
-    assert "Work on B" in rig.git("log", "--format=%s", "main")
+    assert "Work on B" not in rig.git("log", "--format=%s", "main")
 
 
 @pytest.mark.parametrize(
@@ -213,8 +212,8 @@ def test_a_sloppy_team_gets_a_session_and_loses_only_what_is_said(repo: Path) ->
             "messages": [
                 {"id": "msg_1", "group_id": "Z"},
                 {"group_id": "A"},
-                None,
-                {"id": "msg_2", "group_id": "A", "subject": 5},
+                "hello",
+                {"id": "msg_2", "group_id": "A", "subject": ["a"]},
                 {"id": "msg_3", "group_id": "A", "timestamp": None},
             ]
         },
@@ -230,15 +229,15 @@ def test_a_sloppy_team_gets_a_session_and_loses_only_what_is_said(repo: Path) ->
         "all_tasks[0]: there is no group 'Z'; left out, the task is of no group",
         "group_status.A.status: ",
         "group_status.Z: left out, the plan has no such group",
-        "messages/dev_to_qa[0]: left out, the plan has no group 'Z'",
-        "messages/dev_to_qa[1]: ",
-        "messages/dev_to_qa[2]: is not an object; left out",
-        "messages/dev_to_qa[3]: Expected `str | null`, got `int` - at `$.subject`; left out",
+        "messages/dev_to_qa.messages[0]: left out, the plan has no group 'Z'",
+        "messages/dev_to_qa.messages[1]: left out, it has no id",
+        "messages/dev_to_qa.messages[2]: 'hello' is not a message; left out",
+        "messages/dev_to_qa.messages[3].subject: ['a'] is not a text, it is left out",
     ):
         assert change in taken.out, taken
     assert rig.file("pm_state.json")["task_groups"][0]["status"] == "assigned"
-    (kept,) = rig.file("messages/dev_to_qa.json")["messages"]
-    assert list(kept.values()) == ["msg_3", "A", "developer", "qa_expert", False]
+    kept = rig.file("messages/dev_to_qa.json")["messages"]
+    assert [list(one.values()) for one in kept] == [[name, "A", "developer", "qa_expert", False] for name in ("msg_2", "msg_3")]
     told = rig.ask("team", "messages")
     assert (told.code, "developer → qa_expert" in told.out) == (0, True), told
     again = rig.orc("import", "coordination", "--agent-command", str(rig.program))
@@ -266,7 +265,7 @@ def test_a_finished_team_of_another_tool_is_finished_and_its_files_are_kept(repo
     taken = rig.orc("import", "coordination", "--agent-command", str(rig.program), "--no-check")
     assert taken.code == 0, taken
     assert "Run bazinga_20251106_122512 is taken over (completed)." in taken.out
-    assert "changed: test_status: left out" in taken.out
+    assert "left out: test_status (a team has no such field)" in taken.out
     assert "changed: group_status.json: cannot be read" in taken.out
     assert (folder / "pm_state.json.imported").read_bytes() == marked
     assert (folder / "group_status.json.imported").read_text() == "{ not yet"
@@ -319,7 +318,7 @@ def test_records_of_beads_become_dispatches_that_can_be_tried_again(repo: Path) 
         "changed: bd-4: left out, ",
         "changed: bd-5: left out, it has no run record",
         "Run bd-1 is taken over (completed).",
-        "Run bd-2 is taken over (failed); go on with `orc swarm retry bd-2`.",
+        "Run bd-2 is taken over (failed); continue with `orc swarm retry bd-2`.",
         "Run bd-3 is taken over (failed)",
     ):
         assert told in taken.out, taken

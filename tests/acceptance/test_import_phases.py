@@ -38,7 +38,7 @@ def test_the_seeds_phases_example_becomes_a_paused_run_that_goes_on(repo: Path) 
         "changed: phase: pending_tasks, milestones and checkpoints are counted from 0",
         "changed: active_agents: task-executor of task 2.1 does not work here; task 2.1 begins anew",
         "changed: pending_tasks: 4.1 is new, from the task document",
-        "changed: branch: work goes on on phases/user-auth",
+        "changed: branch: work continues on phases/user-auth",
     ):
         assert change in taken.out
     assert json.loads((rig.repo / ".claude/agent-state.json.imported").read_text()) == example
@@ -58,7 +58,7 @@ def test_the_seeds_phases_example_becomes_a_paused_run_that_goes_on(repo: Path) 
     assert [one["state_snapshot"] for one in ended["checkpoints"]] == [f"checkpoint-{n:03d}.json" for n in range(1, 7)]
     assert "$0.75" in rig.orc("usage", run).out
     refused = rig.orc("rewind", run, "--to", "checkpoint-001")
-    assert (refused.code, "was not made here" in refused.err) == (2, True), refused
+    assert (refused.code, "checkpoint-001 was not made here: it was taken over from a file" in refused.err) == (2, True), refused
 
 
 def test_a_sloppy_phases_file_is_read_as_far_as_it_can_be(repo: Path) -> None:
@@ -79,15 +79,15 @@ def test_a_sloppy_phases_file_is_read_as_far_as_it_can_be(repo: Path) -> None:
         "orchestrator.start_time: '$START' is not a time",
         "orchestrator.status: was failed, is executing",
         "active_agents: task-executor of task ['1.2'] does not work here",
-        "completed_tasks: 9.9 is left out",
-        "completed_tasks[2]: is not an object; left out",
+        "completed_tasks[1]: 9.9 ('gone') is done; the task document has no such task",
+        "completed_tasks[2]: no entry",
         "completed_tasks[0].cost: was missing, is 'unknown'",
-        "pending_tasks: 1.1 is left out, it is completed",
-        "pending_tasks: 'soon' is left out",
+        "left out: pending_tasks[1]: 1.1 is completed",
+        "left out: pending_tasks[3]: 'soon' is no task",
         "safety_bounds.max_cost: ",
         "safety_bounds.cost_so_far: ",
         "safety_bounds.elapsed_time: ",
-        "checkpoints: '../../etc/passwd' of task '1.1' is left out",
+        "left out: checkpoints: '../../etc/passwd' of task '1.1', it is no checkpoint",
     ):
         assert change in taken.out, taken
     state = rig.state()
@@ -135,3 +135,44 @@ def test_a_phases_file_needs_its_task_document(repo: Path) -> None:
     (rig.repo / ".claude/agent-state.json").write_text('{"orchestrator": {}}')
     refused = rig.orc("import", ".claude")
     assert (refused.code, "give it with --document" in refused.err) == (2, True), refused
+
+
+WILD = {
+    "workflow": "small",
+    "mode": "automated",
+    "phase": "complete",
+    "iteration": 15,
+    "maxIterations": 50,
+    "budget_consumed": 3.5,
+    "budget_limit": 20,
+    "time_started": "2026-01-28T00:00:00Z",
+    "time_completed": "2026-01-28T01:30:00Z",
+    "current_task": "all of them",
+    "completedTasks": ["Setup: make a branch", "1.1: First", "Second"],
+    "pending_tasks": [],
+    "status": "SUCCESS - nothing is left",
+}
+
+
+def test_a_flat_file_in_other_words_stays_done_and_every_field_is_told(repo: Path) -> None:
+    rig = phases_rig(repo, SMALL)
+    taken = import_phases(rig, WILD)
+    assert taken.code == 0, taken
+    assert "is taken over (completed)." in taken.out
+    state = rig.state()
+    assert [one["task"] for one in state["completed_tasks"]] == ["1.1", "1.2"]
+    assert (state["orchestrator"]["end_time"], state["safety_bounds"]["max_cost"]) == ("2026-01-28T01:30:00Z", "$20")
+    told = [line for line in taken.out.splitlines() if line.startswith(("taken: ", "changed: ", "left out: "))]
+    assert all(any(line.partition(": ")[2].startswith(name) for line in told) for name in WILD), told
+    assert json.loads((rig.repo / ".claude/agent-state.json.imported").read_text()) == WILD
+
+
+def test_pending_tasks_as_texts_keep_their_order_and_names(repo: Path) -> None:
+    rig = phases_rig(repo, SMALL)
+    head = {"status": "planning", "task_doc": "task.md", "current_phase": 0, "total_phases": 1}
+    bounds = {"max_iterations_per_task": 30, "max_cost": 10, "max_time_hours": 2}
+    taken = import_phases(rig, {"orchestrator": head, "pending_tasks": ["1.1: First", "1.2: Two"], "safety_bounds": bounds})
+    assert taken.code == 0, taken
+    state = rig.state()
+    assert [(one["task"], one["name"]) for one in state["pending_tasks"]] == [("1.1", "First"), ("1.2", "Two")]
+    assert (state["safety_bounds"]["max_cost"], state["safety_bounds"]["max_time"]) == ("$10", "2h")

@@ -27,10 +27,10 @@ orc = [sys.executable, "-m", "agent_orchestrator.cli"]
 json.dump({"status": "COMPLETED"}, open(os.environ["REPORT_PATH"], "w"))
 if os.environ["STEP_ID"] != "intruder":
     sys.exit(0)
-with open(os.path.join(side, "tries.json")) as file:
-    tries = json.load(file)
 while not os.path.exists(os.path.join(side, "asked")):
     time.sleep(0.01)
+with open(os.path.join(side, "tries.json")) as file:
+    tries = json.load(file)
 for name, words in tries.items():
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, close_fds=False)
     with open(os.path.join(side, "done.jsonl"), "a") as log:
@@ -96,7 +96,7 @@ VERBS = {
     "pause": ("pause", "guarded"),
 }
 LISTED = (
-    *("a forged sender in the inbox", "a forged answer in the store", "an edited state file", "tmux or at"),
+    *("a forged sender in the inbox", "a forged answer in the store", "tmux or at"),
     *("every mark taken off", "signals to the driver", "the gate file"),
 )
 """The intrusions that only a sandbox stops."""
@@ -166,10 +166,100 @@ def test_an_agent_cannot_open_the_gate_that_guards_it(rig: Rig) -> None:
     assert re.search(r"approved by .+ \(.+\): looks good", history), history
 
 
+FORGED = """
+name: forged
+steps:
+  - {id: code, agent: coder, prompt: prompt.md}
+  - {id: test, agent: tester, prompt: prompt.md, needs: [code], check: "test -f sound"}
+  - {id: approve, agent: asker, prompt: prompt.md, needs: [test], human_in_the_loop: true}
+"""
+
+FORGER = """
+import json, os, signal, sys
+home, edits = sys.argv[1], json.loads(sys.argv[2])
+if os.environ["STEP_ID"] == "code":
+    with open(home + "/.git/orc/runs/forged.lock") as lock:
+        os.kill(int(lock.read().split()[1]), signal.SIGKILL)
+    state = home + "/.agents/runs/forged/run_state.json"
+    with open(state) as file:
+        document = json.load(file)
+    for step, fields in edits.items():
+        document["steps"][step].update(fields)
+    with open(state, "w") as file:
+        json.dump(document, file)
+with open(os.environ["REPORT_PATH"], "w") as file:
+    json.dump({"status": "COMPLETED"}, file)
+"""
+
+
+def forge(rig: Rig, edits: dict[str, dict[str, object]]) -> Path:
+    """Runs an agent that kills its orchestrator and edits the state file; answers with that file."""
+    rig.workflow(FORGED)
+    (rig.side / "forger.py").write_text(FORGER)
+    command = shlex.join([sys.executable, str(rig.side / "forger.py"), str(rig.repo), json.dumps(edits)])
+    killed = rig.start("run", "--workflow", "workflow.yaml", "--run-id", "forged", "--agent-command", command)
+    killed.end()
+    wait_until(lambda: list((rig.repo / ".git" / "orc" / "launches" / "forged").glob("code~*/exit.0")))
+    return rig.repo / ".agents" / "runs" / "forged" / "run_state.json"
+
+
+def test_an_agent_that_kills_orc_and_edits_the_state_passes_no_check_and_no_person(rig: Rig) -> None:
+    file = forge(rig, {name: {"status": "COMPLETED"} for name in ("code", "test", "approve")})
+    for flags in ((), ("--adopt-edits",)):
+        forged = file.read_text()
+        refused = rig.orc("resume", "forged", "--no-wait", *flags)
+        assert refused.code == 2, refused
+        assert "steps.test.status: an edit cannot make it COMPLETED: its check decides" in refused.err
+        assert "steps.approve.status: an edit cannot make it COMPLETED: a person decides" in refused.err
+        assert json.loads(file.read_text())["steps"]["test"]["status"] == "PENDING"
+        file.write_text(forged)
+    assert "edits refused: steps.test.status" in rig.ask("history", "forged").out
+    rig.orc("resume", "forged", "--no-wait")
+    failed = rig.orc("resume", "forged", "--no-wait")
+    assert (failed.code, rig.state("forged")["steps"]["test"]["status"]) == (1, "FAILED"), failed
+
+
+def test_what_an_agent_may_have_edited_is_not_adopted_even_when_asked_to(rig: Rig) -> None:
+    file = forge(rig, {"code": {"status": "COMPLETED", "artifacts": ["forged.md"]}})
+    forged = file.read_text()
+    for flags in ((), ("--adopt-edits",)):
+        asked = rig.orc("resume", "forged", "--no-wait", *flags)
+        assert (asked.code, "may have been alive" in asked.err) == (4, True), asked
+        assert 'steps.code.status: "RUNNING" -> "COMPLETED"' in asked.err
+        assert file.read_text() == forged
+    (rig.repo / "sound").touch()
+    left = rig.orc("resume", "forged", "--no-wait", "--no-adopt-edits")
+    assert (left.code, rig.state("forged")["steps"]["code"]["artifacts"]) == (4, []), left
+
+
+PLANTER = """
+import json, os, sys
+for number in range(1, 6):
+    folder = f"{sys.argv[1]}/.git/orc/launches/planted/test~i0.a1.l{number}.check"
+    if os.environ["STEP_ID"] == "code":
+        os.makedirs(folder)
+        open(folder + "/exit.0", "w").close()
+        open(folder + "/lock", "w").close()
+with open(os.environ["REPORT_PATH"], "w") as file:
+    json.dump({"status": "COMPLETED"}, file)
+"""
+
+
+def test_an_end_that_an_agent_plants_for_a_check_is_not_believed(rig: Rig) -> None:
+    rig.workflow(FORGED)
+    (rig.side / "planter.py").write_text(PLANTER)
+    command = shlex.join([sys.executable, str(rig.side / "planter.py"), str(rig.repo)])
+    failed = rig.orc(
+        "run", "--workflow", "workflow.yaml", "--run-id", "planted", "--max-attempts", "1", "--agent-command", command
+    )
+    assert (failed.code, rig.state("planted")["steps"]["test"]["status"]) == (1, "FAILED"), failed
+    assert "what lies in it counts for nothing" in failed.out + failed.err
+
+
 def test_the_pages_name_every_way_and_what_only_a_sandbox_stops() -> None:
     rows = [line for line in Path(ROOT, "docs", "trust.md").read_text("utf-8").splitlines() if line.startswith("| ")]
     told = {cells[1].strip(): cells[2].strip() for row in rows if len(cells := row.split("|")) > 3}
-    for name in (*WAYS, *UNSEEN, "left behind after the agent's end"):
+    for name in (*WAYS, *UNSEEN, "left behind after the agent's end", "an edited state file", "a forged end"):
         assert "refused" in told[name], name
     for name in LISTED:
         assert "sandbox" in told[name], name

@@ -46,9 +46,9 @@ def test_status_puts_unfinished_runs_first_and_says_who_drives_them(rig: Rig) ->
     later = rig.run("--shared-tree").run
     status = rig.ask("status")
     assert [line.split()[0] for line in status.out.splitlines()] == ["RUN", waiting, later], status
-    assert f"nobody drives it: orc resume {waiting}" in status.out
+    assert f"not running: orc resume {waiting}" in status.out
     one = rig.ask("status", waiting[:4])
-    assert f"approval waits for a person: orc approve {waiting} approval" in one.out
+    assert f"approval is waiting for an answer: orc approve {waiting} approval" in one.out
     steps = {step["id"]: step for step in rig.ask("status", waiting, "--json").json["steps"]}
     assert (steps["approval"]["status"], steps["approval"]["waits_for"]) == ("WAITING_ON_HUMAN", "a person")
 
@@ -144,13 +144,13 @@ def test_watch_exits_with_the_code_of_the_run_and_says_when_nobody_drives_it(rig
     done = watching.end()
     assert done.code == 0, done
     assert "approval  approved by " in done.out
-    assert f"nobody drives run {waiting}" in done.err
+    assert f"nothing is running {waiting}" in done.err
 
 
 def test_history_tells_every_fact_in_words_or_as_json_lines(rig: Rig, ended: str) -> None:
     told = rig.ask("history", ended)
     assert told.code == 0, told
-    for said in ("workflow line, 3 steps", "taken up by process", "loops back to coding", "ended, failed: code_review"):
+    for said in ("workflow line, 3 steps", "resumed by process", "loops back to coding", "failed: code_review"):
         assert said in told.out, told
     lines = [json.loads(line) for line in rig.ask("history", ended, "--json").out.splitlines()]
     assert lines[0]["event"] == {"event": "run_began", "workflow": "line", "steps": 3}

@@ -64,6 +64,17 @@ def test_a_failing_suite_passes_after_three_iterations_and_every_file_is_where_t
     assert [line.split()[1] for line in rig.launches()] == ["1", "2", "3"]
 
 
+def test_a_new_loop_is_told_what_earlier_ones_learned(rig: LoopRig) -> None:
+    report = '{"status": "ok", "learnings": [{"type": "fact", "lesson": "use LC_ALL=C"}, {"type": "fact", "lesson": "no net"}]}'
+    rig.do(f"touch done; echo '{report}' > $REPORT_PATH")
+    first = loop_of(rig.loop())
+    for most, told in (("20", "- no net\n- use LC_ALL=C\n"), ("1", "- no net\n\n")):
+        (rig.repo / "done").unlink()
+        assert f"Learned by earlier loops here\n\n{told}" in rig.prompt(loop_of(rig.loop("--memory", most)), 1)
+    assert "Learned" not in rig.prompt(first, 1)
+    assert "from 0 to 50" in rig.loop("--memory", "51").err
+
+
 def test_the_third_prompt_has_the_task_what_was_tried_the_last_output_and_the_diff(rig: LoopRig) -> None:
     with_suite(rig)
     loop = loop_of(rig.loop(task="fix the failing tests,\nall of them", until=UNITTEST))

@@ -67,6 +67,15 @@ def test_every_refusal_names_both_states_and_what_is_allowed(rig: LoopRig) -> No
     assert "is completed; there is nothing to resume" in rig.orc("loop", "resume", loop).err
 
 
+def test_resuming_a_completed_loop_writes_the_files_that_a_power_cut_tore(rig: LoopRig) -> None:
+    rig.do("touch done")
+    loop = loop_of(rig.loop())
+    before = rig.state(loop)
+    (rig.ralph / "loops" / loop / "state.json").write_bytes(b"")
+    assert "there is nothing to resume" in rig.orc("loop", "resume", loop).err
+    assert rig.state(loop) == before
+
+
 def test_abort_revert_brings_the_tree_back_and_loses_nothing(rig: LoopRig) -> None:
     (rig.repo / "notes.txt").write_text("mine, uncommitted\n")
     rig.do("echo changed > README.md; echo new > new.txt; rm notes.txt", 1)
@@ -335,7 +344,7 @@ def test_ctrl_c_once_pauses_when_the_iteration_is_over_and_twice_at_once(rig: Lo
     loop = loop_of(first)
     wait_until(lambda: rig.launches())
     first.signal(signal.SIGINT)
-    first.wait_for("pauses when this iteration is over")
+    first.wait_for("pauses when this iteration ends")
     rig.open("go")
     assert first.end().code == 130
     assert (rig.state(loop)["status"], rig.state(loop)["iteration"]) == ("paused", 1)
@@ -343,7 +352,7 @@ def test_ctrl_c_once_pauses_when_the_iteration_is_over_and_twice_at_once(rig: Lo
     second = rig.start_loop("--shared-tree", task="twice")
     wait_until(lambda: len(rig.launches()) == 2)
     second.signal(signal.SIGINT)
-    second.wait_for("pauses when this iteration is over")
+    second.wait_for("pauses when this iteration ends")
     second.signal(signal.SIGINT)
     assert second.end().code == 130
     assert rig.state(loop_of(second))["iteration"] == 0

@@ -49,7 +49,8 @@ def test_an_edited_configuration_is_adopted_on_resume_and_an_invalid_one_put_asi
     assert refused.code == 2
     assert "configuration.max_iterations: must be a whole number" in refused.err
     path.write_text(json.dumps({**document, "configuration": {**document["configuration"], "max_iterations": 2}}))
-    adopted = rig.orc("loop", "resume", loop, "--budget-usd", "9")
+    assert rig.orc("loop", "resume", loop, "--budget-usd", "9").code == 4
+    adopted = rig.orc("loop", "resume", loop, "--budget-usd", "9", "--adopt-edits")
     assert adopted.code == 5, adopted
     assert rig.state(loop)["configuration"]["max_iterations"] == 2
     assert rig.state(loop)["error_context"]["error_message"].startswith("2 of 2 iterations")

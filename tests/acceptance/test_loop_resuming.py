@@ -72,10 +72,10 @@ def test_a_mode_that_the_agent_cannot_have_is_refused_when_it_was_written_by_han
     state = rig.state(paused)
     state["configuration"]["execution_mode"] = "strict"
     file.write_text(json.dumps(state))
-    refused = rig.orc("loop", "resume", paused)
+    refused = rig.orc("loop", "resume", paused, "--adopt-edits")
     assert refused.code == 2
     assert "strict needs an agent with a temperature to set to 0; command has none" in refused.err
-    assert rig.orc("loop", "resume", paused, "--max-iterations", "2").code == 5
+    assert rig.orc("loop", "resume", paused, "--max-iterations", "2", "--no-adopt-edits").code == 5
 
 
 def test_a_loop_that_becomes_seeded_hands_a_seed_on(rig: LoopRig, failed: str) -> None:
@@ -94,7 +94,7 @@ def test_a_loop_at_its_limit_says_how_it_can_go_on(rig: LoopRig) -> None:
     ended = rig.loop("--max-iterations", "1")
     loop = loop_of(ended)
     assert f"try again: orc loop resume {loop} --max-iterations N" in ended.out
-    assert f"go on with its work: orc loop resume {loop} --max-iterations N" in rig.orc("loop", "status", loop).out
+    assert f"continue its work: orc loop resume {loop} --max-iterations N" in rig.orc("loop", "status", loop).out
     refused = rig.orc("loop", "resume", loop)
     assert refused.code == 2
     assert "it made 1 iteration, and 1 is its limit; raise --max-iterations" in refused.err
@@ -106,7 +106,7 @@ def test_what_to_do_about_a_loop_that_is_over_is_said_by_every_command(rig: Loop
     assert f"it is terminal; `orc loop resume {failed}` starts a successor." in generic.err
     again = rig.loop("--loop-id", failed, "--git-worktree")
     assert again.code == 2
-    said = f"Loop {failed} exists already (it is limit_reached); go on with `orc loop resume {failed}`, or give another id."
+    said = f"Loop {failed} exists already (it is limit_reached); continue with `orc loop resume {failed}`, or give another id."
     assert said in again.err
 
 

@@ -243,7 +243,7 @@ def test_settings_that_are_not_committed_stop_nobody_and_are_never_committed(rig
     (rig.repo / ".orc.toml").write_text('[budget]\nday_time = "2h"\n')
     done = rig.phases("--yes")
     assert done.code == 0, done
-    assert "take it: git switch main && git merge " in done.out
+    assert "   orc merge " in done.out
     assert ".orc.toml" not in rig.git("ls-tree", "-r", "--name-only", "HEAD")
     assert rig.git("status", "--porcelain") == "?? .orc.toml"
 

@@ -39,24 +39,25 @@ def test_rewind_takes_state_and_git_back_together_and_keeps_what_was_not_committ
     assert rig.phases("--yes", "--no-wait", "--run-id", "back", "--max-iterations", "1").code == 4
     unknown = rig.orc("rewind", "back", "--to", "checkpoint-009")
     assert unknown.code == 2
-    assert "there are: checkpoint-001" in unknown.err
+    assert "there are: start, plan, checkpoint-001, 1.1" in unknown.err
     done = rig.orc("rewind", "back", "--to", "checkpoint-001", "--json")
     assert done.code == 0, done
     assert rig.git("rev-parse", "HEAD") == done.json["commit"] == rig.checkpoint(1)["checkpoints"][0]["git_sha"]
     assert not (rig.repo / "uncommitted").exists()
     assert rig.git("show", f"{done.json['kept']}:uncommitted") == "mine"
     state = rig.state()
-    assert ([entry["task"] for entry in state["completed_tasks"]], len(state["pending_tasks"])) == (["1.1"], 1)
+    assert [entry["task"] for entry in state["completed_tasks"]] == ["1.1"]
+    assert len(state["pending_tasks"]) <= 1, "the next task may have begun in the same moment"
     rig.do("task-executor.1.2", WORKS)
     assert rig.orc("resume", "back").code == 0
     rig.check_numbers()
 
 
-def test_only_runs_with_checkpoints_can_be_rewound(rig: PhasesRig) -> None:
+def test_a_loop_has_no_checkpoints_to_go_back_to(rig: PhasesRig) -> None:
     assert rig.orc("loop", "run", "x", "--until", "true", "--agent-command", "true", "--loop-id", "ralph-x-00000000").code == 0
     refused = rig.orc("rewind", "ralph-x-00000000", "--to", "checkpoint-001")
     assert refused.code == 2
-    assert "has no checkpoints to go back to" in refused.err
+    assert "there is no point 'checkpoint-001'; there are: start" in refused.err
 
 
 def test_a_cost_limit_pauses_within_a_call_and_raising_it_goes_on_in_the_same_iteration(rig: PhasesRig) -> None:

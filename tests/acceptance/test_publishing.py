@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.git.remotes import hide_credentials
-from agent_orchestrator.runs.phases.publication import repository_of
+from agent_orchestrator.git.remotes import hide_credentials, repository_of
 from tests.acceptance.loop_rig import LoopRig
 from tests.acceptance.phases_rig import WORKS, PhasesRig
 from tests.acceptance.rig import Result, Rig
@@ -175,7 +174,7 @@ def test_what_cannot_be_published_is_refused_before_a_run_exists(world: World) -
     (world.rig.repo / ".orc.toml").write_text('publish = "yes"\n')
     wrong = world.orc("phases", "plan", "task.md")
     assert wrong.code == 2
-    assert "publish is 'yes'; it must be true or false" in wrong.err
+    assert "publish is 'yes': it must be true or false" in wrong.err
 
 
 def test_only_runs_of_phases_publish(rig: Rig) -> None:

@@ -111,7 +111,7 @@ def test_wrong_command_lines_would_be_found() -> None:
     assert fault_of("orc loop run x --until y --zzz", whole=True) == "No such option '--zzz'."
     assert fault_of("orc fly RUN", whole=False) == "there is no command 'fly'"
     assert fault_of("orc pause RUN --later", whole=False) == "there is no option --later"
-    assert fault_of("orc run --rehearse x.yaml", whole=True) == "Missing option '--workflow'."
+    assert fault_of("orc swarm run x.jsonl", whole=True) == "Missing option '--max-agents'."
     assert len(list(command_lines(README))) >= 15
 
 
@@ -171,8 +171,8 @@ def test_the_index_lists_every_page() -> None:
     assert GENERATED.name in linked
 
 
-def test_the_tour_of_the_readme_goes_as_it_is_told(rig: Rig) -> None:
-    tour = README.read_text("utf-8").split("## A tour of two minutes")[1].split("\n## ")[0]
+def test_the_tour_goes_as_it_is_told(rig: Rig) -> None:
+    tour = (DOCS / "tour.md").read_text("utf-8")
     (workflow, script), (screen,) = (
         [text for kind, text in FENCE.findall(tour) if kind == wanted] for wanted in ("yaml", "console")
     )

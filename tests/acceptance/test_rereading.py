@@ -175,7 +175,7 @@ def test_an_agent_that_is_gone_from_the_configuration_goes_on_as_it_was(
     config.file.write_text("")
     done = rig.orc("resume", run)
     assert done.code == 0, done
-    assert "agent tiny is no longer in the configuration; it goes on as it was" in done.err
+    assert "agent tiny is no longer in the configuration; it continues as it was" in done.err
 
 
 def test_a_tool_is_allowed_when_a_run_goes_on(repo: Path) -> None:
@@ -243,7 +243,7 @@ def test_agents_of_a_successor_may_do_more(repo: Path) -> None:
     run = only_run(rig)
     for command in (("loop", "resume"), ("resume",)):
         again = rig.orc(*command, run, "--max-iterations", "9", "--allow-tool", "Bash(make:*)")
-        assert "goes on with its work" in again.err, again
+        assert "continues its work" in again.err, again
         assert "Bash(make:*)" in (rig.side / "words").read_text().splitlines()[-1]
         (run,) = [one["run_id"] for one in rig.orc("list", "--json").json["runs"] if one["run_id"] in again.out]
         (rig.side / "words").unlink()

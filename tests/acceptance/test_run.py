@@ -43,7 +43,7 @@ def test_with_json_the_output_is_one_object_and_progress_goes_to_stderr(rig: Rig
 
 def test_quiet_prints_the_id_and_the_result_only(rig: Rig) -> None:
     done = rig.run("--quiet")
-    assert [line.split()[0] for line in done.out.splitlines()] == ["run", "run", "state:"], done
+    assert [line.split()[0] for line in done.out.splitlines()] == ["run", "run", "state:", "work:"], done
 
 
 def test_a_failed_run_exits_with_1_and_says_where_to_look(rig: Rig) -> None:
@@ -138,7 +138,7 @@ def test_a_detached_run_goes_on_by_itself_and_can_be_watched(rig: Rig) -> None:
     run = started.json["run_id"]
     assert started.json["driven_by"], started
     busy = rig.orc("resume", run)
-    assert (busy.code, "driven by another process" in busy.err) == (3, True), busy
+    assert (busy.code, "already running in another process" in busy.err) == (3, True), busy
     watching = rig.start("watch", run)
     watching.wait_for("RUNNING")
     rig.open("go")
@@ -176,7 +176,7 @@ def test_agents_live_on_when_the_orchestrator_goes(rig: Rig, number: signal.Sign
     left = running.end()
     if number is not signal.SIGKILL:
         assert left.code == 130, left
-        assert "live on" in left.out
+        assert "keep running" in left.out
         assert f"orc resume {left.run}" in left.out
     rig.open("go")
     resumed = rig.orc("resume")
@@ -227,8 +227,8 @@ def test_on_a_terminal_the_table_is_live_and_colour_can_be_refused(rig: Rig, no_
                 shown += block
         os.close(ours)
     assert process.returncode == 0, shown
-    assert b"planner at work (attempt 1)" in shown
-    assert b"completed: 3/3 steps" in shown
+    assert b"working" in shown
+    assert (b"completed: 3/3 steps" if no_colour else b"\x1b[32mcompleted\x1b[0m: 3/3 steps") in shown
     assert bool(re.search(rb"\x1b\[[0-9;]*[39]\dm", shown)) is not no_colour
 
 
@@ -276,7 +276,7 @@ def test_the_work_of_a_worktree_run_is_committed_and_told_at_its_end(rig: Rig) -
     folder = f"{rig.repo}/.agents/worktrees/apart"
     assert failed.code == 1, failed
     assert f"work: branch orc/apart in {folder}: 1 file changed, +1 -0\n" in failed.out
-    assert "take it: git merge orc/apart\n" in failed.out
+    assert "next: orc diff apart   orc merge apart   orc pr apart   orc discard apart\n" in failed.out
     assert git("show", "orc/apart:new.txt") == "x\n"
     (rig.repo / ".agents" / "worktrees" / "apart" / "go").touch()
     done = rig.orc("resume", "apart", "--json")
@@ -304,3 +304,44 @@ def test_a_secret_given_with_env_is_not_left_in_what_an_agent_wrote(rig: Rig) ->
     said = rig.orc("logs", "loud", "tell").out
     assert "the key is" in said
     assert "swordfish" not in said
+
+
+def test_a_step_is_done_for_each_item_that_the_first_artifact_of_another_lists(rig: Rig) -> None:
+    rig.workflow(
+        "name: stories\nsteps:\n"
+        "  - {id: breakdown, agent: planner, prompt: prompt.md}\n"
+        "  - id: implement\n    agent: shell\n    prompt: one.sh\n    needs: [breakdown]\n"
+        "    loop: {items_from_step: breakdown, item_var: story, max_iterations: 2}\n"
+    )
+    (rig.repo / "one.sh").write_text('echo "$LOOP_STORY" >> done.txt\n')
+    (rig.repo / "stories.json").write_text('{"items": [{"title": "log in"}, "log out", "never"]}')
+    rig.play({"breakdown": {"report": {"artifacts": ["stories.json", "PLAN.md"]}}})
+    done = rig.run()
+    assert done.code == 0, done
+    assert "takes the first 2 of 3 items" in done.out
+    assert (rig.repo / "done.txt").read_text() == '{"title":"log in"}\n"log out"\n'
+    assert rig.state(done.run)["steps"]["implement"]["logs"] == [
+        "The loop takes the first 2 of 3 items: that is its max_iterations."
+    ]
+
+
+def test_a_value_that_is_passed_on_is_stored_and_committed_nowhere(rig: Rig) -> None:
+    secret = "plugh-xyzzy-4711"
+    rig.workflow(f"name: use {secret}\nsteps:\n  - {{id: work, agent: a, prompt: prompt.md, check: echo $DEPLOY}}\n")
+    report = r"{\"status\": \"COMPLETED\", \"summary\": \"$DEPLOY\"}"
+    script = f'echo "$DEPLOY"; echo x > "$DEPLOY.txt"; echo "{report}" > "$REPORT_PATH"\n'
+    (rig.side / "agent.sh").write_text(f"#!/bin/sh\n{script}")
+    (rig.side / "agent.sh").chmod(0o755)
+    words = ("run", "--workflow", "workflow.yaml", "--run-id", "one", "--git-worktree", "--pass-env", "DEPLOY")
+    done = rig.orc(*words, "--agent-command", str(rig.side / "agent.sh"), env={"DEPLOY": secret})
+    assert done.code == 0, done
+    log = subprocess.run(["git", "-C", str(rig.repo), "log", "--all", "--format=%B"], capture_output=True, text=True, check=True)
+    assert "use [redacted]: completed" in log.stdout
+    assert secret not in log.stdout
+    launches = [path for path in (rig.repo / ".git" / "orc" / "launches").rglob("*") if path.is_file()]
+    named = [
+        path for path in (*launches, *(rig.repo / ".agents" / "runs").rglob("*.json")) if secret.encode() in path.read_bytes()
+    ]
+    assert [path.name for path in named] == ["run_state.json"], "the workflow's own name, as its author wrote it"
+    events = rig.ask("history", "one", "--json").out
+    assert secret not in events.replace(f"use {secret}", "")

@@ -51,7 +51,7 @@ def test_a_run_of_it_is_shown_by_the_commands_for_all_runs(sixth: SixthRig) -> N
     history = sixth.orc("history", "one").out
     assert "is run" in history
     assert "command finished:" in history  # an event without a phrase
-    assert "ended, completed" in history
+    assert "run       completed" in history
 
 
 def test_a_failed_run_says_what_to_do_and_is_tried_again(sixth: SixthRig) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def test_the_result_of_a_failed_attempt_goes_when_the_next_one_starts(rig: Swarm
     rig.do("exit 9", "bd-1", 1)
     rig.do("""while [ ! -e "$here/second" ]; do sleep 0.02; done""", "bd-1", 2)
     running = rig.start_dispatch("bd-1")
-    running.wait_for("goes on at")
+    running.wait_for("continues at")
     wait_until(lambda: rig.has("results", "bd-1") and rig.record("results", "bd-1")["will_retry"])
     assert rig.record("runs", "bd-1")["status"] == "failed"
     running.wait_for("started (attempt 2)")
@@ -134,9 +135,11 @@ def test_a_branch_gives_a_worktree_of_its_own(rig: SwarmRig) -> None:
     assert not (rig.repo / "two.txt").exists()
     assert "fix/two" in rig.git("worktree", "list")
     target = rig.git("branch", "--show-current")
-    assert rig.orc("swarm", "merge", "bd-2").out.splitlines() == ["bd-2 landed", f"1 of 1 merged into {target}"]
+    merged = rig.orc("swarm", "merge", "bd-2").out
+    assert re.fullmatch(rf"merged bd-2: fix/two into {target} \([0-9a-f]{{12}}\); no check was run\n", merged)
     assert (rig.repo / "two.txt").read_text() == "two\n"
-    assert "Bead-Id: bd-2" in rig.git("log", "-1", "--format=%B")
+    assert "fix/two" not in rig.git("worktree", "list") + rig.git("branch")
+    assert "Orc-Unit: bd-2" in rig.git("log", "-1", "--format=%B")
 
 
 def test_a_timeout_is_recorded_as_one(rig: SwarmRig) -> None:
@@ -268,6 +271,7 @@ def test_an_export_of_a_tracker_runs_only_what_is_ready(rig: SwarmRig) -> None:
         issue("bd-1", "closed"),
         issue("bd-2", "open", ("bd-3", "related")),
         issue("bd-3", "in_progress"),
+        issue("bd-3.1", "in_progress", ("bd-3", "parent-child")),
         issue("bd-5", "open", ("bd-3", "waits-for")),
         issue("bd-6", "open", ("bd-5", "parent-child")),
         issue("bd-7", "open", ("gone-1", "conditional-blocks")),
@@ -282,8 +286,8 @@ def test_an_export_of_a_tracker_runs_only_what_is_ready(rig: SwarmRig) -> None:
     result = rig.orc(*rig.run_arguments("--max-agents", "4", "--bd-close"), env=path)
     assert result.code == 0, result
     assert sorted(bead for bead, _ in rig.tries()) == ["bd-2", "bd-4", "bd-8.1"], "the child, and never the epic"
-    assert "bd-5 is held back: it waits for bd-3: it is in_progress" in result.err
-    assert "bd-6 is held back: bd-5, which it is part of, waits for bd-3: it is in_progress" in result.err
+    assert "bd-5 is held back: it waits for bd-3.1: it is in_progress" in result.err
+    assert "bd-6 is held back: bd-5, which it is part of, waits for bd-3.1: it is in_progress" in result.err
     assert "bd-7 is held back: it waits for gone-1: it is not in the file" in result.err
     assert rig.prompt("bd-2").startswith("Do bd-2\n\n## Description\n\nall of it\n")
     assert sorted((rig.side / "bd.log").read_text().splitlines()) == [

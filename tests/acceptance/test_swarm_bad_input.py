@@ -60,7 +60,7 @@ def test_what_makes_no_sense_for_a_bead_is_refused(rig: SwarmRig) -> None:
     for arguments, said in (
         (("stop", "bd-1"), "the run has ended"),
         (("retry", "bd-1"), "bead bd-1 did not fail, it is done"),
-        (("merge", "bd-1", "--into", "main"), "no branch of its own to merge"),
+        (("merge", "bd-1", "--into", "main"), "There is nothing to merge: run bd-1 made its changes in"),
         (("stop", "bd-"), "the run has ended"),
     ):
         result = rig.orc("swarm", *arguments)

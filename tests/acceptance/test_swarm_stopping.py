@@ -54,9 +54,9 @@ def test_in_a_run_that_nobody_drives_only_what_is_asked_for_is_done(rig: SwarmRi
     running.signal(signal.SIGKILL)
     running.process.wait()
     merged = rig.orc("swarm", "merge", "a")
-    assert (merged.code, "is not over, and nobody drives it; go on with `orc resume" in merged.err) == (2, True)
+    assert (merged.code, "has not ended, and nothing is running it; continue with `orc resume" in merged.err) == (2, True)
     stopped = rig.orc("swarm", "stop", "b")
-    assert (stopped.code, "Nobody drives the run; go on with: orc resume" in stopped.out) == (0, True), stopped
+    assert (stopped.code, "Nothing is running it now; continue with: orc resume" in stopped.out) == (0, True), stopped
     assert rig.record("runs", "b")["failure_reason"] == "aborted"
     assert [bead for bead, _ in rig.tries()] == ["a", "b"], "no other bead was begun"
     assert rig.orc("resume").code == 1

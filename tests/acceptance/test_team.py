@@ -174,7 +174,7 @@ def test_a_question_waits_with_exit_code_4_and_is_answered(rig: TeamRig) -> None
     rig.says("pm.plan.1", status="NEEDS_CLARIFICATION", questions=["Which database?", "Which port?"])
     done = rig.team("--no-wait")
     assert done.code == 4, done
-    assert "waits (0/0 groups): Which database? Which port?" in done.out
+    assert "waiting for an answer: Which database? Which port?" in done.out
     for told in (done.out, rig.ask("team", "status").out, rig.ask("status", team_of(done)).out):
         assert "orc team answer" in told
         assert "orc approve" not in told
@@ -206,9 +206,7 @@ def test_a_repository_has_one_team_at_a_time_and_ended_files_are_archived(rig: T
     ]  # fmt: skip
     assert json.loads((archived / "pm_state.json").read_text())["session_id"] == run
     plans = [one["branch_name"] for one in rig.file("pm_state.json")["task_groups"]]
-    assert plans == ["feature/group-A-2", "feature/group-B-2", "feature/group-C-2"], (
-        "branches of the first team are not taken over"
-    )
+    assert plans == ["feature/group-A", "feature/group-B", "feature/group-C"], "merged branches are gone, their names are free"
 
 
 def test_one_requirement_more_while_it_runs(rig: TeamRig) -> None:
@@ -258,13 +256,34 @@ def test_an_edited_group_is_adopted_on_resume(rig: TeamRig) -> None:
     running.end()
     path = rig.repo / "coordination" / "group_status.json"
     document = json.loads(path.read_text())
-    document["A"]["status"] = "complete"
+    document["A"]["status"] = "waiting_qa"
     path.write_text(json.dumps(document))
     rig.open("go")
-    done = rig.orc("resume")
+    assert rig.orc("resume").code == 4
+    done = rig.orc("resume", "--adopt-edits")
     assert done.code == 0, done
     assert "edited by hand" in done.err
-    assert "A qa 1" not in rig.turns()
+    assert len(list((rig.repo / ".git" / "orc" / "launches").glob("*/A~*develop"))) == 1, "only QA came after"
+    assert "A qa 1" in rig.turns()
+
+
+@pytest.mark.parametrize(("status", "judge"), [("complete", "the review and the merge"), ("waiting_review", "QA")])
+def test_an_edit_cannot_approve_a_group(rig: TeamRig, status: str, judge: str) -> None:
+    rig.hold("A", "develop")
+    running = rig.start_team()
+    running.wait_for("spawn_2_developers_parallel")
+    assert rig.ask("pause", team_of(rig.ask("team", "status")), "--now").code == 0
+    running.end()
+    path = rig.repo / "coordination" / "group_status.json"
+    document = json.loads(path.read_text())
+    document["A"]["status"] = status
+    path.write_text(json.dumps(document))
+    refused = rig.orc("resume", "--adopt-edits")
+    assert (refused.code, f"{judge} decide" in refused.err) == (2, True), refused
+    assert json.loads(path.read_text())["A"]["status"] == "dev_working"
+    rig.open("go")
+    assert rig.orc("resume").code == 0
+    assert "A qa 1" in rig.turns()
 
 
 def test_a_broken_file_is_put_aside_and_the_edits_beside_it_are_adopted(rig: TeamRig) -> None:
@@ -275,15 +294,16 @@ def test_a_broken_file_is_put_aside_and_the_edits_beside_it_are_adopted(rig: Tea
     running.end()
     folder = rig.repo / "coordination"
     document = json.loads((folder / "group_status.json").read_text())
-    document["A"]["status"] = "complete"
+    document["A"]["status"] = "waiting_qa"
     (folder / "group_status.json").write_text(json.dumps(document))
     (folder / "orchestrator_state.json").write_text("{broken")
     rig.open("go")
     refused = rig.orc("resume")
     assert (refused.code, "put aside" in refused.err) == (2, True), refused
-    done = rig.orc("resume")
+    done = rig.orc("resume", "--adopt-edits")
     assert (done.code, "edited by hand" in done.err) == (0, True), done
-    assert "A qa 1" not in rig.turns()
+    assert len(list((rig.repo / ".git" / "orc" / "launches").glob("*/A~*develop"))) == 1, "only QA came after"
+    assert "A qa 1" in rig.turns()
     assert not (folder / "archive").exists()
 
 

@@ -87,7 +87,7 @@ def test_doctor_finds_the_tools_the_store_and_runs_that_nobody_drives(rig: Rig) 
     assert {"python", "git", "sh", "agent", "store", "run"} <= set(told)
     assert any("claude 9.9.9" in finding["detail"] for finding in found.json["findings"])
     assert "intact" in told["store"]["detail"]
-    assert "says running and nobody drives it" in told["run"]["detail"]
+    assert "says running, but nothing is running it" in told["run"]["detail"]
 
 
 def test_doctor_names_what_a_client_would_log_in_with_and_never_shows_it(rig: Rig) -> None:
@@ -141,7 +141,17 @@ def test_schemas_are_listed_and_printed_and_accept_what_we_write(rig: Rig) -> No
     listed = rig.ask("schema", "--json").json["schemas"]
     teams = [name for name in listed if name.startswith("team-")]
     assert len(teams) == 6
-    assert list(listed) == ["run-state", "workflow", "loop-state", "bead-run", "bead-result", "agent-state", *teams, "report"]
+    assert list(listed) == [
+        "run-state",
+        "workflow",
+        "loop-state",
+        "bead-run",
+        "bead-result",
+        "agent-state",
+        *teams,
+        "report",
+        "config",
+    ]
     run = rig.run().run
     report = json.loads((rig.repo / ".agents" / "runs" / run / "reports" / f"{run}__coding.json").read_text())
     samples = {"run-state": rig.state(run), "report": report, "workflow": {"steps": [{"id": "a", "agent": "b", "prompt": "c"}]}}
@@ -160,7 +170,8 @@ def test_prune_is_a_dry_run_until_told_and_forgets_everything_of_a_run(rig: Rig)
     waiting = rig.run("--no-wait").run
     dry = rig.ask("prune", "--older-than", "0", "--json")
     assert dry.json == {"deleted": [], "would_delete": ["two", "one"], "kept": {}}
-    assert rig.ask("prune", "--yes").out == "There is nothing to prune.\n"
+    stay = "2 runs stay: ended within the last 30d; --older-than 0 takes every age."
+    assert rig.ask("prune", "--yes").out == f"There is nothing to prune.\n{stay}\n"
     done = rig.ask("prune", "--older-than", "0", "--keep", "1", "--yes", "--json")
     assert done.json["deleted"] == ["one"], done
     assert {run["run_id"] for run in rig.ask("list", "--json").json["runs"]} == {"two", waiting}

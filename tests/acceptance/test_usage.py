@@ -94,7 +94,7 @@ def test_a_mistake_in_the_configuration_is_told_before_anything_starts(rig: Rig)
     (rig.repo / ".orc.toml").write_text("[agents.claude]\nmodle = 'opus'\n")
     refused = rig.ask_run()
     assert refused.code == 2
-    assert ".orc.toml: [agents.claude]: unknown key modle; did you mean model?" in refused.err
+    assert ".orc.toml:2: [agents.claude]: unknown key modle; did you mean model?" in refused.err
     told = rig.ask("doctor")
     assert "unknown key modle" in told.out
     assert rig.ask("list").code == 0

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_orchestrator.config import load_agents, load_settings
+from agent_orchestrator.config import load_settings
+from agent_orchestrator.config.defaults import load_agents
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Usage
@@ -115,6 +116,7 @@ class Rig:
             "LANG": "C.UTF-8",
             # Not above HOME: there codex makes no helper for its sandbox, which then fails with a bubblewrap before 0.9.
             "TMPDIR": str(folder / "tmp"),
+            "ORC_TRUSTED_PATHS": str(folder),
             **ALONE,
         }
         subprocess.run(["git", "init", "-q", str(self.repo)], check=True, env=self.environ)

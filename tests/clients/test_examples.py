@@ -59,6 +59,7 @@ def parts() -> list[Part]:
         Part("judge", "judge whether the criterion is met", script=[answer("PASS")]),
         Part("iteration", "This is iteration", script=[WORKS, answer("OK", done=True)]),
         Part("bead", "It is bead", script=[WORKS, answer("DONE")]),
+        Part("task", "You work in a git worktree of this repository", script=[WORKS, answer("COMPLETED")]),
         Part("anybody", "Do your part", script=[answer("COMPLETED")]),
     ]
 
@@ -73,14 +74,16 @@ class Company(Cast):
 class Installed:
     """Puts the pinned clients on the PATH of a home, and the model at the addresses that they look for it."""
 
-    def __init__(self, model: ModelServer) -> None:
+    def __init__(self, model: ModelServer, name: str = "examples") -> None:
         self.company = Company(parts())
-        self.url = model.add("examples", self.company)
+        self.url = model.add(name, self.company)
 
     def move_in(self, home: Home) -> None:
         """Nothing but dummy keys, and nowhere to go but 127.0.0.1."""
         for client in ("claude", "codex"):
-            home.program(client, f'#!/bin/sh\nexec "{binary(client)}" "$@"\n')
+            program = binary(client)
+            assert program is not None
+            (home.bin / client).symlink_to(program)  # as npm does it
         home.more = {**ALONE, "ANTHROPIC_BASE_URL": self.url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
         (home.folder / ".codex").mkdir()
         provider = {"name": "scripted", "base_url": f"{self.url}/v1", "env_key": "CODEX_API_KEY", "wire_api": "responses"}

@@ -42,6 +42,21 @@ def test_a_client_that_was_stopped_goes_on_in_its_session(client: str, rig: Rig)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
+def test_words_that_are_said_now_reach_a_client_at_work_in_its_session(client: str, rig: Rig) -> None:
+    lane = rig.lane(client, [Write("hello.txt", "hi"), Broken("silent"), Reply(report())])
+    rig.orc("run", "--workflow", "workflow.yaml", "--agent", client, "--run-id", "one", "--detach")
+    until(lambda: len(lane.requests) == 2)
+    rig.orc("steer", "one", "work", "The fault is in the lexer", "--now")
+    until(lambda: rig.state("one")["steps"]["work"]["status"] == "COMPLETED")
+    first, last = rig.launches("one")
+    assert first["session"] == last["session"]
+    assert rig.state("one")["steps"]["work"]["attempts"] == 1
+    told = json.dumps(lane.requests[2])
+    assert "The fault is in the lexer" in told
+    assert "hello.txt" in told, "the session remembers what it did"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_session_that_is_gone_is_replaced_by_a_fresh_one_in_the_same_attempt(client: str, rig: Rig) -> None:
     before = interrupted(client, rig)
     shutil.rmtree(rig.home)

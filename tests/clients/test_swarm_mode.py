@@ -40,8 +40,8 @@ def test_a_swarm_from_start_to_merged(client: str, mode: ModeRig) -> None:
     run = mode.kill_in(cast, ["store again"], "swarm", "run", "beads.jsonl", *options).split()[1]
     said = mode.orc("resume")
     assert f"run {run} completed: 5/5 beads" in said
-    assert "5 branches not merged yet" in said
-    assert f"take it: orc swarm merge {run}" in said
+    assert "work: 5 branches not merged yet" in said
+    assert f"orc merge {run}   " in said
     assert "5 of 5 merged into main" in mode.orc("swarm", "merge", run, "--check", "! test -e broken.txt")
     mode.check_books(cast, run)
     began = {name: cast.played.index(name) for name in cast.played}

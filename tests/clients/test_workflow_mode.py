@@ -51,7 +51,7 @@ def parts() -> list[Part]:
 def test_a_workflow_from_start_to_completed(client: str, mode: ModeRig) -> None:
     cast = mode.begin(client, *parts(), files={"workflow.yaml": LOOPING + APPROVED, **PROMPTS})
     mode.kill_in(cast, ["code again"], "run", "--workflow", "workflow.yaml", "--agent", client, "--run-id", "one")
-    assert "waits (2/4 steps): a person: approval" in mode.orc("resume", "one", "--no-wait", code=4)
+    assert "waiting for approval: approval (2 of 4 steps done)" in mode.orc("resume", "one", "--no-wait", code=4)
     assert not (mode.repo / "published.txt").exists()
     assert "Approved" in mode.orc("approve", "one", "--comments", "looks good")
     assert "run one completed: 4/4 steps" in mode.orc("resume", "one")

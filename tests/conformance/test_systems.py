@@ -130,7 +130,7 @@ All of it.
 
 ## Success Criteria (Global)
 
-- [ ] In the end `make`
+- [ ] In the end: `make`
 - [ ] It is good
 
 ## Safety Bounds

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,7 +31,8 @@ from agent_orchestrator.systems.workflow.state import WorkflowState
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 60.0
+PATIENCE_S = float(os.environ.get("ORC_PATIENCE_S", "60"))
+"""The time after which a program counts as hanging; the proof, which runs on busy machines, gives more."""
 LOOK_S = 0.003
 
 AGENT = """\
@@ -134,18 +135,23 @@ class Orc:
     started: ClassVar[list[Orc]] = []
     """All of a test, so that none outlives it."""
 
-    def __init__(self, repo: Path, said: Path, arguments: tuple[str, ...]) -> None:
+    def __init__(self, repo: Path, said: Path, arguments: tuple[str, ...], env: Mapping[str, str] | None = None) -> None:
         self.arguments, self._said = arguments, said
         with said.open("wb") as out:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "agent_orchestrator.cli", *arguments],
                 cwd=repo,
-                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+                env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **(env or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
             )
         Orc.started.append(self)
+
+    @property
+    def pid(self) -> int:
+        """Return its process id."""
+        return self._process.pid
 
     @property
     def said(self) -> str:
@@ -243,9 +249,9 @@ def processes() -> Iterator[tuple[int, bytes]]:
                 continue
 
 
-def wait_until(condition: Callable[[], object]) -> None:
+def wait_until(condition: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
     """Polls until the condition holds."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(LOOK_S)

@@ -106,7 +106,7 @@ def test_a_frozen_orchestrator_keeps_its_run_and_goes_on_when_it_wakes(repo: Pat
     orc.signal(signal.SIGSTOP)
     second = rig.start("resume", "frozen")
     assert second.end() == 3, second
-    assert "is driven by another process" in second.said
+    assert "is already running in another process" in second.said
     rig.let_go()
     wait_until(lambda: rig.log("end", "one"))
     orc.signal(signal.SIGCONT)

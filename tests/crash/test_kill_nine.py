@@ -80,8 +80,8 @@ def check_run(rig: Rig, run: str) -> None:
     assert rig.living(run) == []
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_run_killed_at_random_moments_loses_nothing_and_starts_nothing_twice(seed: int, repo: Path) -> None:
+def survive_kills(seed: int, repo: Path) -> int:
+    """Run workflows under kills until there were enough of them, and check each run; returns how many there were."""
     chance, kills = random.Random(seed), 0
     rig = Rig(repo, TWELVE_STEPS)
     number = 0
@@ -93,4 +93,9 @@ def test_a_run_killed_at_random_moments_loses_nothing_and_starts_nothing_twice(s
         assert watcher.readings > 0
         check_run(rig, run)
         (rig.side / "agents.log").unlink()
-    assert kills == KILLS_PER_TEST
+    return kills
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_killed_at_random_moments_loses_nothing_and_starts_nothing_twice(seed: int, repo: Path) -> None:
+    assert survive_kills(seed, repo) == KILLS_PER_TEST

@@ -61,9 +61,9 @@ class LoopRig:
         return content
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_whenever_the_engine_is_killed_each_iteration_is_worked_and_counted_once(seed: int, repo: Path) -> None:
-    rig, chance, loop = LoopRig(repo), random.Random(seed), f"ralph-count-0000000{seed}"
+def survive_kills(seed: int, repo: Path) -> int:
+    """Kill the engine of a loop again and again, check what became of it, and return how often it was killed."""
+    rig, chance, loop = LoopRig(repo), random.Random(seed), f"ralph-count-{seed:08d}"
     orc = rig.loop(loop)
     kills = 0
     while kills < 5 and not orc.ended:
@@ -80,3 +80,9 @@ def test_whenever_the_engine_is_killed_each_iteration_is_worked_and_counted_once
     assert Counter(rig.log("start")) == Counter(rig.log("end"))
     assert (state["iteration"], state["metrics"]["total_iterations"]) == (ITERATIONS, ITERATIONS)
     assert (rig.repo / "count").read_text().split() == [str(number) for number in range(1, ITERATIONS + 1)]
+    return kills
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whenever_the_engine_is_killed_each_iteration_is_worked_and_counted_once(seed: int, repo: Path) -> None:
+    assert survive_kills(seed, repo) > 0

@@ -72,13 +72,16 @@ def test_a_run_that_was_killed_after_its_end_is_still_ended(repo: Path) -> None:
     assert rig.state() == before
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_whenever_the_engine_is_killed_the_document_is_executed_once(seed: int, repo: Path) -> None:
+KILLS = 6
+
+
+def survive_kills(seed: int, repo: Path) -> int:
+    """Kill the engine again and again, check that the document was executed once, and return how often it was killed."""
     rig, chance = PhasesRig(repo), random.Random(seed)
     script_four_phases(rig)
     running = rig.start_phases("--yes", "--run-id", "killed")
     running.wait_for("run killed")
-    for _ in range(6):
+    for _ in range(KILLS):
         wait_for_another_agent(rig, running, polls=chance.randint(0, 8))
         kill(running)
         if (rig.repo / ".claude" / "agent-state.json").exists():
@@ -94,3 +97,9 @@ def test_whenever_the_engine_is_killed_the_document_is_executed_once(seed: int, 
     rig.check_numbers()
     shas = [json.dumps(entry["git_sha"]) for entry in state["checkpoints"]]
     assert len(shas) == len(set(shas))
+    return KILLS
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_whenever_the_engine_is_killed_the_document_is_executed_once(seed: int, repo: Path) -> None:
+    assert survive_kills(seed, repo) == KILLS

@@ -13,18 +13,32 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.budget import Amounts, Budget
+from agent_orchestrator.core.effects import KeptTree, TreeReturn
 from agent_orchestrator.core.events import (
     AgentsSet,
     BudgetWarned,
     CameLate,
+    EvidenceWeighed,
+    Forked,
     HoldEnded,
+    LandingEnded,
+    LandingsAsked,
+    LandingsDropped,
+    LandingStarted,
     LimitsSet,
     TakenUp,
     ToolRefused,
+    TreeKept,
+    TreesReturned,
     UnitHeld,
+    UnitSteered,
+    WentBack,
+    WorkDiscarded,
+    WorkPublished,
 )
 from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.core.ids import EffectId
+from agent_orchestrator.core.queue import Landing
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.version import __version__
 from tests.scenarios.test_scenarios import SCENARIOS, Stage
@@ -40,6 +54,20 @@ class Recorded(msgspec.Struct):
     context: Any
     rows: list[tuple[int, list[Any]]]
     documents: dict[str, Any]
+
+
+def finished(run: str, at_us: int) -> list[Any]:
+    """Return what people may do with the work of any run."""
+    merge = EffectId(f"{run}/_merge/i0.a1.l1.merge")
+    wanted = tuple(Landing(unit=unit, branch=f"orc/{unit}", into="main", message=f"Merge {unit}") for unit in ("one", "two"))
+    return [
+        LandingsAsked(landings=wanted),
+        LandingStarted(unit="one", effect=merge, at_us=at_us),
+        LandingEnded(unit="one", effect=merge, verdict="conflict", detail="both changed a", conflicts=("a",)),
+        LandingsDropped(units=("two",), reason="Ctrl-C"),
+        WorkPublished(unit="one", branch="orc/one", url="https://example.org/pull/1"),
+        WorkDiscarded(kept={"orc/one": f"refs/orc/{run}/_discarded/one"}),
+    ]
 
 
 def record(path: Path) -> Recorded:
@@ -67,10 +95,22 @@ def record(path: Path) -> Recorded:
             effect=EffectId(gone), unit="gone", agent="claude", tool="Bash", asked="make", allow="--allow-tool 'Bash(make:*)'"
         ),
         AgentsSet(agents={}, changes=("agent claude: max_turns 3 → 4",)),
+        *finished(world.context.run, drawn[-1][0]),
+        UnitSteered(text="look left", unit="gone"),
+        TreeKept(kept=KeptTree(commit="c0ffee", head="c0ffee", branch="main"), unit="gone"),
+        EvidenceWeighed(unit="gone", command="make test", tests=11, doubts=("11 tests ran where 12 ran before",)),
+        Forked(of="earlier", at=1, point="start", shared=("s1",), stale=("s2",)),
+        TreesReturned(),
     ]
     rows: list[tuple[int, list[Any]]] = [drawn[0], *taken, *drawn[1:], (drawn[-1][0], told)]
+    back = TreeReturn(repo="/repo", folder="/repo", kept=KeptTree(commit="c0ffee", head="c0ffee", branch="main"))
+    turned = [
+        WentBack(to=len(rows), point="then", generation=1, trees=(back,)),
+        TreesReturned(kept=("refs/orc/r/@before-1/tree",)),
+    ]
+    rows.append((drawn[-1][0], turned))
     system = world.system
-    Folded(system, world.state, 0, drawn[-1][0]).apply(told, drawn[-1][0])
+    Folded(system, world.state, 0, drawn[-1][0]).apply([*told, *turned], drawn[-1][0])
     documents = {one.path: msgspec.to_builtins(one.body) for one in system.documents(world.state, world.now_us)}
     return Recorded(system.name, msgspec.to_builtins(world.spec), msgspec.to_builtins(world.context), rows, documents)
 

@@ -81,7 +81,7 @@ class PhasesWorld(Played):
     def restore(self, number: int) -> list[Any]:
         """A checkpoint was copied over the state file."""
         path = next(iter(self.documents()))
-        return self.tell(Edited(path=path, document=json.loads(self.state.snapshots[number].body)))
+        return self.tell(Edited(path=path, document=msgspec.to_builtins(self.state.snapshots[number].body)))
 
     def prompt(self, unit: str) -> str:
         """Return the prompt of the agent at work."""

@@ -1,9 +1,8 @@
-"""Seed 001, sentence by sentence: the state file of a run of phases, on real runs, and every `jq` line verbatim."""
+"""Seed 001, sentence by sentence: the state file of a run of phases, on real runs; its command lines are in test_lines."""
 
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,29 +18,6 @@ from tests.scenarios.phases_world import PhasesWorld, agent_state_schema
 DATA = Path(__file__).parent / "data"
 DOCUMENTS = Path(__file__).parents[1] / "scenarios" / "documents"
 GOOD = {"criteria": {"it_is_good": True}}
-
-QUERIES = {
-    "jq '.orchestrator.status' .claude/agent-state.json": "completed",
-    "jq '{phase: .orchestrator.current_phase, task: .orchestrator.current_task, status: .orchestrator.status}' "
-    ".claude/agent-state.json": {"phase": 0, "task": "2/2", "status": "completed"},
-    "jq '.safety_bounds | {cost: .cost_so_far, time: .elapsed_time, max_cost, max_time}' .claude/agent-state.json": {
-        "cost": "unknown",
-        "max_cost": "unlimited",
-        "max_time": "unlimited",
-    },
-    "jq '.completed_tasks[] | {task, name, iterations, time: .time_elapsed}' .claude/agent-state.json": {
-        "task": "1.1",
-        "name": "First",
-        "iterations": 1,
-    },
-    "jq '.supervisor.interventions[]' .claude/agent-state.json": {"check_type": "pre_task", "conflict_type": "api"},
-    "jq '.learnings[] | {task, type, lesson}' .claude/agent-state.json": {
-        "task": "1.1",
-        "type": "insight",
-        "lesson": "look first",
-    },
-}
-"""001:491–516."""
 
 
 @pytest.fixture
@@ -95,21 +71,6 @@ def test_the_file_has_the_fields_of_the_example_in_their_order_and_no_others() -
         if found[name]:
             assert list(found[name][0]) == list(told[name][0])
     assert list(found["supervisor"]["interventions"][0]) == list(told["supervisor"]["interventions"][0])
-
-
-def test_every_query_of_the_seed_works_verbatim(rig: PhasesRig) -> None:
-    """001:487–517."""
-    learning = {"type": "insight", "lesson": "look first"}
-    report = {"status": "SUCCESS", "criteria": {"it_is_good": True}, "learnings": [learning]}
-    rig.report("task-executor", report, also='touch "work-$STEP_ID"')
-    rig.report("supervisor.1.1.0", {"status": "PASS", "conflicts": [{"type": "api", "details": "renamed"}]})
-    assert rig.phases("--yes").code == 0
-    for query, expected in QUERIES.items():
-        done = subprocess.run(["sh", "-c", query], cwd=rig.repo, capture_output=True, text=True, check=True)
-        first, _ = json.JSONDecoder().raw_decode(done.stdout)
-        assert first == expected if not isinstance(expected, dict) else expected.items() <= first.items(), query
-        if "time:" in query:
-            assert re.fullmatch(r"(\dh )?\d+m \d+s", first["time"]), query
 
 
 def test_the_status_goes_from_planning_over_executing_and_reviewing_to_completed() -> None:
@@ -304,7 +265,7 @@ def test_the_recipe_for_a_corrupted_state_file_works(rig: PhasesRig) -> None:
     rig.git("reset", "--hard", "--quiet", sha)
     rig.git("clean", "--quiet", "-fd")
     rig.do("task-executor.1.2", WORKS)
-    done = rig.orc("resume", "again")
+    done = rig.orc("resume", "again", "--adopt-edits")
     assert done.code == 0, done
     assert "checkpoint-001.json was copied over the state file" in done.out
     assert [entry["task"] for entry in rig.state()["completed_tasks"]] == ["1.1", "1.2"]
@@ -346,7 +307,7 @@ def test_bounds_edited_by_hand_are_in_force(rig: PhasesRig) -> None:
     document = rig.state()
     document["safety_bounds"] |= {"max_iterations_per_task": 50, "max_time": "3h"}
     path.write_text(json.dumps(document, indent=2))
-    done = rig.orc("resume", "asks", "--no-wait")
+    done = rig.orc("resume", "asks", "--no-wait", "--adopt-edits")
     assert done.code == 4, done
     bounds = rig.state()["safety_bounds"]
     assert (bounds["max_iterations_per_task"], bounds["max_time"]) == (50, "3h")

@@ -1,4 +1,4 @@
-"""Seed 003: its command lines, its registry and its legacy file, on real loops."""
+"""Seed 003: its registry, its legacy file and its layout, on real loops; its command lines are in test_lines."""
 
 from __future__ import annotations
 
@@ -15,29 +15,6 @@ from tests.acceptance.rig import wait_until
 @pytest.fixture
 def rig(repo: Path) -> LoopRig:
     return LoopRig(repo)
-
-
-def test_the_four_command_lines_work_verbatim(rig: LoopRig) -> None:
-    """003:361–376: ralph-status, ralph-pause, ralph-resume, ralph-abort with a loop id."""
-    rig.do("echo $ITERATION > n")
-    rig.hold(1)
-    running = rig.start_loop()
-    loop = loop_of(running)
-    running.wait_for("iteration 1 started")
-    assert f"loop {loop}  running" in rig.aiwg("ralph-status", loop).out
-    assert rig.aiwg("ralph-pause", loop).code == 0
-    rig.open("go")
-    assert running.end().code == 130
-    assert rig.state(loop)["status"] == "paused"
-    (rig.side / "go").unlink()
-    rig.hold(2)
-    resumed = rig.aiwg("ralph-resume", loop, "--detach")
-    assert resumed.code == 0, resumed
-    wait_until(lambda: len(rig.launches()) == 2)
-    assert rig.state(loop)["status"] == "running"
-    assert rig.aiwg("ralph-abort", loop).code == 0
-    wait_until(lambda: rig.state(loop)["status"] == "aborted")
-    assert rig.registry()["active_loops"] == []
 
 
 def test_the_registry_lists_an_active_loop_with_its_state_file(rig: LoopRig) -> None:

@@ -98,23 +98,6 @@ def test_the_agent_works_in_a_tmux_session(workspace: Workspace) -> None:
         shutil.rmtree(sockets)
 
 
-@pytest.mark.parametrize(
-    ("line", "records"),
-    [
-        ("./scripts/validate-state.sh --runs", 2),
-        ("./scripts/validate-state.sh --results", 2),
-        ("./scripts/validate-state.sh --all", 4),
-        ("./scripts/validate-state.sh --runs state/runs/bd-abc.json", 1),
-        ("./scripts/validate-state.sh --fix --runs", 2),
-    ],
-)
-def test_the_validators_command_lines_work_verbatim(workspace: Workspace, line: str, records: int) -> None:
-    """004:185–198."""
-    assert workspace.dispatch("bd-abc").code == 0
-    done = workspace.sh(line)
-    assert (done.code, done.out) == (0, f"{records} record{'s' if records > 1 else ''}: {records} pass, 0 fail\n")
-
-
 def test_a_folder_is_validated_whole_and_one_without_records_is_none(workspace: Workspace) -> None:
     assert workspace.dispatch("bd-abc").code == 0
     for folder, records in (("state", 4), ("--runs state", 2), ("state/attempts", 2)):

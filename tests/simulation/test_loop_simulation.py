@@ -15,7 +15,7 @@ from agent_orchestrator.systems.loop.system import LOOP
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import LaunchCourse
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import named, seeds
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
 PASSES_IN = 3
@@ -129,16 +129,15 @@ def test_a_crash_at_any_boundary_loses_nothing_and_counts_each_iteration_once(bo
     assert play_small(tmp_path, boundary).faults.crashes <= 1
 
 
+def play_seed(seed: int, folder: Path) -> Simulation:
+    simulation = Simulation(seed, folder=folder, system=LOOP, spec=random_spec(seed), cast=unreliable, person=restless)
+    with named(seed):
+        assert simulation.play().lifecycle.ended
+        no_iteration_was_worked_twice(simulation)
+    return simulation
+
+
 @pytest.mark.parametrize("block", range(12))
 def test_whatever_goes_wrong_the_loop_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
     for seed in seeds(block, SEEDS_PER_TEST):
-        simulation = Simulation(
-            seed, folder=tmp_path / str(seed), system=LOOP, spec=random_spec(seed), cast=unreliable, person=restless
-        )
-        try:
-            state = simulation.play()
-        except BaseException as error:
-            error.add_note(f"seed {seed}")
-            raise
-        assert state.lifecycle.ended
-        no_iteration_was_worked_twice(simulation)
+        assert play_seed(seed, tmp_path / str(seed)).state().lifecycle.ended

@@ -15,14 +15,15 @@ from agent_orchestrator.systems.workflow.system import WORKFLOW
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import LaunchCourse
-from tests.simulation.seeds import seeds
+from tests.simulation.losses import units_beaten
+from tests.simulation.seeds import named, seeds
 
 COMMAND = {"": AgentChoice(name="command", options={"argv": ["agent"]})}
 PROMPT = str(Path(__file__).with_name("prompt.md"))
 SEEDS_PER_TEST = 50
 
 
-def small_spec() -> WorkflowSpec:
+def small_spec(max_attempts: int = 2) -> WorkflowSpec:
     """One of everything: a branch, a check, a gate that loops back, a person."""
     return spec(
         StepSpec(id="plan", agent="planner", prompt="p"),
@@ -30,6 +31,7 @@ def small_spec() -> WorkflowSpec:
         StepSpec(id="docs", agent="writer", prompt="p", needs=("plan",)),
         StepSpec(id="review", agent="reviewer", prompt="p", needs=("code",), loop_back_to="code"),
         StepSpec(id="ship", agent="shipper", prompt="p", needs=("review", "docs"), human_in_the_loop=True),
+        max_attempts=max_attempts,
     )
 
 
@@ -133,12 +135,16 @@ def play_small(folder: Path, *crash_at: int) -> Simulation:
         0,
         folder=folder,
         system=WORKFLOW,
-        spec=small_spec(),
+        spec=small_spec(1 + max(1, len(crash_at))),  # A crash between the mark of a launch and its start loses that attempt.
         cast=reliable,
         person=agreeable,
         faults=Faults(crash_at=crash_at),
     )
     state = simulation.play()
+    each_agent_succeeded_once(simulation)
+    if beaten := units_beaten(simulation):
+        assert (state.lifecycle.stop, state.lifecycle.detail in beaten) == ("failed", True), state.lifecycle.detail
+        return simulation
     assert state.lifecycle.stop == "completed", state.lifecycle.detail
     assert all(runtime.status == "COMPLETED" for runtime in state.steps.values())
     assert {step: runtime.iteration_count for step, runtime in state.steps.items()} == {
@@ -148,7 +154,6 @@ def play_small(folder: Path, *crash_at: int) -> Simulation:
         "review": 1,
         "ship": 1,
     }
-    each_agent_succeeded_once(simulation)
     return simulation
 
 
@@ -172,21 +177,15 @@ def test_two_crashes_are_no_worse_than_one(first: int, tmp_path: Path) -> None:
         assert play_small(tmp_path / str(gap), first, first + gap).faults.crashes <= 2
 
 
+def play_seed(seed: int, folder: Path) -> Simulation:
+    simulation = Simulation(seed, folder=folder, system=WORKFLOW, spec=random_spec(seed), cast=unreliable, person=restless)
+    with named(seed):
+        assert simulation.play().lifecycle.ended
+        each_agent_succeeded_once(simulation)
+    return simulation
+
+
 @pytest.mark.parametrize("block", range(40))
 def test_whatever_goes_wrong_the_run_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
     for seed in seeds(block, SEEDS_PER_TEST):
-        simulation = Simulation(
-            seed,
-            folder=tmp_path / str(seed),
-            system=WORKFLOW,
-            spec=random_spec(seed),
-            cast=unreliable,
-            person=restless,
-        )
-        try:
-            state = simulation.play()
-        except BaseException as error:
-            error.add_note(f"seed {seed}")
-            raise
-        assert state.lifecycle.ended
-        each_agent_succeeded_once(simulation)
+        assert play_seed(seed, tmp_path / str(seed)).state().lifecycle.ended

@@ -17,7 +17,7 @@ from agent_orchestrator.systems.swarm.system import SWARM
 from agent_orchestrator.testing.faults import Faults
 from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.world import LaunchCourse
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import named, seeds
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
 SEEDS_PER_TEST = 25
@@ -136,22 +136,20 @@ def test_a_crash_at_any_boundary_loses_nothing_and_makes_no_attempt_twice(bounda
     assert play_small(tmp_path, boundary).faults.crashes <= 1
 
 
-def check_seed(seed: int, folder: Path) -> None:
+def play_seed(seed: int, folder: Path) -> Simulation:
     simulation = Simulation(seed, folder=folder, system=SWARM, spec=random_spec(seed), cast=unreliable, person=restless)
-    try:
+    with named(seed):
         state = simulation.play()
         assert state.lifecycle.ended
         no_attempt_was_made_twice(simulation, state)
-    except BaseException as error:
-        error.add_note(f"seed {seed}")
-        raise
+    return simulation
 
 
 @pytest.mark.parametrize("block", range(12))
 def test_whatever_goes_wrong_the_run_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
     for seed in seeds(block, SEEDS_PER_TEST):
-        check_seed(seed, tmp_path / str(seed))
+        assert play_seed(seed, tmp_path / str(seed)).state().lifecycle.ended
 
 
 def test_what_the_first_words_of_a_new_process_drop_is_stopped_though_nobody_adopted_it(tmp_path: Path) -> None:
-    check_seed(1147, tmp_path)
+    assert play_seed(1147, tmp_path).state().lifecycle.ended

@@ -22,7 +22,7 @@ from agent_orchestrator.testing.simulation import Simulation
 from agent_orchestrator.testing.systems import play_system
 from agent_orchestrator.testing.world import LaunchCourse
 from tests.scenarios.team_world import document_faults, group, plan
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import named, seeds
 
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
 SEEDS_PER_TEST = 2
@@ -198,11 +198,11 @@ def test_a_crash_at_any_boundary_loses_nothing_and_repeats_nothing(block: int, t
 @pytest.mark.parametrize("block", range(8))
 def test_whatever_goes_wrong_the_team_ends_and_its_history_holds(block: int, tmp_path: Path) -> None:
     for seed in seeds(block, SEEDS_PER_TEST):
-        assert play_seed(seed, tmp_path / str(seed)) in ("completed", "failed", "limit_reached", "aborted")
+        stop = play_seed(seed, tmp_path / str(seed)).state().lifecycle.stop
+        assert stop in ("completed", "failed", "limit_reached", "aborted")
 
 
-def play_seed(seed: int, folder: Path) -> str:
-    """One team under one seed; answers with how it ended."""
+def play_seed(seed: int, folder: Path) -> Simulation:
     simulation = Simulation(
         seed,
         folder=folder,
@@ -213,15 +213,12 @@ def play_seed(seed: int, folder: Path) -> str:
         git=partial(SimulatedGit, seed),
         check=check_state,
     )
-    try:
+    with named(seed):
         state = simulation.play()
         check_end(state)
         check_landed(state, simulation.git)
-    except BaseException as error:
-        error.add_note(f"seed {seed}")
-        raise
-    assert state.lifecycle.ended
-    return str(state.lifecycle.stop)
+        assert state.lifecycle.ended
+    return simulation
 
 
 ALONE_PER_TEST = 100

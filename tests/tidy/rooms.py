@@ -13,6 +13,7 @@ FREE = {
     "src/agent_orchestrator/systems/__init__.py": "the one line per system",
     "src/agent_orchestrator/errors.py": "the sentence of every error stands there, also of one that only loops raise",
     "src/agent_orchestrator/__init__.py": "library names, the options of each system among them",
+    "src/agent_orchestrator/config/keys.py": "the key `run.workflow` of a configuration file",
     "src/agent_orchestrator/models.py": "library names for the state files of workflow runs",
 }
 """Modules that may name a system, and why."""

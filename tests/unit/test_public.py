@@ -22,7 +22,7 @@ LOADED = """
 import sys
 import agent_orchestrator
 assert set(agent_orchestrator.__all__) <= set(dir(agent_orchestrator))
-print(*sorted({name.split(".")[0] for name in sys.modules} & {"asyncio", "msgspec", "apsw", "click", "rich", "yaml", "typing"}))
+print(*sorted({name.split(".")[0] for name in sys.modules} & {"asyncio", "msgspec", "apsw", "click", "yaml", "typing"}))
 print(*(name for name in sys.modules if name.startswith("agent_orchestrator.")))
 """
 LOOKED = """

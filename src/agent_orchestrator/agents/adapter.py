@@ -17,6 +17,9 @@ from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Denial, Usage
 from agent_orchestrator.core.report import Report
 
+COPIES = "session copies"
+"""The ability of an agent to go on with a copy of a session."""
+
 
 class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
     """One launch of an agent. The prompt and feedback files are written before an adapter sees it."""
@@ -32,6 +35,10 @@ class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that this agent was refused before in this run, and would be again."""
     budget_usd: float | None = None
     """The most that the agent may spend, for those that can be told; None without a limit."""
+    sandboxed: bool = False
+    """True behind a wall of ours: the client needs none of its own, and inside another it might not work."""
+    copies_session: bool = False
+    """True where the session to go on with is another run's: the agent goes on with a copy, and leaves that one as it is."""
     form: type[msgspec.Struct] | None = None
     """The fields that the role may add to its report, as the type that its system decodes."""
 
@@ -53,7 +60,7 @@ class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def feedback(self) -> Path | None:
         """The file with the failures of earlier attempts and iterations, if there were any."""
-        return self.launch_dir / "feedback.json" if self.effect.feedback or self.effect.told else None
+        return self.launch_dir / "feedback.json" if self.effect.feedback or self.effect.told or self.effect.steering else None
 
     @property
     def answer(self) -> Path | None:
@@ -68,6 +75,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
     stdin: Path | None
     """None gives an empty standard input."""
+    keeps: tuple[Path, ...] = ()
+    """Files and folders in which the client keeps its login and its sessions: a wall leaves them open."""
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +93,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     after_result: bool = False
     """It had written its result, did not exit and was stopped for that: the exit code is a signal's and says nothing."""
+    unstarted: str = ""
+    """The shortage of the machine that kept the program from running, where that is proven: the launch may be started."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,3 +183,6 @@ class InProcessAgent(Protocol):
 
     def act(self, task: AgentTask) -> Verdict:
         """Play the part after the delay: write its files and report."""
+
+    def touches(self, task: AgentTask) -> bool:
+        """Say whether the part may change the working tree: one that does not costs no look at it."""

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.agents import events
-from agent_orchestrator.agents.adapter import AgentTask
-from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, flag, outside
+from agent_orchestrator.agents.adapter import COPIES, AgentTask
+from agent_orchestrator.agents.cli import CLI, CliAgent, StatePlace, allow_tool, flag, outside
 from agent_orchestrator.agents.credentials import ANTHROPIC
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.report import report_schema
@@ -61,13 +61,16 @@ class ClaudeAgent(CliAgent):
     name = "claude"
     own_vendor = ANTHROPIC
     login = "run `claude` once and log in, or export ANTHROPIC_API_KEY"
+    logins = (("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"),)
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs", "mcp_config", "system_prompt", "max_turns"}
     modes = ("acceptEdits", "default", "plan", "dontAsk", "auto", "bypassPermissions")
+    widest = "bypassPermissions"
+    state = (StatePlace("CLAUDE_CONFIG_DIR", ".claude"), StatePlace("CLAUDE_CONFIG_DIR", "", ".claude.json"))
     structured = True
     cumulative = True
     bounds_itself = True
     """It keeps to `--max-budget-usd`, after the call that passes it: a second fence, and the only one without prices."""
-    abilities = frozenset({"session", "tokens", "cost"})
+    abilities = frozenset({"session", COPIES, "tokens", "cost"})
     kinds = frozenset({"assistant", "user", "result", "stream_event", "rate_limit_event"}) | _SYSTEM
     dead_session = "No conversation found with session ID"
     # It would retry a refused key ten times over minutes; retrying is the orchestrator's business.
@@ -88,10 +91,16 @@ class ClaudeAgent(CliAgent):
             yield from (BUDGET_FLAG, f"{task.budget_usd:.4f}")
         yield from flag("--model", task.effect.agent.model)
         yield from flag("--resume", task.effect.session)
+        if task.copies_session:
+            yield "--fork-session"
         yield from ("--permission-mode", self.mode(settings))
         yield from ("--json-schema", json.dumps(report_schema(task.effect.report, task.form)))
         yield from ("--output-format", "stream-json", "--verbose")
         yield from settings.args
+
+    def environment(self, task: AgentTask, settings: AgentSettings) -> dict[str, str]:
+        """As root it skips its questions only where it is told that a wall stands around it."""
+        return {"IS_SANDBOX": "1"} if task.sandboxed else {}
 
     def suggest_flags(self, denied: events.Denied, settings: AgentSettings) -> str:
         """Return a rule for its list of tools; where it may not write at all, the mode in which it may."""

@@ -10,9 +10,9 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -48,6 +48,14 @@ _BY_REASON = {
 }
 
 
+class StatePlace(NamedTuple):
+    """A place where a CLI keeps something: below the folder that a variable names, else below the user's home."""
+
+    variable: str
+    below_home: str
+    name: str = ""
+
+
 class CliAgent:
     """An adapter of a CLI; subclasses fill in the class variables, `argv` and `read`."""
 
@@ -73,8 +81,14 @@ class CliAgent:
     """Environment variables that it gets unless they are set otherwise."""
     modes: ClassVar[tuple[str, ...]]
     """The values of `permission_mode`; the first is the default."""
+    widest: ClassVar[str]
+    """The one of them in which it asks for nothing: for use behind a wall."""
+    state: ClassVar[tuple[StatePlace, ...]] = ()
+    """The places of its login and its sessions."""
     login: ClassVar[str]
     """The way to log it in, as a sentence says it to a person."""
+    logins: ClassVar[tuple[tuple[str, str, str], ...]] = ()
+    """Files that it keeps its own login in: the variable that names their folder, that folder below HOME, and the name."""
 
     own_vendor: ClassVar[Vendor]
     """The vendor whose variables it logs in with."""
@@ -151,7 +165,13 @@ class CliAgent:
         own = {**self.defaults, **self.environment(task, settings)}
         env = {**own, **build_environment(task), **settings.env, **task.effect.env}
         words = (settings.binary or self.name, *self.argv(task, settings))
-        return Invocation(argv=words, env=env, stdin=self._input(task))
+        return Invocation(argv=words, env=env, stdin=self._input(task), keeps=tuple(self._keeps(env)))
+
+    def _keeps(self, env: Mapping[str, str]) -> Iterator[Path]:
+        for place in self.state:
+            folder = env.get(place.variable) or (f"{env['HOME']}/{place.below_home}" if env.get("HOME") else "")
+            if folder:
+                yield Path(folder, place.name)
 
     def watch_result(self, task: AgentTask, out: Path) -> ResultWatch:
         """Look for the terminal event while it runs."""
@@ -285,7 +305,7 @@ class CliAgent:
     def _lost_session(self, task: AgentTask, said: str) -> Failure | None:
         if task.effect.session is None or not self.dead_session or self.dead_session not in said:
             return None
-        message = f"The session {task.effect.session} is gone; the attempt goes on in a fresh one"
+        message = f"The session {task.effect.session} is gone; the attempt continues in a fresh one"
         return Failure(kind=FailureKind.SESSION_LOST, message=message)
 
     def _input(self, task: AgentTask) -> Path:

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.agents import events
-from agent_orchestrator.agents.adapter import AgentTask, Ending
-from agent_orchestrator.agents.cli import CLI, CliAgent, flag, outside
+from agent_orchestrator.agents.adapter import COPIES, AgentTask, Ending
+from agent_orchestrator.agents.cli import CLI, CliAgent, StatePlace, flag, outside
 from agent_orchestrator.agents.credentials import OPENAI
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.refusal import find_status
@@ -75,15 +75,19 @@ class CodexAgent(CliAgent):
     name = "codex"
     own_vendor = OPENAI
     login = "run `codex login`, or export CODEX_API_KEY (it does not read OPENAI_API_KEY by itself)"
+    logins = (("CODEX_HOME", ".codex", "auth.json"),)
     understood = CLI | {"permission_mode", "add_dirs"}
     modes = ("workspace-write", "read-only", "danger-full-access")
     instead = "its sandbox decides: --permission-mode workspace-write or danger-full-access"
     """The advice where a list of tools is given, which it has not."""
+    widest = "danger-full-access"
+    state = (StatePlace("CODEX_HOME", ".codex"),)
     structured = True
     cumulative = True
     kinds = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed", "error"}) | {
         f"item.{stage} {kind}" for stage in ("started", "updated", "completed") for kind in _ITEMS
     }
+    abilities = frozenset({"session", COPIES, "tokens"})
     dead_session = "no rollout found for thread id"
     chatter = CHATTER
     defaults = {"RUST_LOG": LOGGED}  # noqa: RUF012 - a ClassVar of the parent
@@ -93,13 +97,14 @@ class CodexAgent(CliAgent):
         schema = task.launch_dir / SCHEMA
         schema.write_bytes(msgspec.json.encode(report_schema(task.effect.report, task.form)))
         yield from ("exec", "--json", "--skip-git-repo-check", "-C", str(task.workdir))
-        yield from ("--sandbox", self.mode(settings))
+        # Its own wall does not stand inside another: with an old bubblewrap on the PATH it could write nothing at all.
+        yield from ("--sandbox", self.widest if task.sandboxed else self.mode(settings))
         yield from flag("--model", task.effect.agent.model)
         for folder in (*settings.add_dirs, *outside(task)):
             yield from ("--add-dir", folder)
         yield from ("--output-schema", str(schema))
         yield from settings.args
-        yield from flag("resume", task.effect.session)
+        yield from flag("fork" if task.copies_session else "resume", task.effect.session)
         yield "-"
 
     def suggest_flags(self, denied: events.Denied, settings: AgentSettings) -> str:

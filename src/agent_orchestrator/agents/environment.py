@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_orchestrator.agents.adapter import AgentTask
+from agent_orchestrator.core.ids import as_variable
 from agent_orchestrator.core.markdown import fenced
 
 NESTED = frozenset(
@@ -66,7 +67,7 @@ def build_environment(task: AgentTask) -> dict[str, str]:
         env["MANUAL_RESULT_PATH"] = str(task.answer)
     for unit, artifacts in effect.inputs.items():
         paths = [str(task.workdir / artifact) for artifact in artifacts]
-        prefix = f"DEP_{_as_variable(unit)}_ARTIFACT"
+        prefix = f"DEP_{as_variable(unit)}_ARTIFACT"
         env |= {f"{prefix}_{number}": path for number, path in enumerate(paths)}
         env[f"{prefix}S"] = ",".join(paths)
     return env | effect.env
@@ -90,12 +91,13 @@ def tell_refused(refused: Sequence[str]) -> str:
     return f"{REFUSED_TITLE}\n\nNobody is there to allow them now; do without.\n\n{told}\n"
 
 
+def tell_steering(words: Sequence[str]) -> str:
+    """Return the opening section with the words of people."""
+    return "".join(f"## First of all\n\n{text.rstrip()}\n\n" for text in words).rstrip() + "\n"
+
+
 def _is_foreign(name: str) -> bool:
     return name in NESTED or name in _OPTIONAL or _DEP.match(name) is not None
-
-
-def _as_variable(unit: str) -> str:
-    return re.sub(r"[^A-Z0-9]", "_", unit.upper())
 
 
 def _tell_entry(entry: Mapping[str, Any]) -> str:

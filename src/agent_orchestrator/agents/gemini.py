@@ -14,7 +14,7 @@ import msgspec
 
 from agent_orchestrator.agents import events
 from agent_orchestrator.agents.adapter import AgentTask, Ending
-from agent_orchestrator.agents.cli import CLI, CliAgent, allow_tool, flag, outside
+from agent_orchestrator.agents.cli import CLI, CliAgent, StatePlace, allow_tool, flag, outside
 from agent_orchestrator.agents.credentials import GOOGLE
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.refusal import classify, find_status, find_wait_s
@@ -49,8 +49,11 @@ class GeminiAgent(CliAgent):
     name = "gemini"
     own_vendor = GOOGLE
     login = "run `gemini` once and log in, or export GEMINI_API_KEY"
+    logins = (("", ".gemini", "oauth_creds.json"),)
     understood = CLI | {"permission_mode", "allowed_tools", "add_dirs"}
     modes = ("auto_edit", "default", "yolo", "plan")
+    widest = "yolo"
+    state = (StatePlace("GEMINI_CLI_HOME", "", ".gemini"),)
     kinds = frozenset({"init", "message", "tool_use", "tool_result", "error", "result"})
     dead_session = "Error resuming session"
 

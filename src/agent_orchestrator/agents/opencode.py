@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agent_orchestrator.agents import events
-from agent_orchestrator.agents.adapter import AgentTask
-from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent, allow_tool, flag
+from agent_orchestrator.agents.adapter import COPIES, AgentTask
+from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent, StatePlace, allow_tool, flag
 from agent_orchestrator.agents.credentials import Vendor, provider_of
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import at, bytes_of, count_at, money_at, table_at, text_at
@@ -39,9 +39,16 @@ class OpencodeAgent(CliAgent):
     name = "opencode"
     understood = CLI | {"permission_mode", "allowed_tools"}
     modes = ("auto", "ask")
-    abilities = frozenset({"session", "tokens", "cost"})
+    widest = "auto"
+    state = (
+        StatePlace("XDG_DATA_HOME", ".local/share", "opencode"),
+        StatePlace("XDG_STATE_HOME", ".local/state", "opencode"),
+        StatePlace("XDG_CONFIG_HOME", ".config", "opencode"),
+    )
+    abilities = frozenset({"session", COPIES, "tokens", "cost"})
     kinds = frozenset({"step_start", "step_finish", "text", "reasoning", "tool_use", "error"})
     dead_session = "Session not found"
+    logins = (("XDG_DATA_HOME", ".local/share", "opencode/auth.json"),)
 
     def vendor(self, choice: AgentChoice) -> Vendor:
         """Return the provider of the chosen model: it serves many, and one's key is none of the others' business."""
@@ -60,6 +67,8 @@ class OpencodeAgent(CliAgent):
             yield "--auto"
         yield from flag("--model", task.effect.agent.model)
         yield from flag("--session", task.effect.session)
+        if task.copies_session:
+            yield "--fork"
         yield from settings.args
 
     def environment(self, task: AgentTask, settings: AgentSettings) -> dict[str, str]:

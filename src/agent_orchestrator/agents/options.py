@@ -1,12 +1,11 @@
 """The settings of an agent in a configuration file; stored with a run, so that a resume does the same thing.
 
-`AgentSettings` is one `[agents.NAME]` table. Reading files is `config.py`'s; which settings an agent understands is
+`AgentSettings` is one `[agents.NAME]` table. Reading files is `config/`'s; which settings an agent understands is
 its adapter's.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -16,6 +15,7 @@ import msgspec
 from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.units import COUNT_MAX, MONEY_MAX_USD
 from agent_orchestrator.errors import InvalidValue, UsageError
 
 MILLION = 1_000_000
@@ -83,8 +83,10 @@ def read_settings(table: object, where: str) -> AgentSettings:
     for model, price in settings.prices.items():
         for kind in price.__struct_fields__:
             value = getattr(price, kind)
-            if value is not None and not (math.isfinite(value) and value >= 0):
+            if value is not None and not 0 <= value <= MONEY_MAX_USD:
                 raise UsageError(detail=f"{where}: prices.{model}.{kind} is {value}; it must be US dollars per million tokens.")
+    if settings.max_turns is not None and settings.max_turns > COUNT_MAX:
+        raise InvalidValue(what=f"{where}: max_turns", value=settings.max_turns, expected=f"at most {COUNT_MAX}")
     return settings
 
 

@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.bounded import open_regular
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
 from agent_orchestrator.core.text import clip
+from agent_orchestrator.errors import is_shortage
 
 _LAST_LINE_BYTES = 64 * 1024
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -46,9 +48,11 @@ def read_ends(path: Path, chars: int = TAIL_CHARS) -> str:
     """Read both ends of a file: a CLI that was called wrongly says so and then prints its whole help."""
     tail = read_tail(path, chars)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(chars).decode("utf-8", "replace")
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return tail
     return tail if len(head) < chars else f"{head}\n{tail}"
 
@@ -83,7 +87,9 @@ def _last_bytes(path: Path, count: int) -> tuple[bytes, bool]:
     """Return the last bytes of a regular file, and whether there are more before them."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return b"", False
     with open(opened, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, not a path
         try:

@@ -12,7 +12,6 @@ The first rule that matches plays; where none does, the part is COMPLETED at onc
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -21,10 +20,11 @@ from typing import Any
 import msgspec
 import yaml
 
+from agent_orchestrator.bounded import TooLarge, read_bounded_text
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
-from agent_orchestrator.core.units import read_duration_s
-from agent_orchestrator.errors import InvalidSpec, MissingPath, OrcError, Problem
+from agent_orchestrator.core.units import COUNT_MAX, MONEY_MAX_USD, read_duration_s
+from agent_orchestrator.errors import InvalidSpec, MissingPath, OrcError, Problem, quote
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -85,11 +85,11 @@ def load_script(path: Path) -> tuple[Rule, ...]:
         known = _read.get(str(path))
         if known is not None and known[:2] == (status.st_mtime_ns, status.st_size):
             return known[2]
-        if status.st_size > SPEC_LIMIT_BYTES:
-            raise InvalidSpec(str(path), [Problem(f"the script is larger than {SPEC_LIMIT_BYTES:,} bytes")])
-        text = path.read_text("utf-8")
+        text = read_bounded_text(path, SPEC_LIMIT_BYTES)
     except FileNotFoundError:
         raise MissingPath(what="The script", path=path) from None
+    except TooLarge:
+        raise InvalidSpec(str(path), [Problem(f"the script is larger than {SPEC_LIMIT_BYTES:,} bytes")]) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSpec(str(path), [Problem(f"the script cannot be read: {error}")]) from error
     rules = parse_script(text, str(path))
@@ -127,17 +127,17 @@ def _read_rule(loader: Any, node: Any, problems: list[Problem]) -> Rule:
         return Rule()
     fields: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        read = _READERS.get(key) if isinstance(key, str) else None
+        key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
+        read = _READERS.get(key)
         if read is None:
-            problems.append(_problem(f"unknown key {key!r}; a rule has: {', '.join(_READERS)}", key_node))
+            problems.append(_problem(f"unknown key {quote(key)}; a rule has: {', '.join(_READERS)}", key_node))
         elif key in fields:
             problems.append(_problem(f"{key} stands twice in this rule", key_node))
         else:
             fields[key] = None
             try:
                 fields[key] = read(loader.construct_object(value_node, deep=True))
-            except (ValueError, OrcError) as error:
+            except (ValueError, OverflowError, LookupError, OrcError) as error:
                 problems.append(_problem(f"{key}: {error}", value_node))
     if fields.get("malformed_report") is not None and "report" in fields:
         problems.append(_problem("report and malformed_report exclude each other", node))
@@ -150,13 +150,13 @@ def _problem(message: str, node: Any) -> Problem:
 
 def _pattern(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(f"{value!r} is not a name, a number or a pattern such as 'code*'")
+        raise ValueError(f"{quote(value)} is not a name, a number or a pattern such as 'code*'")
     return str(value)
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a text; put it in quotes")
+        raise ValueError(f"{quote(value)} is not a text; put it in quotes")
     return value
 
 
@@ -164,13 +164,13 @@ def _path(value: object) -> str:
     path = _text(value)
     parts = PurePosixPath(path)
     if not parts.parts or parts.is_absolute() or ".." in parts.parts or "\0" in path:
-        raise ValueError(f"{path!r} is not a path inside the working tree")
+        raise ValueError(f"{quote(path)} is not a path inside the working tree")
     return path
 
 
 def _texts_by_path(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise ValueError(f"{value!r} is not a mapping of paths to texts")
+        raise ValueError(f"{quote(value)} is not a mapping of paths to texts")
     return {_path(path): _text(text) for path, text in value.items()}
 
 
@@ -180,7 +180,7 @@ def _paths(value: object) -> tuple[str, ...]:
 
 def _object(value: object) -> dict[str, Any] | None:
     if value is not None and (not isinstance(value, dict) or not all(isinstance(key, str) for key in value)):
-        raise ValueError(f"{value!r} is not a mapping (or null, for no report)")
+        raise ValueError(f"{quote(value)} is not a mapping (or null, for no report)")
     try:
         msgspec.json.encode(value)
     except TypeError as error:
@@ -190,7 +190,7 @@ def _object(value: object) -> dict[str, Any] | None:
 
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{value!r} is not true or false")
+        raise ValueError(f"{quote(value)} is not true or false")
     return value
 
 
@@ -200,23 +200,23 @@ def _gate_failure(value: object) -> str | bool:
 
 def _exit_code(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 255:
-        raise ValueError(f"{value!r} is not an exit code from 0 to 255")
+        raise ValueError(f"{quote(value)} is not an exit code from 0 to 255")
     return value
 
 
 def _cost(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        raise ValueError(f"{value!r} is not an amount of dollars")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MONEY_MAX_USD:
+        raise ValueError(f"{quote(value)} is not an amount of dollars")
     return float(value)
 
 
 def _tokens(value: object) -> dict[str, int]:
     kinds = ("input", "output", "cache_read", "cache_write")
     if not isinstance(value, dict) or not set(value) <= set(kinds):
-        raise ValueError(f"{value!r} is not a mapping of {', '.join(kinds)} to counts")
+        raise ValueError(f"{quote(value)} is not a mapping of {', '.join(kinds)} to counts")
     for count in value.values():
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueError(f"{count!r} is not a count of tokens")
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= COUNT_MAX:
+            raise ValueError(f"{quote(count)} is not a count of tokens")
     return value
 
 

@@ -83,6 +83,14 @@ class ScriptedAgent:
         verdict = judge_report(played.exit_code, played.report, task.effect.report, where="its report", last_line=played.error)
         return msgspec.structs.replace(verdict, usage=rule.usage)
 
+    def touches(self, task: AgentTask) -> bool:
+        """Say whether the rule writes or deletes files."""
+        try:
+            rule = _rule_of(task)
+        except OrcError:
+            return False
+        return bool(rule.write or rule.append or rule.delete)
+
 
 def play(rule: Rule, part: ScriptedPart) -> Performance:
     """Apply the rule to the working tree. Raises OSError, and ValueError for a path that leads out."""

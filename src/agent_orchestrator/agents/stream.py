@@ -16,10 +16,12 @@ import msgspec
 from agent_orchestrator.agents.adapter import Reading
 from agent_orchestrator.agents.events import COUNTED, Consumed, Finished, StreamEvent, Transcript, WentOn
 from agent_orchestrator.agents.options import price_usage
+from agent_orchestrator.bounded import open_regular
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
-from agent_orchestrator.core.units import from_iso
+from agent_orchestrator.core.units import COUNT_MAX, from_iso
+from agent_orchestrator.errors import is_shortage
 
 LOOK_BYTES = 256 * 1024
 """The most that one look at a growing stream reads; a result stands in its last line."""
@@ -77,7 +79,7 @@ class NewLines:
     def __call__(self) -> list[bytes]:
         """Return the lines that have come since; what is still unread is read at the next look."""
         try:
-            with self._path.open("rb") as file:
+            with open_regular(self._path) as file:
                 file.seek(self._offset)
                 data = file.read(NEW_BYTES)
         except OSError:
@@ -110,7 +112,7 @@ class ResultWatch:
 
     def _new_events(self) -> list[StreamEvent]:
         try:
-            with self._path.open("rb") as file:
+            with open_regular(self._path) as file:
                 size = file.seek(0, os.SEEK_END)
                 self._offset = max(self._offset, size - LOOK_BYTES)
                 file.seek(self._offset)
@@ -171,7 +173,9 @@ def read_lines(path: Path) -> Iterator[bytes | None]:
     """Read the lines of a file; None for one that is too long. A last line without an end counts: nobody will end it now."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if is_shortage(error):
+            raise
         return
     rest, too_long = b"", False
     try:
@@ -208,7 +212,7 @@ def text_at(document: object, *names: str) -> str:
 def count_at(document: object, *names: str) -> int | None:
     """Return the count at a path, or None."""
     value = at(document, *names)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= COUNT_MAX else None
 
 
 def money_at(document: object, *names: str) -> float | None:

@@ -5,16 +5,15 @@ Shared by all adapters whose agent answers at REPORT_PATH. An agent's words are 
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 from pathlib import Path
 
 from agent_orchestrator.agents.adapter import AgentTask, Ending, Verdict
 from agent_orchestrator.agents.output import read_last_line
+from agent_orchestrator.bounded import TooLarge, read_bounded
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.report import FAILED, Report, ReportRule, read_report
+from agent_orchestrator.errors import is_shortage
 
 _NOT_STARTED = {126: "a program is not executable", 127: "a program was not found"}
 """Exit codes by which a shell says that it could not run a program: the same would happen again."""
@@ -67,35 +66,12 @@ def failed_exit(exit_code: int | None, last_line: str) -> Failure:
 def read_report_file(path: Path) -> bytes | Failure | None:
     """Read the report, None when there is none; anything but a plain file of reasonable size is refused unread."""
     try:
-        # NOFOLLOW: a link would make us read somebody else's file. NONBLOCK: a FIFO would make us wait for ever.
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_bounded(path, REPORT_LIMIT_BYTES, follow=False)
     except FileNotFoundError:
         return None
+    except TooLarge as error:
+        return invalid_report(f"The report {path} has {error.size:,} bytes; at most {REPORT_LIMIT_BYTES:,} are read")
     except OSError as error:
-        why = "it is a symbolic link" if error.errno == errno.ELOOP else (error.strerror or str(error))
-        return _unreadable(path, why)
-    try:
-        status = os.fstat(opened)
-        if not stat.S_ISREG(status.st_mode):
-            return _unreadable(path, "it is not a plain file")
-        if status.st_size > REPORT_LIMIT_BYTES:
-            return _too_large(path, status.st_size)
-        parts: list[bytes] = []
-        size = 0
-        while size <= REPORT_LIMIT_BYTES and (part := os.read(opened, REPORT_LIMIT_BYTES + 1 - size)):
-            parts.append(part)
-            size += len(part)
-        return b"".join(parts) if size <= REPORT_LIMIT_BYTES else _too_large(path, size)
-    except OSError as error:
-        return _unreadable(path, error.strerror or str(error))
-    finally:
-        os.close(opened)
-
-
-def _unreadable(path: Path, why: str) -> Failure:
-    return invalid_report(f"The report {path} cannot be read: {why}")
-
-
-def _too_large(path: Path, size: int) -> Failure:
-    message = f"The report {path} has {size:,} bytes; at most {REPORT_LIMIT_BYTES:,} are read"
-    return invalid_report(message)
+        if is_shortage(error):
+            raise  # It is read again when the machine has what that takes.
+        return invalid_report(f"The report {path} cannot be read: {error.strerror or error}")

@@ -2,13 +2,18 @@
 
 Options: `path` (absolute), `args` (given after the flags). A path ending in .py runs with an interpreter of its own: that of its
 first line if it is executable, else the `python3` of the run's PATH; never ours, whose packages are none of its business.
+
+Instead of `path` there may be a `template`: the words of a command in which `{run_id}` and the other names of `FILLED` are
+filled in. The line was split before, so what is filled in may have spaces.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import string
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from agent_orchestrator.agents.adapter import AgentTask, Ending, Invocation, Verdict
@@ -18,6 +23,29 @@ from agent_orchestrator.agents.verdict import judge
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import PROGRAM_IDLE_S
 from agent_orchestrator.errors import AgentMissing, InvalidValue, MissingPath
+
+FILLED = ("run_id", "step_id", "agent", "prompt", "repo", "report", "attempt", "manual_input")
+"""The names in braces that a template may have."""
+
+
+def fill_word(word: str, values: Mapping[str, str]) -> str:
+    """Fill in the names of a template's word; `{{` and `}}` are braces. Raises InvalidValue."""
+    try:
+        pieces = list(string.Formatter().parse(word))
+    except ValueError as error:
+        raise InvalidValue(what="--command-template", value=word, expected=f"names in braces ({error})") from None
+    filled = ""
+    for text, name, form, conversion in pieces:
+        filled += text
+        if name is None:
+            continue
+        if name not in values or form or conversion:
+            known = ", ".join(f"{{{one}}}" for one in FILLED)
+            raise InvalidValue(
+                what="--command-template", value=word, expected=f"a command with no other names in braces than {known}"
+            )
+        filled += values[name]
+    return filled
 
 
 class WrapperAgent:
@@ -29,6 +57,12 @@ class WrapperAgent:
 
     def preflight(self, choice: AgentChoice) -> None:
         """Check that the wrapper is a file that can be run."""
+        if (words := _template(choice)) is not None:
+            for word in words:
+                fill_word(word, dict.fromkeys(FILLED, ""))
+            if shutil.which(words[0]) is None:
+                raise AgentMissing(agent=words[0], why="it was not found on the PATH, or is not executable")
+            return
         path, _ = _options(choice)
         if not path.exists():
             raise MissingPath(what="The wrapper", path=path)
@@ -46,8 +80,12 @@ class WrapperAgent:
 
     def plan(self, task: AgentTask) -> Invocation:
         """Return the wrapper with the flags of the contract, then its own."""
-        path, args = _options(task.effect.agent)
-        env = _without_ours(build_environment(task))
+        choice, env = task.effect.agent, _without_ours(build_environment(task))
+        if (template := _template(choice)) is not None:
+            values = _values(task)
+            filled = tuple(fill_word(word, values) for word in template)
+            return Invocation(argv=(*filled, *choice.options.get("args", ())), env=env, stdin=task.prompt)
+        path, args = _options(choice)
         flags = {
             "--run-id": task.run,
             "--step-id": task.effect.unit,
@@ -62,6 +100,24 @@ class WrapperAgent:
     def judge(self, task: AgentTask, ending: Ending) -> Verdict:
         """Judge by exit code and report."""
         return judge(task, ending)
+
+
+def _template(choice: AgentChoice) -> tuple[str, ...] | None:
+    words = choice.options.get("template")
+    return tuple(words) if words else None
+
+
+def _values(task: AgentTask) -> dict[str, str]:
+    return {
+        "run_id": task.run,
+        "step_id": task.effect.unit,
+        "agent": task.effect.role,
+        "prompt": str(task.prompt),
+        "repo": str(task.workdir),
+        "report": str(task.report),
+        "attempt": str(task.effect.attempt),
+        "manual_input": str(task.answer) if task.answer is not None else "",
+    }
 
 
 def _options(choice: AgentChoice) -> tuple[Path, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AskHuman
-from agent_orchestrator.core.inputs import Answer, Instruct, Pause, Posted, SetAgents, SetLimits
+from agent_orchestrator.core.inputs import Answer, Instruct, Land, Pause, Posted, Publish, SetAgents, SetLimits, Steer
 from agent_orchestrator.core.who import Surface
 
 
@@ -20,8 +20,14 @@ def name_of(directive: Posted) -> str:
             return "set limits"
         case SetAgents():
             return "set agents"
+        case Steer():
+            return "steer"
         case Pause():
             return "pause"
+        case Land():
+            return "merge"
+        case Publish():
+            return "pr"
         case _:
             return type(directive).__name__.lower()
 

@@ -2,7 +2,8 @@
 
 Only `evolve` changes it. It remembers which units changed since the engine last looked, so that making the world
 match costs what changed, not what exists; after a crash the engine looks at all of it, with the same code.
-It also keeps what the engine decides for every system alike: its budget, and units whose agent may not start yet.
+It also keeps what the engine decides for every system alike: its budget, units whose agent may not start yet, and what
+people do with the work in the end.
 """
 
 from __future__ import annotations
@@ -12,20 +13,62 @@ from collections.abc import Iterator
 import msgspec
 
 from agent_orchestrator.core.budget import Budget
-from agent_orchestrator.core.effects import ACTIVE, AgentChoice, Effect, RunAgent
-from agent_orchestrator.core.events import ToolRefused
+from agent_orchestrator.core.effects import ACTIVE, AgentChoice, AskHuman, Effect, KeptTree, RunAgent
+from agent_orchestrator.core.events import Forked, ToolRefused, UnitSteered, WentBack
+from agent_orchestrator.core.finish import Finish
 from agent_orchestrator.core.hold import Hold
 from agent_orchestrator.core.ids import EffectId, unit_of
+
+STEERING_KEPT = 20
+"""Words of people that are kept for agents which have not read them."""
+
+
+class Steering(msgspec.Struct):
+    """Words of a person, and who has read them: (unit, role) → iteration. Each agent of a unit reads them, not only the first."""
+
+    text: str
+    unit: str = ""
+    read: dict[tuple[str, str], int] = {}
+
+    def is_for(self, effect: RunAgent) -> bool:
+        """Tell whether the prompt of an agent has them: it has not read them, or in an earlier try of the same iteration."""
+        return self.unit in ("", effect.unit) and self.read.get((effect.unit, effect.role), effect.iteration) == effect.iteration
+
+    def tell(self, effect: RunAgent) -> str:
+        """Note that an agent reads the words, and return them."""
+        self.read[effect.unit, effect.role] = effect.iteration
+        return self.text
 
 
 class Doing:
     """The wanted effects of one run."""
 
-    __slots__ = ("_active", "_boots", "_changed", "_effects", "boot", "budget", "holds", "refused", "warned", "worked_us")
+    __slots__ = (
+        *("_active", "_boots", "_changed", "_effects", "questions"),
+        *(
+            "boot",
+            "budget",
+            "finish",
+            "holds",
+            "interrupted",
+            "found",
+            "kept",
+            "tests",
+            "refused",
+            "returning",
+            "shared",
+            "stale",
+            "steering",
+            "warned",
+            "worked_us",
+        ),
+    )
 
     def __init__(self) -> None:
         self._effects: dict[str, Effect] = {}
         self._boots: dict[str, str | None] = {}
+        self.questions = 0
+        """Units that wait for a person's answer."""
         self.boot: str | None = None
         """The boot in which the run is driven at this point of its journal."""
         self._changed: dict[str, None] = {}
@@ -37,13 +80,35 @@ class Doing:
         """Units whose wanted agent has not started, and may not yet: unit → why."""
         self.refused: dict[tuple[str, str, str], ToolRefused] = {}
         """Tools that were refused to agents of the run: agent, tool, what was asked."""
+        self.finish = Finish()
         self.worked_us = 0
         """The time in which something of the run was at work."""
+        self.steering: list[Steering] = []
+        """Words of people, the newest last."""
+        self.interrupted: set[EffectId] = set()
+        """Agents at work that are to be stopped, to go on with the words of a person."""
+        self.tests: dict[str, int] = {}
+        """The most tests that a check of each command ran."""
+        self.found: dict[tuple[str, str], str] = {}
+        """The trees as the run found them, each as a commit: before any of its work."""
+        self.kept: dict[tuple[str, str], KeptTree] = {}
+        """The newest tree that was kept of each place: repository and branch, both empty for the run's own tree."""
+        self.returning: WentBack | Forked | None = None
+        """The point whose trees have to be brought back before anything starts."""
+        self.shared: frozenset[str] = frozenset()
+        """Sessions that belong to the run which this one was forked from."""
+        self.stale: frozenset[str] = frozenset()
+        """Sessions that know of work which is no part of this run any more."""
 
     def put(self, effect: Effect) -> None:
         """From now on the unit does this, instead of what it did."""
         before = self._effects.get(effect.unit)
+        if before is not None:
+            self.interrupted.discard(before.id)
+        if self.steering and isinstance(effect, RunAgent):
+            effect = self._told(effect)
         self._active += isinstance(effect, ACTIVE) - isinstance(before, ACTIVE)
+        self.questions += isinstance(effect, AskHuman) - isinstance(before, AskHuman)
         if self.holds:
             self.holds.pop(effect.unit, None)
         self._effects[effect.unit] = effect
@@ -55,9 +120,26 @@ class Doing:
         before = self._effects.pop(unit, None)
         if before is not None:
             self._active -= isinstance(before, ACTIVE)
+            self.questions -= isinstance(before, AskHuman)
             self._changed[unit] = None
+            self.interrupted.discard(before.id)
             if self.holds:
                 self.holds.pop(unit, None)
+
+    def steer(self, event: UnitSteered) -> None:
+        """A person has words for the agents of a unit, or of all: one that has not begun yet reads them at once."""
+        self.steering = [*self.steering, Steering(event.text, event.unit)][-STEERING_KEPT:]
+        for effect in [one for one in self._effects.values() if isinstance(one, RunAgent) and event.unit in ("", one.unit)]:
+            if self.is_held(effect.id):
+                self._effects[effect.unit] = self._told(effect)
+            elif event.now:
+                self.interrupted.add(effect.id)
+                self._changed[effect.unit] = None
+
+    def _told(self, effect: RunAgent) -> RunAgent:
+        """The agent with the words that are for it."""
+        words = tuple(one.tell(effect) for one in self.steering if one.is_for(effect))
+        return msgspec.structs.replace(effect, steering=words) if words else effect
 
     def hold(self, unit: str, hold: Hold) -> None:
         """The unit's agent may not start yet; nothing, when the unit does something else by now."""

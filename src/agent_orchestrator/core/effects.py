@@ -47,6 +47,43 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Branches whose results it begins with, too."""
 
 
+class KeptTree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A working tree that is kept under a ref, so that a run can go back to it."""
+
+    commit: str = ""
+    """The commit of all that is in it, the uncommitted work included; empty where it could not be kept."""
+    head: str = ""
+    """The commit that was checked out; empty in a repository without one."""
+    branch: str = ""
+    """The branch that was checked out; empty for none."""
+    tree: Tree | None = None
+    """None for the run's own."""
+    target: bool = False
+    """True for a branch that work was merged into: no unit's own."""
+    problem: str = ""
+    """The reason that it could not be kept."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The repository and the branch that the run knows it by; both empty for its own tree."""
+        return (self.tree.repo, self.tree.branch) if self.tree is not None else ("", "")
+
+
+class TreeReturn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A working tree, or a branch without one, that has to be what it was at a point."""
+
+    repo: str
+    folder: str = ""
+    """The working tree; empty where only the branch is moved."""
+    branch: str = ""
+    kept: KeptTree | None = None
+    """The tree to be brought back; None for a branch that did not exist then."""
+    newest: str = ""
+    """The commit of the newest tree that was kept of it."""
+    found: tuple[tuple[str, str], ...] = ()
+    """Pairs of kept trees between which no unit worked: files that appeared then are somebody else's, and stay."""
+
+
 class _Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
     id: EffectId
     unit: str
@@ -74,6 +111,8 @@ class RunAgent(_Effect, frozen=True, kw_only=True, tag="run_agent"):
     """Problems that earlier iterations and attempts ran into, newest last."""
     told: tuple[dict[str, Any], ...] = ()
     """Feedback that stands in the prompt already: it goes into the feedback file alone, before the other."""
+    steering: tuple[str, ...] = ()
+    """Words of people for this agent: they stand first in the prompt."""
     answer_file: str | None = None
     """The file in which a person's answer about this unit may already lie, relative to the run's home."""
     report_copy: str | None = None

@@ -11,10 +11,11 @@ from enum import StrEnum
 import msgspec
 
 from agent_orchestrator.core.budget import Budget
-from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.effects import AgentChoice, KeptTree, TreeReturn
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.hold import Hold
 from agent_orchestrator.core.ids import EffectId
+from agent_orchestrator.core.queue import Landing
 from agent_orchestrator.core.who import Who
 
 
@@ -136,6 +137,120 @@ class ToolRefused(Event, frozen=True, kw_only=True, tag="tool_refused"):
     allow: str = ""
 
 
+class LandingsAsked(Event, frozen=True, kw_only=True, tag="landings_asked"):
+    """A person wants these branches of the run merged, one after another, in this order."""
+
+    landings: tuple[Landing, ...]
+
+
+class LandingStarted(Event, frozen=True, kw_only=True, tag="landing_started"):
+    """The unit's branch is being merged; said again when the target moved meanwhile."""
+
+    unit: str
+    effect: EffectId
+    at_us: int
+    """The date of the merge."""
+
+
+class LandingEnded(Event, frozen=True, kw_only=True, tag="landing_ended"):
+    """The merge of the unit's branch is over; only `landed` moved the target."""
+
+    unit: str
+    effect: EffectId
+    verdict: str
+    detail: str = ""
+    commit: str | None = None
+    conflicts: tuple[str, ...] = ()
+    tail: str = ""
+    """The end of what the check wrote, where it failed."""
+
+
+class LandingsDropped(Event, frozen=True, kw_only=True, tag="landings_dropped"):
+    """These branches are not to be merged any more; what runs for it is stopped."""
+
+    units: tuple[str, ...]
+    reason: str
+
+
+class WorkDiscarded(Event, frozen=True, kw_only=True, tag="work_discarded"):
+    """The work of the run is discarded: each ref keeps what its branch, or the checkout, had; then they are removed."""
+
+    kept: dict[str, str]
+
+
+class WorkPublished(Event, frozen=True, kw_only=True, tag="work_published"):
+    """The unit's branch has a pull request."""
+
+    unit: str
+    branch: str
+    url: str
+
+
+class UnitSteered(Event, frozen=True, kw_only=True, tag="unit_steered"):
+    """A person told the agents of a unit something: the next prompt has it, and those of later tries of the same iteration."""
+
+    text: str
+    unit: str = ""
+    """Empty for all units."""
+    now: bool = False
+    """The agent at work is stopped, and goes on with the words."""
+
+
+class TreeKept(Event, frozen=True, kw_only=True, tag="tree_kept"):
+    """A working tree as it was at this moment is kept: the run can go back to it."""
+
+    kept: KeptTree
+    unit: str = ""
+    """The unit whose work it is; empty when the run was taken up."""
+
+
+class EvidenceWeighed(Event, frozen=True, kw_only=True, tag="evidence_weighed"):
+    """A check told how many tests it ran; where it passed, the reasons to doubt that."""
+
+    unit: str
+    command: str
+    tests: int | None = None
+    doubts: tuple[str, ...] = ()
+
+
+class WentBack(Event, frozen=True, kw_only=True, tag="went_back"):
+    """The run is again what it was at row `to`: the rows between are history. First in its row; what was at work then ends there.
+
+    Nothing that was spent comes back: neither the time at work nor, in the ledger, the money.
+    """
+
+    to: int
+    point: str
+    """The point by the name that a person gave."""
+    generation: int
+    """The number of times that the run has gone back: part of the ids of effects, so that none is used again."""
+    worked_us: int = 0
+    trees: tuple[TreeReturn, ...] = ()
+    stale: tuple[str, ...] = ()
+    """Sessions of agents that went on after the point: none is gone on with."""
+
+
+class Forked(Event, frozen=True, kw_only=True, tag="forked"):
+    """The run began as a copy of another one up to row `at` of its journal."""
+
+    of: str
+    at: int
+    point: str
+    trees: tuple[TreeReturn, ...] = ()
+    """The trees and branches of its own."""
+    shared: tuple[str, ...] = ()
+    """Sessions of agents that belong to the other run: gone on with only as copies."""
+    stale: tuple[str, ...] = ()
+    """Sessions that the other run went on with after the point: none is gone on with."""
+
+
+class TreesReturned(Event, frozen=True, kw_only=True, tag="trees_returned"):
+    """The working trees are those of the point that the run went back to, or was forked at."""
+
+    kept: tuple[str, ...] = ()
+    """The refs that keep what was there before."""
+
+
 CommonEvent = (
     TakenUp
     | Paused
@@ -150,6 +265,18 @@ CommonEvent = (
     | UnitHeld
     | HoldEnded
     | ToolRefused
+    | LandingsAsked
+    | LandingStarted
+    | LandingEnded
+    | LandingsDropped
+    | WorkDiscarded
+    | WorkPublished
+    | UnitSteered
+    | TreeKept
+    | EvidenceWeighed
+    | WentBack
+    | Forked
+    | TreesReturned
 )
 
 

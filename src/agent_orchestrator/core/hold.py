@@ -21,6 +21,8 @@ class HoldReason(StrEnum):
 
     RATE_LIMIT = "rate_limit"
     BUDGET = "budget"
+    SHORTAGE = "shortage"
+    """The machine has too few processes or descriptors, or no room on its disk."""
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,7 +1,8 @@
 """Names of runs, units and effects, checked before any of them becomes part of a path.
 
 An effect id is `run/unit/i<iteration>.a<attempt>.l<launch>.<kind>`. The launch number counts up per unit and
-is never reused, so an id names one thing for ever; it is stored in events and never computed again.
+is never reused, so an id names one thing for ever; it is stored in events and never computed again. A run that went
+back counts its launches from that point again: `.l<launch>-<generation>.` keeps them apart from those it left behind.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ def checked_id(value: object, what: str) -> str:
     return value
 
 
+def as_variable(unit: str) -> str:
+    """Return a unit's name as a part of names of environment variables; several units may have the same."""
+    return re.sub(r"[^A-Z0-9]", "_", unit.upper())
+
+
 def checked_text(value: str, what: str) -> str:
     """Returns a text from the command line or the file system unchanged, or raises InvalidValue: bytes cannot be journaled."""
     if not value.isascii():
@@ -40,9 +46,10 @@ def checked_text(value: str, what: str) -> str:
     return value
 
 
-def effect_id(run: RunId, unit: UnitId, iteration: int, attempt: int, launch: int, kind: str) -> EffectId:
+def effect_id(run: RunId, unit: UnitId, iteration: int, attempt: int, launch: int, kind: str, generation: int = 0) -> EffectId:
     """Return the id of one effect."""
-    return EffectId(f"{run}/{unit}/i{iteration}.a{attempt}.l{launch}.{kind}")
+    number = f"{launch}-{generation}" if generation else str(launch)
+    return EffectId(f"{run}/{unit}/i{iteration}.a{attempt}.l{number}.{kind}")
 
 
 def split_effect_id(effect: EffectId) -> tuple[RunId, UnitId, str]:
@@ -64,6 +71,18 @@ def unit_of(effect: EffectId) -> UnitId:
 def launch_of(effect: EffectId) -> str:
     """Return the name of an effect's launch within its unit, as in `i0.a1.l1.agent`."""
     return effect.rsplit("/", 1)[-1]
+
+
+def made_anew(effect: EffectId, run: RunId, generation: int) -> EffectId:
+    """Return an id of its own for what a run does about an effect that it took over by going back or being forked.
+
+    The files beside the effect's own id belong to those who did it before.
+    """
+    owner, unit, launch = split_effect_id(effect)
+    born = launch.partition(".l")[2].partition(".")[0].partition("-")[2]
+    if owner == run and born == (str(generation) if generation else ""):
+        return effect
+    return EffectId(f"{run}/{unit}/{launch}.again-{generation}")
 
 
 def launch_folder(effect: EffectId) -> str:

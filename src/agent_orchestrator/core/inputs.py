@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.budget import Budget
-from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.effects import AgentChoice, KeptTree
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.ids import EffectId
+from agent_orchestrator.core.queue import Landing
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.who import Who
 
@@ -71,6 +72,8 @@ class AgentEnded(_Outcome, frozen=True, kw_only=True, tag="agent_ended"):
     warnings: tuple[str, ...] = ()
     denials: tuple[Denial, ...] = ()
     """Tools that it was refused, however it ended."""
+    kept: KeptTree | None = None
+    """The tree as it left it, where that is another than before."""
 
 
 class CheckEnded(_Outcome, frozen=True, kw_only=True, tag="check_ended"):
@@ -86,6 +89,10 @@ class CheckEnded(_Outcome, frozen=True, kw_only=True, tag="check_ended"):
     tail: str = ""
     tree_before: str | None = None
     tree_after: str | None = None
+    counted: tuple[int, int] | None = None
+    """The tests that ran and those that passed, by the words of a known runner."""
+    doubts: tuple[str, ...] = ()
+    """Reasons why its passing is worth less than it seems: see `core/evidence`."""
 
 
 class TimerFired(_Outcome, frozen=True, kw_only=True, tag="timer_fired"):
@@ -126,6 +133,9 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
     sha: str
     subject: str
 
+    def __str__(self) -> str:
+        return f"{self.sha} - {self.subject}" if self.subject else self.sha
+
 
 class Collision(msgspec.Struct, frozen=True, array_like=True):
     """A branch that cannot be merged with this one as both are, and the paths in which."""
@@ -154,6 +164,8 @@ class CheckpointEnded(_Outcome, frozen=True, kw_only=True, tag="checkpoint_ended
     """Those of the branch since `start`, the oldest first, at most COMMITS_MAX; only where it was to be committed on."""
     collisions: tuple[Collision, ...] = ()
     """The rivals that collide."""
+    kept: KeptTree | None = None
+    """The tree as it is now, where that is another than before."""
 
 
 class MergeVerdict(StrEnum):
@@ -191,6 +203,8 @@ class MergeEnded(_Outcome, frozen=True, kw_only=True, tag="merge_ended"):
     """Of the check."""
     started_us: int = 0
     ended_us: int = 0
+    kept: KeptTree | None = None
+    """The target, once it has landed."""
 
     @property
     def again(self) -> bool:
@@ -264,7 +278,36 @@ class SetAgents(_Directive, frozen=True, kw_only=True, tag="set_agents"):
     """The same in words."""
 
 
-Posted = Directive | SetLimits | SetAgents
+class Land(_Directive, frozen=True, kw_only=True, tag="land"):
+    """Merge these branches of the run, which may have ended. The engine's own, too, like the next two."""
+
+    landings: tuple[Landing, ...]
+
+
+class Discard(_Directive, frozen=True, kw_only=True, tag="discard"):
+    """The work of an ended run is discarded; `kept` are the refs that keep it."""
+
+    kept: dict[str, str]
+
+
+class Publish(_Directive, frozen=True, kw_only=True, tag="publish"):
+    """The unit's branch has this pull request."""
+
+    branch: str
+    url: str
+    unit: str = ""
+
+
+class Steer(_Directive, frozen=True, kw_only=True, tag="steer"):
+    """Tell the agents of a unit, or of all units, something. The engine's own, too: no system sees it."""
+
+    text: str
+    unit: str | None = None
+    now: bool = False
+    """Stop the agent at work, which goes on in a new launch that has read the words."""
+
+
+Posted = Directive | SetLimits | SetAgents | Steer | Land | Discard | Publish
 """The directives that may lie in an inbox."""
 
 
@@ -278,8 +321,8 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 Input = Outcome | Directive | Edited
 """The inputs that a system is asked about."""
 
-Given = Input | SetLimits | SetAgents
+Given = Input | SetLimits | SetAgents | Steer | Land | Discard | Publish
 """The inputs of a run, the directives to the engine included."""
 
 OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead, CheckpointEnded, MergeEnded)
-DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct, SetLimits, SetAgents)
+DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct, SetLimits, SetAgents, Steer, Land, Discard, Publish)

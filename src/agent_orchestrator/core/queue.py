@@ -5,6 +5,10 @@ Pure bookkeeping for systems that merge; what a merge is, and who performs it, i
 
 from __future__ import annotations
 
+import msgspec
+
+from agent_orchestrator.core.limits import CHECK_TIMEOUT_S
+
 
 class MergeQueue:
     """Units in line for each target branch; the first of a line is the one that may merge."""
@@ -39,3 +43,18 @@ class MergeQueue:
 
     def __len__(self) -> int:
         return sum(map(len, self._lines.values()))
+
+
+class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A branch of a run that a person wants merged: into what, and with which check on the merged tree."""
+
+    unit: str = ""
+    """The unit whose work it is; '' for the run as a whole."""
+    branch: str
+    into: str
+    message: str
+    """The whole message of the merge, trailers included."""
+    repo: str = ""
+    """The repository, where it is not the run's home."""
+    check: str | None = None
+    timeout_s: float = CHECK_TIMEOUT_S

@@ -24,6 +24,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     doing: tuple[str, ...] = ()
     """A few of the units at work, for people."""
+    asks: tuple[str, ...] = ()
+    """A few of the units that wait for a person, also while others work."""
     facts: dict[str, Any] = {}
     """Facts for the system's overview of all its runs."""
 
@@ -31,6 +33,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def ended(self) -> bool:
         """True when nothing more will happen by itself or by an answer."""
         return self.status not in {"running", "waiting", "paused", "aborting"}
+
+
+ASKS_SHOWN = 8
+
+
+def asking(summary: Summary, doing: Doing) -> Summary:
+    """The summary with the units that wait for a person."""
+    asks = [effect.unit for effect in doing if isinstance(effect, AskHuman)] if not summary.ended else []
+    return msgspec.structs.replace(summary, asks=tuple(asks[:ASKS_SHOWN])) if asks else summary
 
 
 def parked(summary: Summary, doing: Doing) -> Summary:

@@ -15,6 +15,7 @@ from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Input
+from agent_orchestrator.core.sandbox import Sandbox
 from agent_orchestrator.core.summary import Summary
 
 
@@ -31,6 +32,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Names of variables that agents get from the environment of whoever drives the run; values are never stored."""
     shared_tree: bool = False
     """True for a run that was started to work in one tree with other runs."""
+    sandbox: Sandbox | None = None
+    """The wall around its agents and checks; None without one."""
+    generation: int = 0
+    """The number of times that the run has gone back to an earlier point; the journal has it, not the store."""
 
 
 class ListedRun(Protocol):
@@ -90,6 +95,9 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     """Applies one fact of that time. Never judges, never fails on an event of a released version."""
     documents: Callable[[Any, int], Iterable[Document]]
     """Gives the run's print-outs, exactly as the seed spells them."""
+    moments: dict[type[Event], bool] = {}
+    """Facts after which the print-outs are written before the next fact changes them, though that follows at once: by kind,
+    True for always, False as long as it is not too much. Of all others a reader finds the newest state."""
     files: Callable[[Any, str], Iterable[str]]
     """Lists what a run of the spec writes below its home, as `core.files` describes: git leaves these out, and nothing else."""
     summary: Callable[[Any], Summary]
@@ -98,5 +106,9 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     """Gives everything worth showing that the print-outs do not carry."""
     faults: Callable[[str, Any], list[str]]
     """Lists what is wrong with a document, by its path, that was edited by hand; nothing means it may be adopted."""
+    points: Callable[[Any], tuple[str, ...]] = lambda event: ()
+    """Names the point that an event makes, as people do: a step that is done, an iteration, a checkpoint; mostly none."""
+    imported_points: Callable[[Any], tuple[str, ...]] = lambda event: ()
+    """Names the points that an event took over from files of another tool: no tree of them was kept here."""
     overview: Callable[[Sequence[ListedRun], Callable[[RunId], bool], int], Iterable[Document]] | None = None
     """Gives the print-outs over all its runs in one home, where it has any; the function says whether a process drives a run."""

@@ -5,6 +5,8 @@ Only `evolve` changes it. A unit is a step, a task, a group, a bead or a loop; w
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -94,14 +96,21 @@ class UnitRecord(msgspec.Struct, kw_only=True):
     reruns: int = 0
     """Times that the newest check was run again, because its evidence was worth nothing."""
     feedback: tuple[dict[str, Any], ...] = ()
-    history: tuple[Launch, ...] = ()
+    history: Sequence[Launch] = ()
+    """The newest launches; to keep one more costs the same however many there were."""
     evidence: tuple[Evidence, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def open_launch(self, effect: EffectId, at_us: int) -> None:
         """Count and keep a program that starts; what is no program is only counted."""
         self.launches += 1
-        self.history = (*self.history, Launch(effect, at_us))[-LAUNCHES_KEPT:]
+        launch = Launch(effect, at_us)
+        if not self.history:
+            self.history = (launch,)  # Most units have no other, and a deque takes twenty times as much.
+            return
+        if not isinstance(self.history, deque):
+            self.history = deque(self.history, maxlen=LAUNCHES_KEPT)
+        self.history.append(launch)
 
     def close_launch(self, event: LaunchFinished) -> None:
         """Note how the newest launch ended, where it is this one."""

@@ -14,6 +14,12 @@ from agent_orchestrator.errors import InvalidValue
 
 US = 1_000_000
 
+DURATION_MAX_S = 100 * 365 * 86_400.0
+"""A hundred years: what ends later has no date that every program can write."""
+MONEY_MAX_USD = 1e12
+COUNT_MAX = 2**53
+"""Beyond it a number of JSON is not the same number everywhere."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DURATION = re.compile(r"\s*(?:(\d+(?:\.\d+)?)\s*h)?\s*(?:(\d+(?:\.\d+)?)\s*m)?\s*(?:(\d+(?:\.\d+)?)\s*s?)?\s*\Z", re.I)
 
@@ -51,12 +57,13 @@ def read_duration_s(value: object, what: str) -> float:
     """Seconds from a number, `90`, `90s`, `10m`, `2h`, `1h30m`; positive and finite."""
     seconds: float | None = None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        seconds = float(value)
+        seconds = as_float(value)
     elif isinstance(value, str) and value.strip() and (match := _DURATION.match(value)):
         hours, minutes, rest = (float(part) if part else 0.0 for part in match.groups())
         seconds = hours * 3600 + minutes * 60 + rest
-    if seconds is None or not math.isfinite(seconds) or seconds <= 0:
-        raise InvalidValue(what=what, value=value, expected="a positive duration such as 90, 90s, 10m or 2h")
+    if seconds is None or not 0 < seconds <= DURATION_MAX_S:
+        most = ", at most a hundred years" if seconds is not None and seconds > DURATION_MAX_S else ""
+        raise InvalidValue(what=what, value=value, expected=f"a positive duration such as 90, 90s, 10m or 2h{most}")
     return seconds
 
 
@@ -67,8 +74,9 @@ def read_count(value: object, what: str, minimum: int = 1) -> int:
         number = value
     elif isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,18}", value.strip()):
         number = int(value)
-    if number is None or number < minimum:
-        raise InvalidValue(what=what, value=value, expected=f"a whole number, at least {minimum}")
+    if number is None or not minimum <= number <= COUNT_MAX:
+        most = f" and at most {COUNT_MAX}" if number is not None and number > COUNT_MAX else ""
+        raise InvalidValue(what=what, value=value, expected=f"a whole number, at least {minimum}{most}")
     return number
 
 
@@ -76,15 +84,27 @@ def read_money(value: object, what: str) -> float:
     """Dollars: 20, 20.5 or $20; positive and finite."""
     amount = math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
-        amount = float(value)
+        amount = as_float(value)
     elif isinstance(value, str) and value.isascii() and "_" not in value:
         try:
             amount = float(value.strip().removeprefix("$"))
         except ValueError:
             amount = math.nan
-    if not math.isfinite(amount) or amount <= 0:
-        raise InvalidValue(what=what, value=value, expected="a positive amount such as 20 or $20")
+    if not 0 < amount <= MONEY_MAX_USD:
+        raise InvalidValue(what=what, value=value, expected=f"a positive amount such as 20 or $20{_most_usd(amount)}")
     return amount
+
+
+def _most_usd(amount: float) -> str:
+    return f", at most {MONEY_MAX_USD:.0f}" if amount > MONEY_MAX_USD else ""
+
+
+def as_float(number: float) -> float:
+    """Return a number as floating point; infinity for a whole number beyond its range, which Python would not convert."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.copysign(math.inf, number > 0 or -1)
 
 
 def say_duration(seconds: float) -> str:

@@ -13,6 +13,7 @@ class Surface(StrEnum):
 
     CLI = "cli"
     LIBRARY = "library"
+    WEB = "web"
     ANSWER_FILE = "answer file"
     SIGNAL = "signal"
     ORC = "orc"
@@ -41,6 +42,8 @@ class Who(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         name = self.user or "somebody"
         if self.surface is Surface.ANSWER_FILE:
             return f"{name} (answer file)"
+        if self.surface is Surface.WEB:
+            return f"{name} (page)"
         return f"{name} ({self.terminal or 'no terminal'})"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 
-from agent_orchestrator.errors import OrcError
 from agent_orchestrator.store.port import Append, Store
 
 
@@ -27,11 +26,23 @@ class Committer:
         self._batch.append((part, done))
         return done
 
+    @property
+    def is_idle(self) -> bool:
+        """True while nothing waits for the commit of this turn."""
+        return not self._batch
+
+    def append_now(self, part: Append) -> None:
+        """Append at once, for whoever has nobody to share a commit with; raises what went wrong."""
+        assert not self._batch, "what waits comes first"
+        answer = self._store.append([part])[0]
+        if answer is not None:
+            raise answer
+
     def _commit(self) -> None:
         batch, self._batch = self._batch, []
         try:
             answers = self._store.append([part for part, _ in batch])
-        except OrcError as error:
+        except Exception as error:  # whatever it is, nobody may wait for ever: an unknown one ends the process
             for _, done in batch:
                 if not done.done():
                     done.set_exception(error)

@@ -10,13 +10,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from agent_orchestrator.core.effects import AskHuman, AwaitGates, Tree
-from agent_orchestrator.core.events import CameLate, Event, StopReason, TakenUp
-from agent_orchestrator.core.ids import unit_of
+from agent_orchestrator.core.effects import AskHuman, AwaitGates, KeptTree, RunAgent, Tree
+from agent_orchestrator.core.events import CameLate, Event, StopReason, TakenUp, TreeKept, TreesReturned
+from agent_orchestrator.core.ids import EffectId, UnitId, effect_id, made_anew, unit_of
 from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given, Posted, Usage
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
@@ -26,18 +26,25 @@ from agent_orchestrator.core.units import US
 from agent_orchestrator.core.who import UNKNOWN
 from agent_orchestrator.engine.budget.admission import Admission
 from agent_orchestrator.engine.budget.run_budget import RunBudget
-from agent_orchestrator.engine.journal import encode_events, fold
+from agent_orchestrator.engine.journal import Folded, encode_events, fold, kept_tree
 from agent_orchestrator.engine.overview import OverviewKeeper
+from agent_orchestrator.engine.perform.shortage import caught, problem_of
+from agent_orchestrator.engine.publisher import Frames
+from agent_orchestrator.engine.slices import SLICE_S
 from agent_orchestrator.engine.slots import Slots
-from agent_orchestrator.errors import DiskFull, StoreLocked
+from agent_orchestrator.errors import DiskFull, OrcError, StoreLocked
 from agent_orchestrator.git.worktree import folder_of
 from agent_orchestrator.store.port import Append, StoredRun, UsageRow
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.engine import Engine
 
+T = TypeVar("T")
+
 SUMMARY_EVERY_US = 500_000
 """The age that the summary in `orc list` may have while a run is busy; a change of status is written at once."""
+SUMMARY_SPACING_US = 5_000
+"""The summaries of all busy runs of a process are on average this far apart: with 1,000 runs each is written every 5 s."""
 
 
 EVENTS_PER_TICK = 200
@@ -70,6 +77,7 @@ class Driver:
         self._summary: Summary | None = None
         self._summary_us = 0
         self._phase: Phase | None = None
+        self._questions = 0
         self._folded = fold(engine.store, system, run)
         self._facts: list[Event] = []
         """Facts of the engine's own about the run, for the next tick."""
@@ -89,6 +97,11 @@ class Driver:
         """The last row of the journal."""
         return self._folded.seq
 
+    @property
+    def folded(self) -> Folded:
+        """The state with its place in the journal, to be looked at."""
+        return self._folded
+
     def tree(self, tree: Tree | None) -> Path:
         """Return where something is done: in the run's own working tree, or in one that it asked for."""
         return self.workdir if tree is None else folder_of(self.home, self.run.context.run, tree)
@@ -97,6 +110,28 @@ class Driver:
         """Makes sure of a tree that was asked for; slow the first time. Raises GitFailed."""
         if tree is not None:
             self.engine.world.open_tree(self.home, self.run.context.run, tree)
+
+    def directory(self, effect: EffectId) -> Path:
+        """The folder for what this run does about an effect that is no launch; one that it took over has another."""
+        own = made_anew(effect, self.run.context.run, self.state.context.generation)
+        return self.engine.launches.directory(own)
+
+    def look_at(self, tree: Tree | None, unit: str = "") -> KeptTree | None:
+        """Keeps a tree of the run as a unit left it, where it changed since the last look; slow."""
+        keep = self.engine.world.keep_tree
+        if keep is None:
+            return None
+        run = self.run.context.run
+        scratch = self.engine.launches.directory(effect_id(run, UnitId("trees"), 0, 0, 0, "look")).with_name("trees")
+        kept = keep(self.tree(tree), scratch / (unit or "own"), run, tree)
+        return kept if kept is not None and kept != self.state.doing.kept.get(kept.place) else None
+
+    def keep_tree(self, effect: RunAgent, then: Callable[[KeptTree | OrcError | OSError | None], None]) -> None:
+        """Keeps the tree that an agent leaves, in a thread; goes on with it, None when nothing is new, or with a shortage."""
+        if self.engine.world.keep_tree is None:
+            then(None)
+        else:
+            self.engine.offload(None, lambda: caught(lambda: self.look_at(effect.tree, effect.unit)), then)
 
     def deliver(self, what: Given) -> None:
         """Gives the run an input; it is taken with the next tick."""
@@ -108,6 +143,10 @@ class Driver:
     def note(self, fact: Event) -> None:
         """Adds a fact of the engine's own; it is written down with the next tick, if it still holds then."""
         self._facts.append(fact)
+        _wake(self._waiter)
+
+    def look_again(self) -> None:
+        """Ask once more whether waiting is wanted: a person may have thought better of it."""
         _wake(self._waiter)
 
     def worked_us(self) -> int:
@@ -145,26 +184,49 @@ class Driver:
 
     async def drive(self, stays: Callable[[Driver], bool]) -> Summary:
         """Ticks until the run ends, is paused and drained, or `stays` says that waiting is not wanted."""
-        if self.state.lifecycle.ended and not self._inputs and not self.slots.leftovers():
+        waits = bool(self._inputs) or bool(self.state.doing.finish.line) or self.state.doing.returning is not None
+        if self.state.lifecycle.ended and not waits and not self.slots.leftovers():
             # Nothing is left to do but to print what a process that died at the very end may not have printed.
             await self.engine.publisher.flush(self)
             return self.summary()
-        first = TakenUp(boot=self.engine.boot, host=self.engine.host, pid=self.engine.pid, version=self.engine.version)
-        while not await self._tick([first]):
+        if self.seq <= 1:
+            self.engine.publisher.offer(self, idle=True)  # A new run is shown as it begins, before anything happens in it.
+        first = await self._take_up()
+        while not await self._tick(first):
             if self._leaving and self._error is not None:
                 raise self._error
             if self._leaving:
                 return self.summary()
+        clock, turn_s = self.engine.clock, self.engine.clock.monotonic_s()
         while not self._leaving and (self._ready() or self._going(stays)):
             if not self._ready():
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
-                self._waiter = None
+                self._waiter, turn_s = None, clock.monotonic_s()
+            elif clock.monotonic_s() - turn_s >= SLICE_S:
+                await asyncio.sleep(0)  # A run that is never at a loss must not keep the loop for itself.
+                turn_s = clock.monotonic_s()
             await self._tick([])
         if self._error is not None:
             raise self._error
         await self.engine.publisher.flush(self)
         return self.summary()
+
+    async def _take_up(self) -> list[Event]:
+        """The first facts of this process: that it is here, the trees of a point brought back, and the tree as it was found."""
+        facts: list[Event] = [
+            TakenUp(boot=self.engine.boot, host=self.engine.host, pid=self.engine.pid, version=self.engine.version)
+        ]
+        if (going := self.state.doing.returning) is not None:
+            facts.append(TreesReturned(kept=await self._slowly(lambda: self.engine.world.return_trees(going))))
+        if self.engine.world.keep_tree is not None and not self.state.lifecycle.ended:
+            # Whoever takes a run up may want to stop it: that does not wait for room on the disk.
+            kept = problem_of(await self._slowly(lambda: caught(lambda: self.look_at(None))))
+            facts += [TreeKept(kept=kept)] if kept is not None else []
+        return facts
+
+    async def _slowly(self, work: Callable[[], T]) -> T:
+        return await self.engine.threads.submit(work) if self.engine.world.threads else work()
 
     def _ready(self) -> bool:
         """Say whether the next tick has something to do."""
@@ -183,30 +245,35 @@ class Driver:
         noted, self._facts = self._facts, []
         events = [*facts, *(fact for fact in noted if self.admission.holds_true(fact))]
         worked = self._folded.works(events)
-        taken = list(self._inputs)
-        self._inputs.clear()
+        taken: list[Given] = []
         now_us = max(self.engine.clock.now_us(), self._folded.at_us)
+        frames = Frames(self.engine.publisher, self)
         self._folded.apply(events, now_us)
-        for what in taken:
-            events.extend(self._decide(what, now_us))
-        advance, evolve, state = self.system.advance, self.system.evolve, self.state
+        while self._inputs and not frames.full:
+            taken.append(self._inputs.popleft())
+            events.extend(self._decide(taken[-1], now_us, frames))
+        advance, apply, state = self.system.advance, self._folded.apply, self.state
+        look = frames.look if self.system.moments else None
         self._unfinished = False
         while more := advance(state, now_us):
-            for event in more:
-                evolve(state, event, now_us)
+            apply(more, now_us, look)
             events.extend(more)
-            if len(events) >= EVENTS_PER_TICK:
+            if len(events) >= EVENTS_PER_TICK or frames.full:
                 self._unfinished = True
                 break
         if events or taken:
             self.durable = False
             try:
-                await self.engine.committer.append(self._part(events, taken, now_us))
-            except (DiskFull, StoreLocked) as error:
+                await self._append(self._part(events, taken, now_us, frames))
+            except OrcError as error:
+                frames.discard()
+                if not isinstance(error, DiskFull | StoreLocked):
+                    raise
                 self._facts[:0] = noted
                 await self._start_over(taken, error)
                 return False
             self.durable, self._is_new = True, False
+            frames.place()
             self._shortages = 0
             if worked:
                 state.doing.worked_us += now_us - self._folded.at_us
@@ -229,17 +296,28 @@ class Driver:
         self._assert_alive()
         return True
 
-    def _decide(self, what: Given, now_us: int) -> list[Event]:
+    async def _append(self, part: Append) -> None:
+        """Makes it durable, with whatever other runs append in this turn of the loop; at once when there is no other.
+
+        While a print-out of the run is under way, its files come first: this turn's own must not be overwritten with older ones.
+        """
+        engine = self.engine
+        if engine.is_alone and engine.committer.is_idle and not engine.publisher.is_busy(self):
+            engine.committer.append_now(part)
+        else:
+            await engine.committer.append(part)
+
+    def _decide(self, what: Given, now_us: int, frames: Frames) -> list[Event]:
         state = self.state
         if isinstance(what, OUTCOMES) and not state.doing.wants(what.effect):
             failure = getattr(what, "failure", None)
-            events: list[Event] = [CameLate(effect=what.effect, failure=failure.kind if failure else None)]
+            events: list[Event] = [*kept_tree(what), CameLate(effect=what.effect, failure=failure.kind if failure else None)]
         else:
             events = list(self._folded.decide(what, now_us))
-        self._folded.apply(events, now_us)
+        self._folded.apply(events, now_us, frames.look)
         return events
 
-    def _part(self, events: list[Event], taken: list[Given], now_us: int) -> Append:
+    def _part(self, events: list[Event], taken: list[Given], now_us: int, frames: Frames) -> Append:
         ended = [what for what in taken if isinstance(what, AgentEnded)]
         lifecycle = self.state.lifecycle
         return Append(
@@ -253,13 +331,16 @@ class Driver:
             windows=tuple([window for what in ended for window in self.admission.refusals(what)]),
             over=tuple([what.effect for what in ended if self.budget.has_reserved(what.effect)]) if ended else (),
             release_all=self.state.doing.budget.is_set and (lifecycle.ended or self._is_new),
+            printed=frames.printed,
         )
 
     def _news(self, now_us: int) -> Summary | None:
-        """The summary, when the list of runs should have it: a busy run's at most twice a second, unless an overview shows it."""
+        """The summary, when the list of runs should have it: a busy run's now and then, but a question at once."""
         state = self.state
-        recent = now_us - self._summary_us < SUMMARY_EVERY_US and self._keeper is None
-        if recent and state.doing.at_work and state.lifecycle.phase is self._phase:
+        every_us = max(SUMMARY_EVERY_US, len(self.engine.drivers) * SUMMARY_SPACING_US)
+        recent = now_us - self._summary_us < every_us and self._keeper is None
+        asked, self._questions = self._questions, state.doing.questions
+        if recent and state.doing.at_work and state.lifecycle.phase is self._phase and asked == self._questions:
             return None
         self._phase, self._summary_us = state.lifecycle.phase, now_us
         summary, before = self.summary(), self._summary

@@ -15,15 +15,17 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from agent_orchestrator.core.effects import Checkpoint, RunAgent, Tree
-from agent_orchestrator.core.events import Event
+from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.core.effects import Checkpoint, KeptTree, RunAgent, Tree
+from agent_orchestrator.core.events import Event, Forked, WentBack
 from agent_orchestrator.core.ids import RunId
-from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, Given, Instruct, Posted
-from agent_orchestrator.core.limits import INBOX_POLL_S, RESULT_GRACE_S, STOP_GRACE_S
+from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, FileChange, Given, Instruct, Posted
+from agent_orchestrator.core.limits import INBOX_POLL_S, REPORT_LIMIT_BYTES, RESULT_GRACE_S, STOP_GRACE_S
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import System
 from agent_orchestrator.engine.budget.rates import Rates
 from agent_orchestrator.engine.clock import Clock
+from agent_orchestrator.engine.collector import relaxed
 from agent_orchestrator.engine.commit import Committer
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.files import write_whole
@@ -34,6 +36,7 @@ from agent_orchestrator.engine.perform.merge import Merges, NoMerges
 from agent_orchestrator.engine.publisher import Publisher
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.engine.slices import SliceQueue
+from agent_orchestrator.engine.threads import Threads
 from agent_orchestrator.errors import StoreLocked
 from agent_orchestrator.store.port import Store, StoredRun
 
@@ -67,6 +70,12 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Identifies a working tree; the second path is a scratch folder."""
     save_tree: Callable[[Path, Path, Checkpoint], CheckpointEnded] = no_trees
     """Keeps a working tree, its changes counted; the second path is a scratch folder."""
+    list_changes: Callable[[Path, str | None, str], tuple[FileChange, ...]] = lambda folder, old, new: ()
+    """Lists the files in which two commits differ, given a working tree of the repository."""
+    keep_tree: Callable[[Path, Path, RunId, Tree | None], KeptTree | None] | None = None
+    """Keeps a working tree so that a run can go back to it, unless it is as it was; None where nothing is kept."""
+    return_trees: Callable[[WentBack | Forked], tuple[str, ...]] = lambda going: ()
+    """Brings the trees of a run to the point that it went back to, or was forked at; says where what was there is kept."""
     open_tree: Callable[[Path, RunId, Tree], None] = no_worktrees
     """Makes sure of a tree of a run, given the repository and the run."""
     merges: Merges = NoMerges()
@@ -93,6 +102,7 @@ class Engine:
         self.host, self.pid = socket.gethostname(), os.getpid()
         self.committer = Committer(world.store, self.loop)
         self.slices = SliceQueue(self.loop, world.clock)
+        self.threads = Threads(self.loop)
         self.publisher = Publisher(self)
         self.rates = Rates(world.store, world.clock)
         self.drivers: dict[str, Driver] = {}
@@ -111,13 +121,19 @@ class Engine:
         if self._poll is None:
             self._poll_inbox()
         try:
-            return await driver.drive(stays)
+            with relaxed():
+                return await driver.drive(stays)
         finally:
             driver.let_go()
             del self.drivers[run.id]
             if not self.drivers and self._poll is not None:
                 self._poll.cancel()
                 self._poll = None
+
+    @property
+    def is_alone(self) -> bool:
+        """True while one run is driven: nobody else appends in this turn of the loop."""
+        return len(self.drivers) == 1
 
     def fail(self, error: BaseException) -> None:
         """Something broke outside any driver: every run is let go, and the error reaches the caller."""
@@ -153,8 +169,7 @@ class Engine:
         if not self.world.threads or (weight is not None and weight <= OFFLOAD_BYTES):
             then(work())
             return
-        future = self.loop.run_in_executor(None, work)
-        future.add_done_callback(lambda done: then(done.result()))
+        self.threads.submit(work).add_done_callback(lambda done: then(done.result()))
 
     def keep_report(self, driver: Driver, effect: RunAgent, outcome: AgentEnded) -> None:
         """Puts a copy of the newest report where people and later agents look for it."""
@@ -162,8 +177,8 @@ class Engine:
             return
         content = None
         try:
-            content = (self.launches.directory(effect.id) / "report.json").read_bytes()
-            write_whole(Path(driver.run.context.home, effect.report_copy), content)
+            content = read_bounded(self.launches.directory(effect.id) / "report.json", REPORT_LIMIT_BYTES, follow=False)
+            write_whole(driver.home, driver.home / effect.report_copy, content)
         except OSError as error:
             self.notify(driver, f"The report of {effect.unit} could not be copied to {effect.report_copy}: {error}.")
             if content is not None:

@@ -1,4 +1,7 @@
-"""Folds a run's journal into its state: the one way a state comes to be, on start, after a crash, and for readers."""
+"""Folds a run's journal into its state: the one way a state comes to be, on start, after a crash, and for readers.
+
+A row that begins with `WentBack` makes the rows between it and the one it names history: folding leaves them out.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,59 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core import finish
 from agent_orchestrator.core.consent import why_refused
 from agent_orchestrator.core.doing import Doing
-from agent_orchestrator.core.effects import Effect, RunAgent
+from agent_orchestrator.core.effects import Effect, RunAgent, RunCheck
 from agent_orchestrator.core.events import (
     AgentsSet,
     BudgetWarned,
     DirectiveRefused,
     Event,
+    EvidenceWeighed,
+    Forked,
     HoldEnded,
+    LandingEnded,
+    LandingsAsked,
+    LandingsDropped,
+    LandingStarted,
     LimitsSet,
     TakenUp,
     ToolRefused,
+    TreeKept,
+    TreesReturned,
     UnitHeld,
+    UnitSteered,
+    WentBack,
+    WorkDiscarded,
+    WorkPublished,
 )
 from agent_orchestrator.core.ids import EffectId, unit_of
-from agent_orchestrator.core.inputs import DIRECTIVES, AgentEnded, Given, HumanAnswered, Posted, SetAgents, SetLimits
+from agent_orchestrator.core.inputs import (
+    DIRECTIVES,
+    Abort,
+    AgentEnded,
+    CheckEnded,
+    CheckpointEnded,
+    Discard,
+    Given,
+    HumanAnswered,
+    Land,
+    MergeEnded,
+    Pause,
+    Posted,
+    Publish,
+    SetAgents,
+    SetLimits,
+    Steer,
+)
+from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.limits import REFUSALS_KEPT
-from agent_orchestrator.core.summary import Summary, parked
+from agent_orchestrator.core.summary import Summary, asking, parked
 from agent_orchestrator.core.system import System
 from agent_orchestrator.core.who import Who
 from agent_orchestrator.errors import StoreCorrupt
-from agent_orchestrator.store.port import Store, StoredRun
+from agent_orchestrator.store.port import Row, Store, StoredRun
 
 encode_events = msgspec.json.Encoder().encode
 
@@ -86,6 +120,40 @@ def _refused(state: Any, event: ToolRefused) -> None:
     state.doing.refused[event.agent, event.tool, event.asked] = event
 
 
+def _steered(state: Any, event: UnitSteered) -> None:
+    state.doing.steer(event)
+
+
+def _tree_kept(state: Any, event: TreeKept) -> None:
+    if not event.unit and event.kept.commit:
+        state.doing.found.setdefault(event.kept.place, event.kept.commit)
+    state.doing.kept.pop(event.kept.place, None)
+    state.doing.kept[event.kept.place] = event.kept  # The newest last.
+
+
+def _weighed(state: Any, event: EvidenceWeighed) -> None:
+    if event.tests is not None:
+        state.doing.tests[event.command] = max(event.tests, state.doing.tests.get(event.command, 0))
+
+
+def _went_back(state: Any, event: WentBack) -> None:
+    """The state is already that of the point: only what goes on from there, and not from the past, is set."""
+    state.context = msgspec.structs.replace(state.context, generation=event.generation)
+    doing: Doing = state.doing
+    doing.worked_us, doing.returning = event.worked_us, event
+    doing.stale |= frozenset(event.stale)
+
+
+def _forked(state: Any, event: Forked) -> None:
+    doing: Doing = state.doing
+    doing.returning = event
+    doing.shared, doing.stale = frozenset(event.shared), doing.stale | frozenset(event.stale)
+
+
+def _trees_returned(state: Any, event: TreesReturned) -> None:
+    state.doing.returning = None
+
+
 _SHARED: dict[type, Callable[[Any, Any], None]] = {
     TakenUp: _taken_up,
     LimitsSet: _limits_set,
@@ -94,6 +162,18 @@ _SHARED: dict[type, Callable[[Any, Any], None]] = {
     UnitHeld: _held,
     HoldEnded: _hold_ended,
     ToolRefused: _refused,
+    LandingsAsked: finish.asked,
+    LandingStarted: finish.started,
+    LandingEnded: finish.ended,
+    LandingsDropped: finish.dropped,
+    WorkDiscarded: finish.discarded,
+    WorkPublished: finish.published,
+    UnitSteered: _steered,
+    TreeKept: _tree_kept,
+    EvidenceWeighed: _weighed,
+    WentBack: _went_back,
+    Forked: _forked,
+    TreesReturned: _trees_returned,
 }
 """Facts about what all systems have in common: applied here, once, before a system's own `evolve` sees them."""
 
@@ -101,22 +181,33 @@ _SHARED: dict[type, Callable[[Any, Any], None]] = {
 class Folded:
     """A run's state with the position in the journal it stands for."""
 
-    __slots__ = ("at_us", "seq", "state", "system")
+    __slots__ = ("_past", "at_us", "seq", "state", "system")
 
-    def __init__(self, system: System, state: Any, seq: int, at_us: int) -> None:
+    def __init__(self, system: System, state: Any, seq: int, at_us: int, past: Callable[[int], Folded] | None = None) -> None:
         self.system, self.state, self.seq, self.at_us = system, state, seq, at_us
+        self._past = past
+        """Folds the run anew up to a row, for a run that goes back while it is followed."""
 
-    def apply(self, events: Sequence[Event], at_us: int) -> None:
-        """Evolves the state by some events that happened at one time."""
+    def apply(self, events: Sequence[Event], at_us: int, look: Callable[[Event], None] | None = None) -> None:
+        """Evolves the state by some events that happened at one time; `look` is called after each."""
         evolve, state = self.system.evolve, self.state
         for event in events:
             shared = _SHARED.get(type(event))
             if shared is not None:
                 shared(state, event)
             evolve(state, event, at_us)
+            if look is not None:
+                look(event)
 
     def add(self, seq: int, at_us: int, events: Sequence[Event]) -> None:
-        """Takes in one row of the journal."""
+        """Takes in the next row of the journal."""
+        if events and type(back := events[0]) is WentBack:
+            assert self._past is not None, "a run that goes back is folded from its journal"
+            self.state = self._past(back.to).state
+        self.add_living(seq, at_us, events)
+
+    def add_living(self, seq: int, at_us: int, events: Sequence[Event]) -> None:
+        """Takes in the next row that counts: one that went back comes right after the row that it went back to."""
         if self.works(events):
             self.state.doing.worked_us += at_us - self.at_us
         self.apply(events, at_us)
@@ -129,17 +220,47 @@ class Folded:
             if why is not None:
                 return [DirectiveRefused(directive=what.id, why=why, who=what.who)]
             return _signed(self._direct(what, now_us), what.who)
-        if isinstance(what, AgentEnded) and what.denials:
-            return [*self._refusals(what), *self.system.decide(self.state, what, now_us)]
+        if isinstance(what, MergeEnded) and finish.is_landing(what.effect):
+            return [*kept_tree(what), *finish.decide_landed(self.state, what, now_us)]
         events = self.system.decide(self.state, what, now_us)
-        return _signed(events, what.who) if isinstance(what, HumanAnswered) else events
+        if isinstance(what, HumanAnswered):
+            return _signed(events, what.who)
+        if isinstance(what, CheckEnded) and (what.counted is not None or what.doubts):
+            return [*self._weigh(what), *events]
+        refused = self._refusals(what) if isinstance(what, AgentEnded) and what.denials else ()
+        return [*kept_tree(what), *refused, *events] if refused or getattr(what, "kept", None) else events
+
+    def _weigh(self, outcome: CheckEnded) -> Iterator[EvidenceWeighed]:
+        effect, tests = self.state.doing.of(unit_of(outcome.effect)), outcome.counted[0] if outcome.counted is not None else None
+        if isinstance(effect, RunCheck):
+            yield EvidenceWeighed(unit=effect.unit, command=effect.command, tests=tests, doubts=outcome.doubts)
 
     def _direct(self, directive: Posted, now_us: int) -> Sequence[Event]:
         if isinstance(directive, SetLimits):
             return [LimitsSet(limits=self.state.doing.budget.override(directive.limits))]
+        if isinstance(directive, Steer):
+            return [self._steer(directive)]
         if isinstance(directive, SetAgents):
             return [AgentsSet(agents=directive.agents, changes=directive.changes)]
+        if isinstance(directive, Land | Discard | Publish):
+            return finish.decide_finish(self.state, directive, now_us)
+        if isinstance(directive, Pause | Abort) and (stopped := finish.decide_stop(self.state, directive)):
+            return stopped
         return self.system.decide(self.state, directive, now_us)
+
+    def _steer(self, directive: Steer) -> Event:
+        """Say what words mean now: they need a prompt to stand in."""
+        state, text, unit = self.state, directive.text.strip(), directive.unit or ""
+        known = list(dict.fromkeys([*state.steps, *(effect.unit for effect in state.doing)]))
+        if not text:
+            why = "there is nothing to tell"
+        elif state.lifecycle.ended or state.lifecycle.phase is Phase.ABORTING:
+            why = f"it is {state.lifecycle.status}: there is no next prompt"
+        elif unit and unit not in known:
+            why = f"there is no unit {unit!r}; there are: {', '.join(known[:20])}"
+        else:
+            return UnitSteered(text=text, unit=unit, now=directive.now)
+        return DirectiveRefused(directive=directive.id, why=why)
 
     def _refusals(self, outcome: AgentEnded) -> Iterator[ToolRefused]:
         """The tools that the run has not been refused before."""
@@ -163,6 +284,12 @@ class Folded:
         return not any(type(event) is TakenUp and event.boot != doing.boot for event in events)
 
 
+def kept_tree(what: Given) -> Iterator[TreeKept]:
+    """The tree that an outcome left, as a fact of its own."""
+    if isinstance(what, AgentEnded | CheckpointEnded | MergeEnded) and what.kept is not None:
+        yield TreeKept(kept=what.kept, unit=unit_of(what.effect))
+
+
 def _signed(events: Sequence[Event], who: Who | None) -> Sequence[Event]:
     """The same facts, the first with who said so."""
     return [msgspec.structs.replace(events[0], who=who), *events[1:]] if events and who is not None else events
@@ -170,11 +297,11 @@ def _signed(events: Sequence[Event], who: Who | None) -> Sequence[Event]:
 
 def summarize(system: System, state: Any) -> Summary:
     """The run in one line, as its system has it; a run in which everything is parked says so."""
-    return parked(system.summary(state), state.doing)
+    return asking(parked(system.summary(state), state.doing), state.doing)
 
 
-def fold(store: Store, system: System, run: StoredRun) -> Folded:
-    """Reads the whole journal of a run and replays it.
+def fold(store: Store, system: System, run: StoredRun, upto: int | None = None) -> Folded:
+    """Reads the whole journal of a run, or its rows up to one, and replays it.
 
     The collector is off meanwhile: a long run makes many objects that all stay, and looking through them again and
     again for rubbish took a third of the time.
@@ -182,7 +309,7 @@ def fold(store: Store, system: System, run: StoredRun) -> Folded:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _fold(store, system, run)
+        return _fold(store, system, run, upto)
     finally:
         if collecting:
             gc.enable()
@@ -202,17 +329,40 @@ def effects_of(store: Store, system: System, run: StoredRun, ids: Sequence[Effec
 def begin_fold(store: Store, system: System, run: StoredRun) -> Folded:
     """The run's state before the first row of its journal."""
     spec = msgspec.json.decode(store.spec(run.id), type=system.spec_type)
-    return Folded(system, system.fresh(spec, run.context), 0, run.context.created_us)
+    past = lambda row: fold(store, system, run, row)  # noqa: E731
+    return Folded(system, system.fresh(spec, run.context), 0, run.context.created_us, past)
 
 
-def _fold(store: Store, system: System, run: StoredRun) -> Folded:
+def living_rows(rows: Sequence[Row], system: System) -> list[Row]:
+    """The rows that count for the state: those that the run went back behind are left out."""
+    turns = {seq: found for seq, _, body in rows if _BACK in body and (found := _turn(system, body))}
+    if not turns:
+        return list(rows)
+    living, place = [], len(rows)
+    while place > 0:
+        row = rows[place - 1]
+        living.append(row)
+        place = turns.get(row[0], place - 1)
+    return living[::-1]
+
+
+_BACK = b'"went_back"'
+
+
+def _turn(system: System, body: bytes) -> int | None:
+    first = decode_events(system, body)[0]
+    return first.to if isinstance(first, WentBack) else None
+
+
+def _fold(store: Store, system: System, run: StoredRun, upto: int | None) -> Folded:
     folded = begin_fold(store, system, run)
     decode = _decoder(system.event_type).decode
+    seq = 0
     try:
-        for seq, at_us, body in store.rows(run.id):
-            folded.add(seq, at_us, decode(body))
+        for seq, at_us, body in living_rows(store.rows(run.id)[:upto], system):
+            folded.add_living(seq, at_us, decode(body))
     except msgspec.DecodeError as error:
-        where = f"row {folded.seq + 1} of run {run.id}: {error}"
+        where = f"row {seq} of run {run.id}: {error}"
         raise StoreCorrupt(path="of this repository", detail=where) from error
     folded.state.doing.take_changes()
     return folded

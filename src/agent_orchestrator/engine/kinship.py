@@ -44,26 +44,36 @@ def read_nonces(environ: bytes) -> list[str]:
     return value.decode("ascii", "replace").split(":")
 
 
-def relatives() -> Iterator[Relative]:
-    """This process, those it descends from, and the leaders of its session and group, as far as they live.
+def relatives(of: int | None = None) -> Iterator[Relative]:
+    """A process, this one without another, those it descends from, and the leaders of its session and group, while they live.
 
     Their arguments count too: the shim's name its nonce, and are seen where the environment is another user's.
     """
     if not HAS_PROC:
         yield from _relatives_by_ps()
         return
-    pid, seen = os.getpid(), set[int]()
+    pid, seen = of or os.getpid(), set[int]()
     while pid > 0 and len(seen) < ANCESTORS_MAX:
         seen.add(pid)
         yield Relative(pid, [*nonces_of(pid), *_arguments(pid)])
         pid = _parent(pid)
-    for leader in {os.getsid(0), os.getpgrp()} - seen:
+    for leader in _leaders(of or 0) - seen:
         yield Relative(leader, [*nonces_of(leader), *_arguments(leader)])
 
 
-def leaderless_session() -> int | None:
-    """The id of this process' session when the process that made it is gone; None while it lives."""
-    session = os.getsid(0)
+def _leaders(pid: int) -> set[int]:
+    try:
+        return {os.getsid(pid), os.getpgid(pid)}
+    except OSError:
+        return set()
+
+
+def leaderless_session(of: int = 0) -> int | None:
+    """The id of a process' session when the process that made it is gone; None while it lives."""
+    try:
+        session = os.getsid(of)
+    except OSError:
+        return None
     try:
         os.kill(session, 0)
     except ProcessLookupError:

@@ -6,7 +6,6 @@ program whose repeat could do harm is a launch: agents and checks. Questions to 
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -62,14 +61,6 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
     """Time that it may stay silent after its result before it is stopped, which is then no failure."""
 
 
-class Shortage(Exception):
-    """The machine is short of something (processes, descriptors, disk): try again later, it is not an attempt."""
-
-
-SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
-"""Errors that pass by themselves; any other error of the system would only happen again, and waiting for it would never end."""
-
-
 class CannotStart(Exception):
     """The program can never be started like this; the message says why."""
 
@@ -83,6 +74,9 @@ class Launches(Protocol):
     def standing(self, effect: EffectId, *, same_boot: bool) -> Standing:
         """Return what became of a launch that an earlier engine may have started."""
 
+    def claim(self, effect: EffectId) -> Path | None:
+        """Makes sure that nothing lies where a new launch is to be made; returns where it was moved, if anything did."""
+
     def start(self, order: Order) -> None:
         """Locks, marks and spawns. Raises Shortage or CannotStart, then nothing runs and the launch is over or new."""
 
@@ -92,8 +86,8 @@ class Launches(Protocol):
     def unsettled(self, run: RunId) -> list[EffectId]:
         """Those that are alive, and those that were stopped and whose end is not settled yet, in order."""
 
-    def alive_at(self, run: RunId, at_ns: int) -> EffectId | None:
-        """A launch of the run that lived at a time of the wall clock, for what appeared then; None when nothing did."""
+    def alive_between(self, since_ns: int, until_ns: int, run: RunId | None = None) -> EffectId | None:
+        """A launch of the run, or of any, that lived or may have lived between two times of the wall clock; None if none did."""
 
     def settle(self, effect: EffectId) -> None:
         """The end of a launch is durable, whatever it was."""

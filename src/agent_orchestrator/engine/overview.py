@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Document, System
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.engine.ownership import owner_of
+from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
 from agent_orchestrator.projections.writer import encode_document
-from agent_orchestrator.store.port import Store
+from agent_orchestrator.store.port import Store, Which
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -44,13 +46,13 @@ class Overviews:
             return True
         with self._locked(system.name, wait=wait) as mine:
             if mine:
-                runs = [run for run in self._store.runs() if run.system == system.name and run.context.home == str(home)]
+                runs = [run for run in self._store.runs(Which(system=system.name)) if run.context.home == str(home)]
                 now_us = self._clock.now_us()
                 for document in system.overview(runs, self._is_driven, now_us):
                     target = home / document.path
                     put = document if document.onto is None else _put_onto(document, document.onto, target)
                     if put is not None:
-                        write_whole(target, encode_document(put))
+                        write_whole(home, target, encode_document(put))
         return mine
 
     def _is_driven(self, run: RunId) -> bool:
@@ -72,7 +74,7 @@ class Overviews:
 
 def _put_onto(document: Document, onto: Callable[[bytes], Any], target: Path) -> Document | None:
     try:
-        body = onto(target.read_bytes())
+        body = onto(read_bounded(target, EDIT_LIMIT_BYTES))
     except OSError:
         return None  # There is none, or it is not ours to write.
     return None if body is None else msgspec.structs.replace(document, body=body)

@@ -5,13 +5,18 @@ The file's text (pid and host) is only for people; the lock alone decides.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import select
 import socket
 from pathlib import Path
 
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.errors import RunBusy
+
+LOOK_S = 0.001
+LOOKS_MAX = 1000
 
 
 class Ownership:
@@ -21,12 +26,10 @@ class Ownership:
         path = folder / "runs" / f"{run}.lock"
         path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _lock(self._descriptor):
             owner = _said(self._descriptor)
             os.close(self._descriptor)
-            raise RunBusy(run=run, owner=owner) from None
+            raise RunBusy(run=run, owner=owner)
         os.truncate(self._descriptor, 0)
         self.held = True
         os.pwrite(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
@@ -51,6 +54,21 @@ def owner_of(folder: Path, run: RunId) -> str | None:
         return None
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock; False while somebody drives the run. Whoever only looks, see `owner_of`, shares it for an instant."""
+    for _ in range(LOOKS_MAX):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        select.select([], [], [], LOOK_S)
+    return False
 
 
 def _said(descriptor: int) -> str:

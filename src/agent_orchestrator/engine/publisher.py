@@ -2,6 +2,9 @@
 
 A print-out's identity is committed before the file appears, in the same group commit as everything else. A run that
 waits, pauses or ends is always printed at once. A file that somebody changed meanwhile is put aside, never lost.
+
+A tick may go through several states; those that the system promises to its readers are written one after the other,
+with the tick's own commit (`Frames`).
 """
 
 from __future__ import annotations
@@ -14,17 +17,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.limits import SHORTAGE_BASE_S
-from agent_orchestrator.core.printed import Identity
+from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import iso
+from agent_orchestrator.engine.allowance import Allowance
 from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.errors import OrcError
-from agent_orchestrator.projections.inspection import PrintoutState, inspect, is_ours
+from agent_orchestrator.projections.inspection import PrintoutState, find_known, inspect, is_ours
+from agent_orchestrator.projections.presence import PresentFiles
 from agent_orchestrator.projections.writer import (
     Draft,
     append_lines,
+    discard_draft,
     encode_document,
     put_in_place,
     sweep_drafts,
@@ -53,9 +61,19 @@ def _check(driver: Driver, document: Document) -> None:
 def _stands(target: Path, content: bytes) -> bool:
     """Say whether a file that is never rewritten stands as it was written."""
     try:
-        return target.stat().st_size == len(content) and target.read_bytes() == content
+        return read_bounded(target, len(content)) == content
     except OSError:
         return False
+
+
+def _is_frozen(body: object) -> bool:
+    """Say whether the same object always has the same content."""
+    return isinstance(body, bytes | str) or (isinstance(body, msgspec.Struct) and body.__struct_config__.frozen)
+
+
+FRAMES_MAX = 8
+"""States of one tick that are written each for itself; the store remembers twice as many of our own files."""
+ORDINARY_FRAMES_MAX = FRAMES_MAX // 2
 
 
 class _Printer:
@@ -64,8 +82,82 @@ class _Printer:
     def __init__(self, known: dict[str, list[Identity]]) -> None:
         self.known = known
         self.shown: dict[str, str] = {}
+        self.bodies: dict[str, object] = {}
+        """Of what is shown, bodies that cannot change: the same one need not be encoded again."""
         self.busy: asyncio.Future[None] | None = None
         self.again = False
+        """The state changed while it was printed."""
+        self.urgent = False
+        """The next print-out follows at once: the run rests, or somebody waits for it."""
+        self.is_new = True
+        """Until the run is printed whole by this process."""
+        self.placed: set[str] = set()
+        """Paths that this process put its own file at, when it tried last."""
+        self.behind: set[str] = set()
+        """Paths that it could not, when it tried last."""
+
+    def put(self, draft: Draft) -> None:
+        """Take note of a draft that is in place."""
+        path = draft.printed.path
+        known = self.known.setdefault(path, [])
+        known.append(draft.printed.identity)
+        del known[:-16]
+        self.placed.add(path)
+        self.behind.discard(path)
+
+    def miss(self, draft: Draft) -> None:
+        """Take note of a draft that is not: it is written again with the next print-out."""
+        path = draft.printed.path
+        self.shown.pop(path, None)
+        self.placed.discard(path)
+        self.behind.add(path)
+
+    def standing(self, home: Path, path: str) -> Identity | None:
+        """Return the identity of our file at a path, unless this process has just put one there."""
+        if path in self.placed:
+            return None
+        try:
+            return find_known(home / path, self.known.get(path, ()))
+        except OSError:
+            return None
+
+
+class Frames:
+    """The states that one run goes through in one tick and that its readers are promised: drafts until the tick is durable."""
+
+    def __init__(self, publisher: Publisher, driver: Driver) -> None:
+        self._publisher, self._driver = publisher, driver
+        self._drafts: list[Draft] = []
+        self._taken = 0
+
+    @property
+    def full(self) -> bool:
+        """True when the tick should end, for another state could not be kept apart."""
+        return self._taken >= FRAMES_MAX
+
+    @property
+    def printed(self) -> tuple[Printed, ...]:
+        """The identities, for the tick's own commit."""
+        return self._publisher.identities(self._driver, self._drafts) if self._drafts else ()
+
+    def look(self, event: Event) -> None:
+        """Keeps the state after a fact, if the system promises it and, unless always, there is allowance left."""
+        always = self._driver.system.moments.get(type(event))
+        if always is None:
+            return
+        if always or (self._taken < ORDINARY_FRAMES_MAX and self._publisher.allowance.is_left()):
+            self._taken += 1
+            self._drafts += self._publisher.draft(self._driver)
+
+    def place(self) -> None:
+        """Shows the states, in order."""
+        if self._drafts:
+            self._publisher.place(self._driver, self._drafts)
+
+    def discard(self) -> None:
+        """Nothing of it happened."""
+        if self._drafts:
+            self._publisher.discard(self._driver, self._drafts)
 
 
 class Publisher:
@@ -79,13 +171,16 @@ class Publisher:
         """By run and path; a run may have some before its first print-out."""
         self._next_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self.allowance = Allowance(engine.clock)
+        """For the states in the middle of ticks."""
 
     def offer(self, driver: Driver, *, idle: bool) -> None:
         """The run's state changed. Printed now when the run is idle or new here, else when it is its turn."""
         run = driver.run.id
-        if idle or run not in self._printers:
+        printer = self._printers.get(run)
+        if idle or printer is None or printer.is_new:
             self._dirty.pop(run, None)
-            self._print(driver)
+            self._print(driver, urgent=True)
             return
         self._dirty[run] = driver
         now_s = self._engine.clock.monotonic_s()
@@ -94,6 +189,11 @@ class Publisher:
             self._print_next(now_s)
         elif self._timer is None:
             self._timer = self._engine.loop.call_later(self._next_s - now_s, self._on_timer)
+
+    def is_busy(self, driver: Driver) -> bool:
+        """Say whether files of the run are written, and not in their places yet."""
+        printer = self._printers.get(driver.run.id)
+        return printer is not None and printer.busy is not None
 
     def copy_later(self, driver: Driver, path: str, content: bytes) -> None:
         """Writes a copy that no program waits for, with the run's next print-out."""
@@ -117,55 +217,99 @@ class Publisher:
         """Prints the newest state and waits until it is in place; a store that refuses is asked a few times."""
         self._dirty.pop(driver.run.id, None)
         for attempt in range(FLUSH_TRIES):
-            self._print(driver)
+            self._print(driver, urgent=True)
             while (printer := self._printers[driver.run.id]).busy is not None:
                 await asyncio.shield(printer.busy)
-            if printer.shown:
+            if printer.shown and not printer.behind:
                 return
             await asyncio.sleep(SHORTAGE_BASE_S * 2**attempt)
         self._engine.notify(driver, f"The state files are behind; `orc resume {driver.run.id}` writes them again.")
 
-    def _print(self, driver: Driver) -> None:
+    def _print(self, driver: Driver, *, urgent: bool = False) -> None:
         if not driver.durable:
             return  # It offers itself again when it is.
-        run = driver.run
-        home = Path(run.context.home)
-        printer = self._printers.get(run.id)
-        if printer is None:
-            printer = self._printers[run.id] = _Printer(self._engine.store.printed(run.id))
+        printer = self._printer(driver)
         if printer.busy is not None:
-            printer.again = True
+            printer.again, printer.urgent = True, printer.urgent or urgent
             return
         try:
-            drafts = self._drafts(driver, home, printer)
+            self._write_copies(driver.run.id, driver.home)
+            drafts = self._drafts(driver, printer)
         except (OSError, OrcError) as error:
             printer.shown.clear()  # What is on disk is not known; `flush` tries again.
             self._engine.notify(driver, f"The state files could not be written: {error}")
             return
+        printer.is_new = False
         if drafts:
             printer.busy = self._engine.loop.create_future()
             part = Append(
-                run=run.id,
+                run=driver.run.id,
                 expected_seq=0,
                 at_us=self._engine.clock.now_us(),
-                printed=tuple(draft.printed for draft in drafts),
+                printed=self.identities(driver, drafts),
             )
             recorded = self._engine.committer.append(part)
             recorded.add_done_callback(lambda done: self._recorded(driver, printer, drafts, done))
 
-    def _drafts(self, driver: Driver, home: Path, printer: _Printer) -> list[Draft]:
-        drafts, listed = [], set()
-        self._write_copies(driver.run.id, home)
+    def _printer(self, driver: Driver) -> _Printer:
+        printer = self._printers.get(driver.run.id)
+        if printer is None:
+            printer = self._printers[driver.run.id] = _Printer(self._engine.store.printed(driver.run.id))
+        return printer
+
+    def identities(self, driver: Driver, drafts: list[Draft]) -> tuple[Printed, ...]:
+        """The identities of drafts, to be committed before they appear.
+
+        The store keeps the newest alone. Where files cannot be put in place, or processes die before they can, the one that
+        stands would be forgotten and taken for somebody's edit: so it is named again.
+        """
+        printer = self._printer(driver)
+        paths = dict.fromkeys(draft.printed.path for draft in drafts)
+        kept = [Printed(path=path, identity=one) for path in paths if (one := printer.standing(driver.home, path))]
+        return (*kept, *(draft.printed for draft in drafts))
+
+    def draft(self, driver: Driver) -> list[Draft]:
+        """Writes the state as it is now beside its place, before it is durable; what fails is left to the next print-out."""
+        printer = self._printer(driver)
+        try:
+            return self._drafts(driver, printer, passing=True)
+        except (OSError, OrcError):
+            printer.shown.clear()
+            return []
+
+    def place(self, driver: Driver, drafts: list[Draft]) -> None:
+        """Renames drafts whose identities are recorded over their targets, in order."""
+        for draft in drafts:
+            self._place(driver, self._printers[driver.run.id], draft)
+        try:
+            sync_folders(drafts)
+        except OSError as problem:
+            self._engine.notify(driver, f"The state files may not survive a power cut: {problem}")
+
+    def discard(self, driver: Driver, drafts: list[Draft]) -> None:
+        """Removes drafts of states that did not come to be."""
+        for draft in drafts:
+            discard_draft(draft)
+        self._printers[driver.run.id].shown.clear()
+
+    def _drafts(self, driver: Driver, printer: _Printer, *, passing: bool = False) -> list[Draft]:
+        """Writes what differs from what was shown; of a state in passing only what is rewritten anyway."""
+        home, drafts, listed, size = driver.home, [], set(), 0
         documents = list(driver.system.documents(driver.state, self._engine.clock.now_us()))
         if not printer.shown:
-            sweep_drafts(home / path for path in dict.fromkeys([*printer.known, *(one.path for one in documents)]))
+            sweep_drafts(home, (home / path for path in dict.fromkeys([*printer.known, *(one.path for one in documents)])))
+        present = PresentFiles(home, [document.path for document in documents])
         for document in documents:
             listed.add(document.path)
             target = home / document.path
             first = document.path not in printer.shown
-            if document.once and not first and target.exists():
+            if (document.once or document.append) and passing:
+                continue
+            known = document.once or printer.bodies.get(document.path) is document.body
+            if known and not first and present.has(document.path):
                 continue
             content = encode_document(document)
+            size += len(content)
             digest = hashlib.sha256(content).hexdigest()
             if document.append:
                 if first or printer.shown[document.path] != digest:
@@ -175,55 +319,61 @@ class Publisher:
             if document.once and _stands(target, content):
                 printer.shown[document.path] = digest
                 continue
-            if first or printer.shown[document.path] != digest or not target.exists():
+            if first or printer.shown[document.path] != digest or not present.has(document.path):
                 _check(driver, document)
                 drafts.append(write_draft(home, document, content, first=first))
                 printer.shown[document.path] = digest
+            if _is_frozen(document.body):
+                printer.bodies[document.path] = document.body
+        if passing:
+            self.allowance.spend(size, len(drafts))
+            return drafts
         for path in [path for path in printer.known if path not in listed]:
             # The system lists it no longer: it goes, unless somebody made it his own.
             if is_ours(home / path, printer.known.pop(path)):
                 (home / path).unlink(missing_ok=True)
             printer.shown.pop(path, None)
+            printer.behind.discard(path)
         return drafts
 
     def _write_copies(self, run: RunId, home: Path) -> None:
         copies = self._copies.get(run, {})
         for path in list(copies):
             with contextlib.suppress(OSError):  # It stays for the next time, and holds no state file up.
-                write_whole(home / path, copies[path])
+                write_whole(home, home / path, copies[path])
                 del copies[path]
 
     def _recorded(self, driver: Driver, printer: _Printer, drafts: list[Draft], done: asyncio.Future[None]) -> None:
         error = done.exception()
         if error is None:
-            for draft in drafts:
-                self._place(driver, printer, draft)
-            try:
-                sync_folders(drafts)
-            except OSError as problem:
-                self._engine.notify(driver, f"The state files may not survive a power cut: {problem}")
+            self.place(driver, drafts)
         else:
             printer.shown.clear()
         busy, printer.busy = printer.busy, None
-        if printer.again:
-            printer.again = False
-            self._print(driver)
+        again, urgent = printer.again, printer.urgent
+        printer.again = printer.urgent = False
+        if urgent:
+            self._print(driver, urgent=True)
+        elif again and driver.run.id in self._engine.drivers:
+            self.offer(driver, idle=False)
         assert busy is not None
         busy.set_result(None)
 
     def _place(self, driver: Driver, printer: _Printer, draft: Draft) -> None:
-        path = draft.printed.path
-        known = printer.known.setdefault(path, [])
+        known = printer.known.setdefault(draft.printed.path, [])
         try:
             if self._is_foreign(driver, draft, known) and draft.temporary.exists():
                 aside = move_aside(draft.target, f"edited-{iso(self._engine.clock.now_us())}")
-                self._engine.notify(driver, f"{draft.target} was changed while the run was driven; kept as {aside.name}.")
-            if not put_in_place(draft):
-                printer.shown.pop(path, None)
+                self._engine.notify(driver, f"{draft.target} was changed while the run was running; kept as {aside.name}.")
+            placed = put_in_place(draft)
         except OSError as error:
+            placed = False
+            discard_draft(draft)
             self._engine.notify(driver, f"{draft.target} could not be written: {error}")
-        known.append(draft.printed.identity)
-        del known[:-16]
+        if placed:
+            printer.put(draft)
+        else:
+            printer.miss(draft)
 
     def _is_foreign(self, driver: Driver, draft: Draft, known: list[Identity]) -> bool:
         foreign = (PrintoutState.EDITED, PrintoutState.BROKEN)

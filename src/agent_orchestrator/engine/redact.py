@@ -5,6 +5,8 @@ Redaction may be repeated at any time: what it leaves behind contains nothing th
 
 from __future__ import annotations
 
+import base64
+import errno
 import json
 import os
 import re
@@ -12,10 +14,13 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES
+
 REDACTED = b"[redacted]"
 SECRET_LENGTH_MIN = 8
 """A shorter value would turn up by chance in ordinary text."""
 
+_BLOCK_BYTES = 512
 _CHUNK_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 64 * 1024
 """Longer than anything that is replaced, so that nothing escapes across the border of two chunks."""
@@ -37,9 +42,45 @@ _SHAPES: tuple[tuple[bytes, bytes], ...] = (
 
 
 def _spellings(value: str) -> set[bytes]:
-    """The value as it stands, and as it stands inside JSON: agents write streams of it, and reports."""
-    spelt = (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
-    return {one.encode("utf-8", "surrogateescape") for one in spelt}
+    """The value as it stands, inside JSON and inside JSON in JSON (agents write streams of it, and reports), and in base64."""
+    inner = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    spelt = {value, *inner, *(json.dumps(one, ensure_ascii=False)[1:-1] for one in inner)}
+    return {one.encode("utf-8", "surrogateescape") for one in spelt} | _encoded(value.encode("utf-8", "surrogateescape"))
+
+
+def _encoded(value: bytes) -> set[bytes]:
+    """The value in base64, both alphabets, wherever in the text it begins: without the characters it shares with others."""
+    found = set()
+    for before, shared in ((0, 0), (1, 2), (2, 3)):
+        whole = (before + len(value)) * 8 // 6
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            found.add(encode(bytes(before) + value)[shared:whole])
+    return found
+
+
+def _is_sparse(status: os.stat_result) -> bool:
+    """Tell whether a file is longer than any output may be and mostly holes: a terabyte of them would be read for hours."""
+    return status.st_size > OUTPUT_LIMIT_BYTES and status.st_blocks * _BLOCK_BYTES < status.st_size // 2
+
+
+def _has_data(source: int) -> bool:
+    try:
+        os.lseek(source, 0, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return False
+        raise
+    os.lseek(source, 0, os.SEEK_SET)
+    return True
+
+
+def _cut(path: Path) -> None:
+    """Shorten a file to what is looked at: a secret may lie behind that."""
+    target = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.ftruncate(target, OUTPUT_LIMIT_BYTES)
+    finally:
+        os.close(target)
 
 
 class Redactor:
@@ -57,7 +98,11 @@ class Redactor:
         raw = text.encode("utf-8", "surrogatepass")
         if not self._suspects(raw):
             return text
-        return self._pattern.sub(REDACTED, raw).decode("utf-8", "surrogatepass")
+        return self.redact_bytes(raw).decode("utf-8", "surrogatepass")
+
+    def redact_bytes(self, raw: bytes) -> bytes:
+        """The bytes without secrets."""
+        return self._pattern.sub(REDACTED, raw) if self._suspects(raw) else raw
 
     def redact_file(self, path: Path) -> bool:
         """Rewrites the file without secrets, whole or not at all; False when there was nothing to do.
@@ -71,6 +116,10 @@ class Redactor:
             status = os.fstat(source)
             if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
                 return False
+            if _is_sparse(status):
+                if not _has_data(source):
+                    return False
+                _cut(path)
             if not any(replaced for _, replaced in self._redacted(source)):
                 return False
             os.lseek(source, 0, os.SEEK_SET)

@@ -49,26 +49,38 @@ def name_of_user(uid: int) -> str:
 
 def find_launch(store: Path, environ: Mapping[str, str]) -> str | None:
     """The launch of the store that this process belongs to, by the id of its effect; None for a person's own process."""
+    return _find_launch(store, None, set(environ.get(NONCE_VARIABLE, "").split(":")))
+
+
+def find_launch_of(store: Path, pid: int) -> str | None:
+    """The launch of the store that another process belongs to; None for a person's, and for one that nobody can look at."""
+    return _find_launch(store, pid, set()) if HAS_PROC else None
+
+
+def _find_launch(store: Path, pid: int | None, marks: set[str]) -> str | None:
     root = store / LAUNCHES
     if not root.is_dir():
         return None
     root = root.resolve()
-    inherited = _by_descriptor(root)
+    inherited = _by_descriptor(root, pid)
     if inherited is not None:
         return inherited
-    marks = {word for relative in relatives() for word in relative.nonces}
-    marks |= set(environ.get(NONCE_VARIABLE, "").split(":"))
+    marks |= {word for relative in relatives(pid) for word in relative.nonces}
     found = _by_nonce(root, {mark.encode() for mark in marks if _is_nonce(mark)})
     if found is not None:
         return found
-    session = leaderless_session()
+    session = leaderless_session(pid or 0)
     return _by_shim(root, session) if session is not None else None
 
 
-def _by_descriptor(root: Path) -> str | None:
+def _by_descriptor(root: Path, pid: int | None) -> str | None:
     """Shim and agent inherit the lock, and so does everything they start that does not close it."""
-    for name in os.listdir("/dev/fd"):
-        path = _path_of(int(name))
+    try:
+        names = os.listdir("/dev/fd" if pid is None else f"/proc/{pid}/fd")
+    except OSError:
+        return None  # It is gone, or somebody else's.
+    for name in names:
+        path = _path_of(int(name), pid)
         if path is not None and path.startswith(f"{root}/"):
             launch = os.path.dirname(path.removesuffix(_GONE)).removeprefix(f"{root}/")
             if launch.count("/") == 1 and "~" in launch:
@@ -77,10 +89,10 @@ def _by_descriptor(root: Path) -> str | None:
     return None
 
 
-def _path_of(descriptor: int) -> str | None:
+def _path_of(descriptor: int, pid: int | None) -> str | None:
     try:
         if HAS_PROC:
-            return os.readlink(f"/proc/self/fd/{descriptor}")
+            return os.readlink(f"/proc/{pid or 'self'}/fd/{descriptor}")
         if _GETPATH is not None:
             return fcntl.fcntl(descriptor, _GETPATH, bytes(1024)).rstrip(b"\0").decode("utf-8", "replace")
     except OSError:

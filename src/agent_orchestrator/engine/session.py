@@ -52,6 +52,7 @@ async def _drive(
         return await engine.drive(run, system, stays, inputs)
     finally:
         signals.remove()
+        engine.threads.close()
 
 
 def _error(about: dict[str, Any]) -> BaseException:

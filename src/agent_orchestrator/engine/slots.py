@@ -72,6 +72,10 @@ class Slots:
         """Return how many programs are in flight."""
         return self._busy
 
+    def has(self, unit: str) -> bool:
+        """Say whether something of a unit is in flight."""
+        return unit in self._works
+
     def agent_of(self, effect: EffectId) -> str:
         """The name of the agent behind an effect in flight."""
         work = self._works.get(unit_of(effect))
@@ -103,7 +107,8 @@ class Slots:
     def _match(self, unit: str) -> None:
         wanted: Effect | None = self._driver.state.doing.of(unit)
         work = self._works.get(unit)
-        halt = self._halting and isinstance(wanted, ACTIVE)
+        told = wanted is not None and wanted.id in self._driver.state.doing.interrupted
+        halt = (self._halting or told) and isinstance(wanted, ACTIVE)
         if work is None:
             if wanted is not None and (halt or self._may_begin(wanted)):
                 self._begin(wanted, halt=halt)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent_orchestrator.errors import GitFailed, Unavailable
-from agent_orchestrator.git.command import ask_git, git
+from agent_orchestrator.git.command import ask_git, git, hold_lock
 from agent_orchestrator.git.merges import explain_too_old
-from agent_orchestrator.git.snapshots import Backup, find_commit, find_head, restore_snapshot
+from agent_orchestrator.git.snapshots import find_commit, find_head
 
 
 def list_branches(home: Path) -> tuple[str, ...]:
@@ -43,23 +43,21 @@ def find_merge_obstacle(home: Path) -> str | None:
 
 def switch_to_new(workdir: Path, wanted: str) -> str:
     """Make a branch at the current commit and check it out; if it exists, the new one gets a number."""
-    branch, number = wanted, 1
-    while find_commit(workdir, f"refs/heads/{branch}") is not None:
-        number += 1
-        branch = f"{wanted}-{number}"
-    git(workdir, "switch", "--quiet", "--create", branch)
+    head = find_head(workdir)
+    with hold_lock(workdir, "switching") as held:
+        branch, number = wanted, 1
+        while find_commit(workdir, f"refs/heads/{branch}") is not None and held.left != f"{branch} {head}".encode():
+            number += 1
+            branch = f"{wanted}-{number}"
+        held.intend(f"{branch} {head}".encode())  # A branch that was made by a killed predecessor is found again.
+        if head is not None:
+            git(workdir, "update-ref", "-m", "branch: Created from HEAD", f"refs/heads/{branch}", head)
+        before = find_branch(workdir) or head
+        git(workdir, "symbolic-ref", "-m", f"checkout: moving from {before} to {branch}", "HEAD", f"refs/heads/{branch}")
     return branch
 
 
 def make_branch(workdir: Path, branch: str, commit: str) -> None:
     """Point a branch of ours at a commit; one that is checked out somewhere is refused by git."""
-    git(workdir, "branch", "--force", branch, commit)
-
-
-def move_back(workdir: Path, scratch: Path, branch: str, commit: str, backup: Backup) -> str:
-    """Move a checked-out branch and the working tree to a commit; return the ref that keeps the former tree."""
-    refuse_elsewhere(workdir, branch)
-    kept = restore_snapshot(workdir, scratch, commit, backup)
-    git(workdir, "update-ref", "-m", backup.message, f"refs/heads/{branch}", commit, find_head(workdir) or "")
-    git(workdir, "read-tree", "HEAD")
-    return kept
+    with hold_lock(workdir, "branches"):
+        git(workdir, "branch", "--no-track", "--force", branch, commit)

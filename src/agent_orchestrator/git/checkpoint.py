@@ -7,9 +7,9 @@ from pathlib import Path
 from agent_orchestrator.core.effects import Checkpoint
 from agent_orchestrator.core.inputs import CheckpointEnded, Collision, Commit
 from agent_orchestrator.core.limits import COMMITS_MAX
+from agent_orchestrator.git.checkouts import find_checkout
 from agent_orchestrator.git.command import ask_git, git, hold_lock
 from agent_orchestrator.git.merges import forecast_conflicts
-from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.git.snapshots import (
     commit_on_branch,
     count_changes,
@@ -24,7 +24,7 @@ from agent_orchestrator.git.snapshots import (
 
 def take_checkpoint(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
     """Save the tree; raises GitFailed."""
-    if top_level(workdir) is None:
+    if find_checkout(workdir, "write-tree") is None:
         return CheckpointEnded(effect=effect.id, unavailable="the working tree is not in a git repository")
     with hold_lock(workdir, f"saving~{workdir.name}"):
         return _take(workdir, scratch, effect)

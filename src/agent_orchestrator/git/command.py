@@ -1,4 +1,4 @@
-"""Git commands, with nothing of the caller's environment but what they need, their failures as a sentence, and their locks.
+"""Git commands: as a person's own git would do them, but for programs that others named; their failures, and their locks.
 
 A lock is a kernel lock on a file, inherited by every git that is started while it is held: a git that outlives us goes on
 holding it, and whoever repeats our work after a crash waits until it is done.
@@ -6,6 +6,7 @@ holding it, and whoever repeats our work after a crash waits until it is done.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import subprocess
@@ -14,10 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.git.repository import store_folder
+from agent_orchestrator.errors import GitFailed, Shortage, Unavailable, says_shortage
+from agent_orchestrator.git.checkouts import find_checkout
+from agent_orchestrator.git.environment import current_environment, start_variables
+from agent_orchestrator.git.leftovers import begin_mark, clear_locks, end_mark
+from agent_orchestrator.git.programs import FLAGS, PLAIN, LocalPrograms, as_variables, find_programs
+from agent_orchestrator.git.repository import common_dir, repository_folder, store_folder, top_level
 
 TIMEOUT_S = 300.0
+SAID_CHARS = 600
 
 _held = threading.local()
 
@@ -45,6 +51,17 @@ def give_names(where: Path, *arguments: str, names: Iterable[str], env: Mapping[
     _run(where, arguments, env, given=b"".join(os.fsencode(name) + b"\0" for name in names))
 
 
+def read_bytes(where: Path, *arguments: str) -> bytes:
+    """Run a git command and return its output as it is; raises GitFailed."""
+    return _run(where, arguments, None)[1]
+
+
+def guard_variables(where: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables under which a git of another program runs no program that only the repository names."""
+    _, programs = _surround(where, "config")
+    return as_variables(programs.settings, given) if programs.settings else {}
+
+
 def _run(
     where: Path,
     arguments: tuple[str, ...],
@@ -52,11 +69,61 @@ def _run(
     answers: tuple[int, ...] = (0,),
     given: bytes = b"",
 ) -> tuple[int, bytes]:
-    base = {"PATH": "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    variables, programs = _surround(where, arguments[0])
+    done = _start(where, arguments, {**variables, **(env or {})}, given)
+    if done.returncode not in answers:
+        raise _failure(where, arguments[0], done, programs)
+    return done.returncode, done.stdout
+
+
+def _surround(where: Path, command: str) -> tuple[dict[str, str], LocalPrograms]:
+    """Return the variables of a git in a folder, once it is known whose folder that is."""
+    checkout = find_checkout(where, command)
+    trusted = checkout is not None and current_environment().is_trusted(repository_folder(checkout.common))
+    base = start_variables(checkout.top if checkout is not None else None, trusted)
+    if checkout is None:
+        return {**base, **as_variables(PLAIN, base)}, LocalPrograms()
+    if checkout.ours:
+        # Whatever becomes of the tree's `.git` from now on: this is where git works.
+        base |= {"GIT_DIR": str(checkout.own), "GIT_WORK_TREE": str(checkout.top)}
+    if trusted:
+        return {**base, **as_variables(PLAIN, base)}, LocalPrograms()
+    how = ("config", "--list", "--includes", "--show-scope", "-z")
+    programs = find_programs(checkout.common, checkout.own, lambda: _list_settings(where, how, base))
+    if (
+        programs.worktree is not None
+        and not checkout.ours
+        and (checkout.own / programs.worktree).resolve() != checkout.top.resolve()
+    ):
+        detail = f"core.worktree says that the files are in {programs.worktree}: orc works in {checkout.top} only"
+        raise GitFailed(command=command, where=where, detail=detail)
+    return {**base, **as_variables((*PLAIN, *programs.settings), base)}, programs
+
+
+def _list_settings(where: Path, how: tuple[str, ...], variables: Mapping[str, str]) -> bytes:
+    done = _start(where, how, variables)
+    if done.returncode:
+        raise _failure(where, "config", done)
+    return done.stdout
+
+
+def _failure(
+    where: Path, command: str, done: subprocess.CompletedProcess[bytes], programs: LocalPrograms | None = None
+) -> GitFailed | Shortage:
+    """Return what went wrong with a git: a shortage of the machine says nothing about the repository."""
+    said = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
+    if says_shortage(said):
+        return Shortage(detail=f"`git {command}` in {where} ran short of something: {said}")
+    return GitFailed(command=command, where=where, detail=said + (programs.explain(said) if programs is not None else ""))
+
+
+def _start(
+    where: Path, arguments: tuple[str, ...], variables: Mapping[str, str], given: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
     try:
-        done = subprocess.run(
-            ["git", "-C", str(where), *arguments],
-            env={**base, **(env or {})},
+        return subprocess.run(
+            ["git", "-C", str(where), arguments[0], *FLAGS.get(arguments[0], ()), *arguments[1:]],
+            env=variables,
             input=given,
             capture_output=True,
             timeout=TIMEOUT_S,
@@ -67,26 +134,105 @@ def _run(
         raise GitFailed(command=arguments[0], where=where, detail="git is not installed") from error
     except subprocess.TimeoutExpired as error:
         raise GitFailed(command=arguments[0], where=where, detail=f"no answer within {TIMEOUT_S:g} s") from error
-    if done.returncode not in answers:
-        detail = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
-        raise GitFailed(command=arguments[0], where=where, detail=detail)
-    return done.returncode, done.stdout
+
+
+LEADS_ELSEWHERE = frozenset(("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"))
+"""Variables of whoever starts us, a hook perhaps, that mean another repository than ours."""
+
+
+def own_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the user's environment for a program of his that works on a repository of our choice."""
+    return {name: value for name, value in environ.items() if name not in LEADS_ELSEWHERE}
+
+
+def run_program(where: Path, argv: tuple[str, ...], environ: Mapping[str, str], given: str = "") -> str:
+    """Run a program that speaks to others, with the user's environment; returns its output. Raises Unavailable.
+
+    It inherits the locks that are held: one that outlives us goes on holding them.
+    """
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=where,
+            env=own_environment(environ) | guard_variables(where, environ),
+            input=given.encode(),
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            pass_fds=held_locks(),
+            check=False,
+        )
+    except FileNotFoundError:
+        raise Unavailable(detail=f"{argv[0]} is not installed, or not on the PATH; install it.") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable(detail=f"{argv[0]} {argv[1]} did not answer within {TIMEOUT_S:g} s; try again.") from None
+    said = [done.stderr.decode("utf-8", "replace").strip(), done.stdout.decode("utf-8", "replace").strip()]
+    if done.returncode:
+        told = " ".join(" ".join(said).split()) or f"exit code {done.returncode}"
+        raise Unavailable(detail=f"{argv[0]} {argv[1]} failed in {where}: {told[:SAID_CHARS]}")
+    return said[1]
+
+
+class HeldLock:
+    """A lock that is held, with the intent of whoever held it before and did not come to an end."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.left: bytes | None = None
+        with contextlib.suppress(FileNotFoundError):
+            self.left = file.read_bytes()
+
+    def intend(self, intent: bytes) -> None:
+        """Write down what is about to be done, durably, so that whoever comes next can finish or undo it."""
+        draft = self._file.with_name(f".{self._file.name}")
+        with draft.open("wb") as file:
+            file.write(intent)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._file)
+        _sync(self._file.parent)
+
+    def settle(self) -> None:
+        """Forget the intent: what it said is done, or undone."""
+        self._file.unlink(missing_ok=True)
+        self.left = None
+
+
+def find_intent(where: Path, what: str) -> bool:
+    """Return True if an intent stands unfinished, without waiting for its lock."""
+    return (store_folder(where) / "locks" / f"{what}.intent").exists()
 
 
 @contextmanager
-def hold_lock(where: Path, what: str) -> Iterator[None]:
-    """Hold the lock called `what` of the repository around `where` until the end of the block."""
+def hold_lock(where: Path, what: str) -> Iterator[HeldLock]:
+    """Hold the lock called `what` of the repository around `where` until the end of the block.
+
+    Lock files that a git of a killed holder left are removed first.
+    """
     folder = store_folder(where) / "locks"
     folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / what, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    lock = os.open(folder / what, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     before = held_locks()
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _held.locks = (*before, lock)
-        yield
+        since_ns = begin_mark(lock)
+        if since_ns is not None and (top := top_level(where)) is not None and (common := common_dir(top)) is not None:
+            clear_locks(common, since_ns)
+        held = HeldLock(folder / f"{what}.intent")
+        yield held
+        held.settle()
+        end_mark(lock)
     finally:
         _held.locks = before
         os.close(lock)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def held_locks() -> tuple[int, ...]:

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.files import DRAFT, Patterns
+from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.git.command import hold_lock
 from agent_orchestrator.git.repository import common_dir, own_dir, top_level
 
@@ -62,7 +64,7 @@ def read_rules(top: Path, below: str = "/") -> ExcludeRules:
     """Read the rules of a working tree; lines of an older version for the folder `below` are known wherever they stand."""
     file = _file_of(top)
     try:
-        lines = file.read_bytes().decode("utf-8", "surrogateescape").splitlines() if file is not None else []
+        lines = read_bounded(file, SPEC_LIMIT_BYTES).decode("utf-8", "surrogateescape").splitlines() if file is not None else []
     except FileNotFoundError:
         lines = []
     rules, block, marked, close = ExcludeRules(others=[], blocks={}), None, False, False

@@ -17,8 +17,9 @@ from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
 from agent_orchestrator.core.limits import CONFLICT_CHARS, CONFLICTS_MAX
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.command import ask_git, git, hold_lock
+from agent_orchestrator.git.moves import move_checkout, settle_landing
 from agent_orchestrator.git.repository import common_dir, top_level
-from agent_orchestrator.git.snapshots import commit_trees, find_commit
+from agent_orchestrator.git.snapshots import commit_trees, find_commit, list_unmerged
 from agent_orchestrator.git.worktree import checkout_detached
 
 GIT_NEEDED = (2, 38)
@@ -44,9 +45,13 @@ class Conflicts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_merge(repo: Path, effect: Merge) -> PlannedMerge | MergeEnded:
-    """Build the merge commit, or say why there is none; nothing but objects is written. Raises GitFailed."""
+    """Build the merge commit, or say why there is none; nothing but objects is written, and a killed landing is finished first.
+
+    Raises GitFailed.
+    """
     if top_level(repo) is None:
         return _ended(effect, MergeVerdict.UNAVAILABLE, f"{repo} is not in a git repository")
+    settle_landing(repo)
     base, tip = (find_commit(repo, f"refs/heads/{name}") for name in (effect.into, effect.branch))
     for name, found in ((effect.into, base), (effect.branch, tip)):
         if found is None:
@@ -67,6 +72,7 @@ def plan_merge(repo: Path, effect: Merge) -> PlannedMerge | MergeEnded:
 
 def land_merge(repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
     """Move the target from where the plan found it to the merge, with the checkout that is on it. Raises GitFailed."""
+    settle_landing(repo)
     landed = MergeEnded(effect=effect.id, verdict=MergeVerdict.LANDED, commit=planned.commit)
     ref = f"refs/heads/{effect.into}"
     now = find_commit(repo, ref)
@@ -77,11 +83,13 @@ def land_merge(repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
         if held is not None:
             return _ended(effect, MergeVerdict.HELD, held)
         try:
-            with hold_lock(repo, "landing"):
-                _move(repo, effect.into, planned)
+            _move(repo, effect.into, planned)
         except GitFailed:
             if find_commit(repo, ref) == planned.base:
-                raise
+                held = find_obstacle(repo, effect.into, planned.commit)
+                if held is None:
+                    raise
+                return _ended(effect, MergeVerdict.HELD, held)
         else:
             return landed
     why = f"{effect.into} moved while the merge was being checked"
@@ -89,16 +97,15 @@ def land_merge(repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
 
 
 def _move(repo: Path, into: str, planned: PlannedMerge) -> None:
-    checkout = checkout_of(repo, into)
-    if checkout is None:
-        git(repo, "update-ref", "-m", f"merge {planned.commit[:12]}", f"refs/heads/{into}", planned.commit, planned.base)
+    checkout, message = checkout_of(repo, into), f"merge {planned.commit[:12]}"
+    if checkout is not None:
+        move_checkout(checkout, into, planned.base, planned.commit, message)
         return
-    # As a person's `git pull` would: files, index and branch together, refused by git itself when something is in the way.
-    quiet = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "/dev/null"}
-    git(checkout, "merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", planned.commit, env=quiet)
+    with hold_lock(repo, "branches"):
+        git(repo, "update-ref", "-m", message, f"refs/heads/{into}", planned.commit, planned.base)
 
 
-def find_obstacle(repo: Path, branch: str, commit: str) -> str | None:
+def find_obstacle(repo: Path, branch: str, commit: str, what: str = "the merge") -> str | None:
     """Say why the checkout of a branch cannot be moved to a commit without losing something; None when it can."""
     checkout = checkout_of(repo, branch)
     if checkout is None:
@@ -110,7 +117,7 @@ def find_obstacle(repo: Path, branch: str, commit: str) -> str | None:
         return f"{checkout} is on {branch} and has changes of its own in {_shown(edited)}: commit or stash them"
     if untracked:
         lost = f"would overwrite {_shown(untracked)} there, which git does not track: move it away"
-        return f"{checkout} is on {branch}, and the merge {lost}"
+        return f"{checkout} is on {branch}, and {what} {lost}"
     return None
 
 
@@ -127,7 +134,7 @@ def _is_rebased(repo: Path, branch: str) -> bool:
 
 def _unfinished_in(checkout: Path) -> str | None:
     """Return the work in progress that git itself would not fast-forward over."""
-    unmerged = _names(checkout, "diff", "--diff-filter=U")
+    unmerged = list_unmerged(checkout)
     if unmerged:
         return f"{_shown(unmerged)} has conflicts; resolve them"
     begun = [what for what, head in (("merge", "MERGE_HEAD"), ("cherry-pick", "CHERRY_PICK_HEAD")) if find_commit(checkout, head)]
@@ -147,7 +154,8 @@ def _changed_in(checkout: Path, commit: str) -> tuple[list[str], list[str]]:
     if not touched:
         return [], []
     others = _names(checkout, "ls-files", "--others")
-    edited = touched.intersection(_names(checkout, "diff", "HEAD")).intersection(_names(checkout, "diff", commit))
+    with hold_lock(checkout, "comparing"):  # Git brings the index up to date meanwhile, and locks it for that.
+        edited = touched.intersection(_names(checkout, "diff", "HEAD")).intersection(_names(checkout, "diff", commit))
     return sorted(edited), sorted(touched.intersection(others))
 
 

@@ -7,13 +7,16 @@ the rest is work: it counts in trees and diffs, is committed, and is never delet
 from __future__ import annotations
 
 import filecmp
+import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
-from agent_orchestrator.git.command import ask_git, give_names, list_names
+from agent_orchestrator.core.files import DRAFT
+from agent_orchestrator.git.command import ask_git, give_names, hold_lock, list_names
+from agent_orchestrator.git.environment import current_environment
 from agent_orchestrator.git.exclude import name_tree, read_patterns, read_rules
 from agent_orchestrator.git.repository import common_dir, top_level
 from agent_orchestrator.git.worktree import list_included
@@ -79,7 +82,7 @@ def stage_work(workdir: Path, env: Mapping[str, str]) -> None:
     """
     top = top_level(workdir) or workdir
     ours = list_untouched(top, env)
-    list_names(top, "add", "--update", *select_but(ours), env=env)
+    _stage_changed(top, ours, env)
     if ours:
         drop_from_index(top, ours, env)
         if ask_git(top, "rev-parse", "--verify", "--quiet", "HEAD", answers=(0, 1))[0] == 0:
@@ -87,6 +90,17 @@ def stage_work(workdir: Path, env: Mapping[str, str]) -> None:
     new = [name.rstrip("/") for name in list_new(top) if not name.endswith("/") or _has_commit(top / name)]
     if new:
         give_names(top, "update-index", "--add", "--remove", "-z", "--stdin", names=new, env=env)
+
+
+def _stage_changed(top: Path, ours: Sequence[str], env: Mapping[str, str]) -> None:
+    """Bring an index up to the changed files that it has; `git add` would also look into repositories inside this one."""
+    fields = list_names(top, "diff-files", "--name-status", "-z", *select_but(ours), env=env)
+    changed = dict(zip(fields[1::2], fields[::2], strict=True))
+    gone = [name for name, how in changed.items() if how == "D" or not os.path.lexists(top / name)]
+    there = [name for name in changed if name not in set(gone)]
+    for flag, names in (("--force-remove", gone), ("--add", there)):
+        if names:
+            give_names(top, "update-index", flag, "-z", "--stdin", names=names, env=env)
 
 
 def list_tracked(home: Path, names: Sequence[str]) -> list[str]:
@@ -97,10 +111,20 @@ def list_tracked(home: Path, names: Sequence[str]) -> list[str]:
 
 
 def put_back(home: Path, names: Sequence[str]) -> None:
-    """Bring files back as the index has them, where nothing stands in their place."""
-    missing = [name for name in names if not (home / name).exists()]
-    if missing:
-        give_names(home, "checkout-index", "-z", "--stdin", names=missing)
+    """Bring files back as the index has them, where nothing stands in their place; a file is there whole or not at all."""
+    missing = [name for name in names if not os.path.lexists(home / name)]
+    if not missing:
+        return
+    with hold_lock(home, "putting-back"):
+        draft = home / ".agents" / f"put-back{DRAFT}"
+        shutil.rmtree(draft, ignore_errors=True)
+        top = top_level(home) or home
+        below = home.relative_to(top)
+        give_names(home, "checkout-index", f"--prefix={draft.relative_to(top)}/", "-z", "--stdin", names=missing)
+        for name in missing:
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            (draft / below / name).replace(home / name)
+        shutil.rmtree(draft)
 
 
 def drop_from_index(top: Path, names: Sequence[str], env: Mapping[str, str]) -> None:
@@ -119,7 +143,8 @@ def take_from_tree(top: Path, tree: str, names: Sequence[str], env: Mapping[str,
 
 def _has_commit(repository: Path) -> bool:
     """Return True if git can record a repository inside this one: only by its commit."""
-    return ask_git(repository, "rev-parse", "--verify", "--quiet", "HEAD", answers=(0, 1, 128))[0] == 0
+    env = {"GIT_DIR": str(repository / ".git")}
+    return ask_git(repository.parent, "rev-parse", "--verify", "--quiet", "HEAD", env=env, answers=(0, 1, 128))[0] == 0
 
 
 def list_copied(top: Path) -> set[str]:
@@ -149,14 +174,11 @@ def _kept_as_file(lines: list[str]) -> Iterator[str]:
         yield file.name
 
 
-@cache
 def _general_rules(top: Path) -> tuple[Path, ...]:
     """Return the person's rules for all repositories, which `git status` knows too."""
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return ()
-    how = ("config", "--type=path", "--get", "core.excludesFile")
-    code, said = ask_git(top, *how, env={"HOME": str(home)}, answers=(0, 1))
-    file = Path(said) if code == 0 and said else home / ".config" / "git" / "ignore"
-    return (file,) if file.is_file() else ()
+    code, said = ask_git(top, "config", "--type=path", "--get", "core.excludesFile", answers=(0, 1))
+    variables = current_environment().variables
+    home, folder = variables.get("HOME"), variables.get("XDG_CONFIG_HOME")
+    folder = folder or (f"{home}/.config" if home else None)
+    file = Path(top, said) if code == 0 and said else Path(folder, "git", "ignore") if folder else None
+    return (file,) if file is not None and file.is_file() else ()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.git.command import git
+from agent_orchestrator.git.command import git, run_program
 
 HIDDEN = "***"
+
+_SHORT_SSH = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?P<path>(?!//)\S+)\Z")
+"""git@host:owner/name, as only git writes it."""
+_OTHER_NAMES = {"ssh.github.com": "github.com"}
 
 
 def list_remotes(workdir: Path) -> list[str]:
@@ -20,6 +25,20 @@ def list_remotes(workdir: Path) -> list[str]:
 def list_push_urls(workdir: Path, remote: str) -> list[str]:
     """Return the push addresses of a remote, rewritten as `insteadOf` says; they may hold credentials."""
     return git(workdir, "remote", "get-url", "--push", "--all", remote).splitlines()
+
+
+def fetch_url(workdir: Path, remote: str) -> str:
+    """Return the address that a remote is fetched from, as `gh` looks at it."""
+    return git(workdir, "remote", "get-url", remote)
+
+
+def push_branch(workdir: Path, remote: str, branch: str, environ: Mapping[str, str]) -> None:
+    """Push a branch, without force, with the user's own credentials; raises Unavailable with what git said.
+
+    Whoever repeats it after a crash waits for a push that is still going on.
+    """
+    name = f"refs/heads/{branch}"
+    run_program(workdir, ("git", "push", "--quiet", "--porcelain", remote, f"{name}:{name}"), environ)
 
 
 def join_addresses(urls: Iterable[str]) -> str:
@@ -44,3 +63,19 @@ def hide_credentials(url: str) -> str:
     shown = user.partition(":")[0] if scheme.endswith("ssh") else HIDDEN
     path = re.sub(r"[?#].*", f"?{HIDDEN}", path)
     return f"{scheme}://{shown if at else ''}{at}{host}{slash}{path}"
+
+
+def repository_of(url: str, *, with_port: bool = False) -> str:
+    """HOST/OWNER/NAME as `gh --repo` takes it; '' for an address that is no such repository."""
+    short = _SHORT_SSH.match(url) if "://" not in url else None
+    try:
+        parts = urlsplit(url)
+        host, path = (short["host"], short["path"]) if short is not None else (parts.hostname or "", parts.path)
+        port = f":{parts.port}" if with_port and parts.scheme == "https" and parts.port is not None else ""
+    except ValueError:
+        return ""
+    names = path.strip("/").removesuffix(".git").split("/")
+    host = _OTHER_NAMES.get(host.lower(), host.lower())
+    # A host without a dot is a name in somebody's ssh configuration, which only `gh` itself can look up.
+    fine = "." in host and len(names) == 2 and all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names)
+    return "/".join((f"{host}{port}", *names)) if fine and not Path(url).is_absolute() else ""

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.git.command import git
-from agent_orchestrator.git.ownership import list_copied, list_uncommitted
-from agent_orchestrator.git.repository import top_level
-from agent_orchestrator.git.worktree import WORKTREES, branch_of
+from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.command import git, hold_lock, list_names
+from agent_orchestrator.git.ownership import list_uncommitted
+from agent_orchestrator.git.repository import WORKTREES, host_of, own_dir, top_level
+from agent_orchestrator.git.snapshots import find_commit
+from agent_orchestrator.git.worktree import branch_in, branch_of, delete_worktrees
 
 FILES_SHOWN = 5
 
@@ -34,17 +36,27 @@ def plan_removal(home: Path, run: str, gone: tuple[str, ...] = ()) -> Removal:
 
     Branches that will be `gone` by then keep no commits of others.
     """
-    if top_level(home) is None:
+    host = host_of(home)
+    if top_level(host) is None:
         return Removal()
-    mine = [folder for folder in sorted((home / WORKTREES).glob("*")) if folder.name.partition("~")[0] == run]
+    # The home of a fork may be a worktree itself, with worktrees of its own in it: those go first.
+    places = (home, host) if host != home else (home,)
+    mine = [one for place in places for one in sorted((place / WORKTREES).glob("*")) if one.name.partition("~")[0] == run]
     scratch = [folder for folder in mine if folder.name.startswith(f"{run}~~")]
-    trees = {folder: folder.name.partition("~")[2].replace("~", "/") for folder in mine if folder not in scratch}
-    branches = [branch or branch_of(run) for branch in trees.values()] or [branch_of(run)]
+    trees = [folder for folder in mine if folder not in scratch]
+    home = host
+    branches = [branch_in(folder) for folder in trees] + _list_own(home, run)
     found = {branch: where for branch in dict.fromkeys(branches) if (where := _checked_out(home, branch)) is not None}
     kept = [why for folder in trees if (why := _unsaved(folder)) is not None]
     if not kept:
         kept = [why for branch, where in found.items() if (why := _unmerged(home, branch, where, mine, (*found, *gone)))]
     return Removal(folders=tuple(trees), scratch=tuple(scratch), branches=tuple(found), kept=tuple(kept))
+
+
+def _list_own(home: Path, run: str) -> list[str]:
+    """Return the branches that are named after a run: its own, and a fork's."""
+    names = (f"refs/heads/{branch_of(run)}", f"refs/heads/{branch_of(run)}/")
+    return [ref.removeprefix("refs/heads/") for ref in git(home, "for-each-ref", "--format=%(refname)", *names).splitlines()]
 
 
 def _unsaved(folder: Path) -> str | None:
@@ -84,14 +96,31 @@ def _unmerged(home: Path, branch: str, where: str, mine: list[Path], going: tupl
 def remove_trees(home: Path, removal: Removal) -> None:
     """Delete what was planned; raises GitFailed, also where somebody changed a file since."""
     assert not removal.kept, "a plan with a reason to keep something deletes nothing"
-    for folder in removal.scratch:
-        git(home, "worktree", "remove", "--force", str(folder))
-    for folder in removal.folders:
-        if (folder / ".git").exists():
-            for name in list_copied(folder):
-                (folder / name).unlink()  # Git would keep the worktree for it; the repository has the same file.
-            git(home, "worktree", "remove", str(folder))
-    if top_level(home) is not None:
-        git(home, "worktree", "prune")
-    for branch in removal.branches:
-        git(home, "branch", "--delete", "--force", branch)
+    home = host_of(home)
+    if top_level(home) is None:
+        return
+    with hold_lock(home, "worktrees"):
+        for folder in (*removal.scratch, *removal.folders):
+            _refuse_changed(folder, scratch=folder in removal.scratch)
+        delete_worktrees(home, (*removal.scratch, *removal.folders))
+        for branch in removal.branches:
+            if find_commit(home, f"refs/heads/{branch}") is not None:
+                git(home, "branch", "--delete", "--force", branch)
+
+
+def _refuse_changed(folder: Path, *, scratch: bool) -> None:
+    """Raise GitFailed for a worktree with something in it that is nowhere else, or that somebody locked."""
+    own = own_dir(folder) if (folder / ".git").exists() else None
+    why = _unsaved(folder) if not scratch else None
+    if own is not None and (own / "locked").exists():
+        why = f"{folder} is locked: `git worktree unlock` it first"
+    if own is not None and not scratch and (inner := _inner(folder)):
+        why = f"{folder} has the repository {inner} in it: move that away"
+    if why is not None:
+        raise GitFailed(command="worktree remove", where=folder, detail=why)
+
+
+def _inner(folder: Path) -> str | None:
+    """Return a repository inside a worktree, whose files git knows nothing of."""
+    entries = (line.partition("\t") for line in list_names(folder, "ls-files", "--stage", "-z"))
+    return next((name for about, _, name in entries if about.startswith("160000") and (folder / name / ".git").exists()), None)

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
+WORKTREES = ".agents/worktrees"
+"""The folder of the worktrees that we make, below the folder that a run belongs to."""
+
 
 def top_level(start: Path) -> Path | None:
-    """Return the working tree that contains `start`, or None outside any repository."""
+    """Return the working tree that contains `start`, or None outside any repository.
+
+    A worktree of ours that lost its `.git` is none: the repository around it would be taken for it.
+    """
     for folder in (start, *start.parents):
         if _is_repository(folder / ".git"):
             return folder
+        if is_worktree_place(folder):
+            return None
     return None
+
+
+def is_worktree_place(folder: Path) -> bool:
+    """Return True if a folder is where we make worktrees."""
+    return folder.parts[-3:-1] == tuple(WORKTREES.split("/"))
+
+
+def host_of(folder: Path) -> Path:
+    """Return the folder that a worktree of ours was made for, there or not; any other folder itself."""
+    return folder.parents[2] if is_worktree_place(folder) else folder
 
 
 def _is_repository(dot: Path) -> bool:
@@ -50,6 +68,11 @@ def store_folder(home: Path) -> Path:
     top = top_level(home)
     common = common_dir(top) if top else None
     return (common or home / ".agents") / "orc"
+
+
+def repository_folder(common: Path) -> Path:
+    """Return the folder that people call the repository, given the git directory of all its worktrees."""
+    return common.parent if common.name == ".git" else common
 
 
 def checkout_of(folder: str) -> str:

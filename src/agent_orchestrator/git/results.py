@@ -15,9 +15,9 @@ from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.command import git, hold_lock
 from agent_orchestrator.git.merges import Conflicts, checkout_of, is_ancestor, merge_trees
-from agent_orchestrator.git.repository import store_folder
+from agent_orchestrator.git.repository import WORKTREES, store_folder
 from agent_orchestrator.git.snapshots import commit_on_branch, commit_trees, find_commit, find_unfinished_merge, write_tree
-from agent_orchestrator.git.worktree import WORKTREES, open_tree
+from agent_orchestrator.git.worktree import open_tree
 
 PATHS_SHOWN = 5
 

@@ -6,6 +6,7 @@ the user's index, branch or files is touched but by `restore`, which saves what 
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,11 +14,14 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.inputs import FileChange
-from agent_orchestrator.core.limits import CHANGED_FILES_MAX
+from agent_orchestrator.core.limits import CHANGED_FILES_MAX, OUTPUT_LIMIT_BYTES
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.git.command import ask_git, git, list_names
+from agent_orchestrator.git.checkouts import find_checkout
+from agent_orchestrator.git.command import ask_git, git, hold_lock, list_names, read_bytes
+from agent_orchestrator.git.leftovers import forget_index, is_begun
 from agent_orchestrator.git.ownership import (
     drop_from_index,
     list_uncommitted,
@@ -26,7 +30,7 @@ from agent_orchestrator.git.ownership import (
     stage_work,
     take_from_tree,
 )
-from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.git.repository import own_dir, top_level
 
 WHO = {
     "GIT_AUTHOR_NAME": "agent-orchestrator",
@@ -70,7 +74,7 @@ def save_snapshot(workdir: Path, scratch: Path, ref: str, message: str, at_us: i
     if known is not None and git(workdir, "log", "-1", "--format=%B", known).strip() == message.strip():
         return SavedTree(commit=known, tree=git(workdir, "rev-parse", f"{known}^{{tree}}"), head=head)
     tree = write_tree(workdir, scratch)
-    commit = _commit(workdir, tree, head, message, at_us)
+    commit = commit_trees(workdir, tree, (head,) if head else (), message, at_us, internal=True)
     git(workdir, "update-ref", ref, commit)
     return SavedTree(commit=commit, tree=tree, head=head)
 
@@ -82,20 +86,21 @@ def write_tree(workdir: Path, scratch: Path) -> str:
 
 
 def identify_tree(workdir: Path, scratch: Path) -> str | None:
-    """Identify the working tree by the tree of everything in it that is neither ignored nor ours; None without git.
+    """Identify the working tree by the tree of everything in it that is neither ignored nor ours; None outside a repository.
 
-    Neither the index nor the object store of the repository is touched.
+    Neither the index nor the object store of the repository is touched. Raises GitFailed: a tree that nobody could look at is
+    evidence of nothing.
     """
+    if find_checkout(workdir, "write-tree") is None:
+        return None
     index, objects = scratch / "index", scratch / "objects"
     try:
         real_objects = git(workdir, "rev-parse", "--path-format=absolute", "--git-path", "objects")
         objects.mkdir(parents=True, exist_ok=True)
         env = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": real_objects}
         return git(workdir, "write-tree", env=_stage(workdir, index, env))
-    except (GitFailed, OSError):
-        return None
     finally:
-        index.unlink(missing_ok=True)
+        forget_index(index)
         shutil.rmtree(objects, ignore_errors=True)
 
 
@@ -122,7 +127,8 @@ def commit_on_branch(workdir: Path, scratch: Path, tree: str, message: str, at_u
     if not empty and head is not None and git(workdir, "rev-parse", f"{head}^{{tree}}") == tree:
         return None
     merging = find_unfinished_merge(workdir).other
-    commit = _commit(workdir, tree, head, message, at_us, merging)
+    parents = tuple(one for one in (head, merging) if one is not None)
+    commit = commit_trees(workdir, tree, parents, message, at_us)
     git(workdir, "update-ref", "-m", message.splitlines()[0], "HEAD", commit, head or "0" * 40)
     _follow(workdir)
     return commit
@@ -131,7 +137,8 @@ def commit_on_branch(workdir: Path, scratch: Path, tree: str, message: str, at_u
 def _follow(workdir: Path) -> None:
     """Bring index and merge state up to a commit that was made beside them: the next commit would undo it else."""
     git(workdir, "read-tree", "HEAD")
-    if find_commit(workdir, "MERGE_HEAD") is not None:
+    own = own_dir(top_level(workdir) or workdir)
+    if own is not None and any((own / name).exists() for name in ("MERGE_HEAD", "MERGE_MODE", "AUTO_MERGE")):
         git(workdir, "merge", "--quit")
 
 
@@ -147,26 +154,61 @@ def find_unfinished_merge(workdir: Path) -> UnfinishedMerge:
     other = find_commit(workdir, "MERGE_HEAD")
     if other is None:
         return UnfinishedMerge()
-    unmerged = git(workdir, "diff", "--name-only", "-z", "--diff-filter=U").split("\0")
-    return UnfinishedMerge(other, tuple(path for path in unmerged if path and _has_markers(workdir / path)))
+    return UnfinishedMerge(other, tuple(path for path in list_unmerged(workdir) if _has_markers(workdir / path)))
+
+
+def list_unmerged(workdir: Path) -> list[str]:
+    """Return files that a merge left to be resolved."""
+    entries = list_names(workdir, "ls-files", "--unmerged", "-z")
+    return list(dict.fromkeys(entry.partition("\t")[2] for entry in entries))
 
 
 def _has_markers(file: Path) -> bool:
     try:
-        return any(line.startswith(b"<<<<<<< ") for line in file.read_bytes().splitlines())
+        return any(line.startswith(b"<<<<<<< ") for line in read_bounded(file, OUTPUT_LIMIT_BYTES).splitlines())
     except OSError:
         return False
 
 
-def _commit(workdir: Path, tree: str, head: str | None, message: str, at_us: int, merging: str | None = None) -> str:
-    return commit_trees(workdir, tree, tuple(one for one in (head, merging) if one is not None), message, at_us)
+def commit_trees(workdir: Path, tree: str, parents: tuple[str, ...], message: str, at_us: int, *, internal: bool = False) -> str:
+    """Make a commit that no branch has yet; made again of the same things, it is the same one unless it is signed.
+
+    It is by the person whom his git configuration names, and signed where that says so, as his own commits would be. An
+    `internal` one, which no branch ever has, is by us and never signed.
+    """
+    date = f"@{at_us // US} +0000"
+    env = {**(WHO if internal or not _is_named(workdir) else {}), "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    sign = ("-S",) if not internal and is_set(workdir, "commit.gpgSign") else ()
+    how = ("commit-tree", *sign, tree, *(word for one in parents for word in ("-p", one)), "-m", message)
+    try:
+        return git(workdir, *how, env=env)
+    except GitFailed as error:
+        if not sign:
+            raise
+        detail = f"the commit could not be signed, as commit.gpgSign says ({error}); unlock the key or set it to false"
+        raise GitFailed(command="commit-tree", where=workdir, detail=detail) from None
 
 
-def commit_trees(workdir: Path, tree: str, parents: tuple[str, ...], message: str, at_us: int) -> str:
-    """Make a commit that no branch has yet; made again of the same things, it is the same one."""
-    date = f"{at_us // US} +0000"
-    env = {**WHO, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-    return git(workdir, "commit-tree", tree, *(word for one in parents for word in ("-p", one)), "-m", message, env=env)
+def _is_named(workdir: Path) -> bool:
+    """Return True if a person's name and address are configured: git would guess them else."""
+    return all(ask_git(workdir, "var", f"GIT_{who}_IDENT", answers=(0, 128))[0] == 0 for who in ("AUTHOR", "COMMITTER"))
+
+
+def is_set(workdir: Path, key: str) -> bool:
+    """Return True if git's configuration switches something on."""
+    return ask_git(workdir, "config", "--type=bool", "--get", key, answers=(0, 1))[1] == "true"
+
+
+def begin_history(home: Path, at_us: int) -> bool:
+    """Make an empty first commit where a repository has neither commits nor files; return True if it was needed.
+
+    With files, somebody has to say which of them belong to it.
+    """
+    if top_level(home) is None or find_head(home) is not None or git(home, "status", "--porcelain", "--untracked-files=all"):
+        return False
+    tree = git(home, "hash-object", "-w", "-t", "tree", os.devnull)
+    git(home, "update-ref", "HEAD", commit_trees(home, tree, (), "Begin", at_us))
+    return True
 
 
 @contextmanager
@@ -174,18 +216,18 @@ def _work_index(workdir: Path, scratch: Path) -> Iterator[dict[str, str]]:
     """Make an index of the working tree, as the environment of git commands that read it."""
     scratch.mkdir(parents=True, exist_ok=True)
     index = scratch / "snapshot-index"
-    index.unlink(missing_ok=True)
     try:
         yield _stage(workdir, index, {})
     finally:
-        index.unlink(missing_ok=True)
+        forget_index(index)
 
 
 def _stage(workdir: Path, index: Path, env: Mapping[str, str]) -> dict[str, str]:
     """Fill an index of its own with the working tree, beginning with a copy of the real one; return its environment."""
+    forget_index(index)
     real = Path(git(workdir, "rev-parse", "--path-format=absolute", "--git-path", "index"))
     if real.exists():
-        shutil.copyfile(real, index)
+        shutil.copy2(real, index)  # With its time: git takes what changed in the same instant for changed.
     env = {**env, "GIT_INDEX_FILE": str(index)}
     stage_work(workdir, env)
     return env
@@ -197,11 +239,12 @@ def _index_of(workdir: Path, scratch: Path, tree: str) -> Iterator[dict[str, str
     index = scratch / "changed-index"
     scratch.mkdir(parents=True, exist_ok=True)
     env = {"GIT_INDEX_FILE": str(index)}
+    forget_index(index)
     try:
         git(workdir, "read-tree", tree, env=env)
         yield env
     finally:
-        index.unlink(missing_ok=True)
+        forget_index(index)
 
 
 def find_head(workdir: Path) -> str | None:
@@ -211,10 +254,8 @@ def find_head(workdir: Path) -> str | None:
 
 def find_commit(workdir: Path, name: str) -> str | None:
     """Return the commit behind a name, or None."""
-    try:
-        return git(workdir, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    except GitFailed:
-        return None
+    code, said = ask_git(workdir, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", answers=(0, 1, 128))
+    return said if code == 0 else None
 
 
 def _not_ours(workdir: Path) -> tuple[str, ...]:
@@ -249,29 +290,69 @@ def list_changes(workdir: Path, old: str | None, new: str) -> tuple[FileChange, 
 
 def read_diff(workdir: Path, old: str | None, new: str, limit_chars: int) -> str:
     """Return the diff as people read it, at most so much of it."""
-    how = ("-r", "-p", "--no-renames", "--no-color", "--no-ext-diff")
+    how = ("-r", "-p", "--no-renames", "--no-color")
     text = git(workdir, "diff-tree", *how, old or EMPTY_TREE, new, *_not_ours(workdir))
     return text if len(text) <= limit_chars else text[:limit_chars] + "\n… (cut)"
+
+
+class Restoring(msgspec.Struct, frozen=True, kw_only=True):
+    """The intent of a restoration: the ref that keeps the former tree, and the trees that the files are moved between."""
+
+    ref: str
+    target: str
+    now: str
+    wanted: str
 
 
 def restore_snapshot(workdir: Path, scratch: Path, target: str, backup: Backup) -> str:
     """Make the working tree what it was in commit `target`; return the ref that keeps the former tree.
 
-    Files of ours are left alone, tracked or not.
+    Files of ours are left alone, tracked or not. Repeated after a kill, it goes on, and what was half written is not taken for
+    the former tree.
     """
-    top = top_level(workdir) or workdir
-    with _work_index(workdir, scratch) as env:
+    with hold_lock(workdir, f"restoring~{workdir.name}") as held, _work_index(workdir, scratch) as env:
+        top = top_level(workdir) or workdir
         tree = git(workdir, "write-tree", env=env)
-        ref = _free_ref(workdir, backup.ref, tree)
-        git(workdir, "update-ref", ref, _commit(workdir, tree, find_head(workdir), backup.message, backup.at_us))
         drop_from_index(top, list_untouched(top, env), env)
         now = git(workdir, "write-tree", env=env)
         with _index_of(workdir, scratch, f"{target}^{{tree}}") as wanted_env:
             drop_from_index(top, list_untouched(top, wanted_env), wanted_env)
             take_from_tree(top, now, _once_left_out(top, target), wanted_env)
             wanted = git(workdir, "write-tree", env=wanted_env)
+        before = msgspec.json.decode(held.left, type=Restoring) if held.left is not None else None
+        if before is not None and before.target == target and _is_between(workdir, before, now):
+            ref = before.ref
+        elif now == wanted and _is_kept(workdir, backup):
+            return backup.ref  # All of it was done before; only its end was not told.
+        else:
+            ref = _free_ref(workdir, backup.ref, tree)
+            parents = (head,) if (head := find_head(workdir)) else ()
+            git(workdir, "update-ref", ref, commit_trees(workdir, tree, parents, backup.message, backup.at_us, internal=True))
+            held.intend(msgspec.json.encode(Restoring(ref=ref, target=target, now=now, wanted=wanted)))
         git(workdir, "read-tree", "-m", "-u", now, wanted, env=env)
     return ref
+
+
+def _is_between(workdir: Path, before: Restoring, tree: str) -> bool:
+    """Return True if a tree differs from the one before only where git was moving files to another, whole or in part."""
+    fields = list_names(workdir, "diff-tree", "-r", "-z", "--raw", "--no-renames", before.now, tree)
+    for about, path in zip(fields[::2], fields[1::2], strict=True):
+        _, mode, _, blob, _ = about.split()
+        if mode == "000000":
+            continue
+        code, other = ask_git(workdir, "rev-parse", "--verify", "--quiet", f"{before.wanted}:{path}", answers=(0, 1, 128))
+        if code or mode == "160000" or git(workdir, "cat-file", "-t", other) != "blob":
+            return False
+        if not is_begun(*(read_bytes(workdir, "cat-file", "blob", one) for one in (blob, other))):
+            return False
+    return True
+
+
+def _is_kept(workdir: Path, backup: Backup) -> bool:
+    """Return True if the ref of a backup has the commit that would be made for it."""
+    known = find_commit(workdir, backup.ref)
+    told = f"{backup.at_us // US} {backup.message.strip()}"
+    return known is not None and git(workdir, "log", "-1", "--format=%ct %B", known).strip() == told
 
 
 def _once_left_out(top: Path, target: str) -> list[str]:
@@ -292,6 +373,14 @@ def _free_ref(workdir: Path, wanted: str, tree: str) -> str:
     return ref
 
 
+def point_ref(repo: Path, ref: str, commit: str | None) -> None:
+    """Point a ref of ours at a commit, or forget it."""
+    if commit is not None:
+        git(repo, "update-ref", ref, f"{commit}^{{commit}}")
+    elif find_commit(repo, ref) is not None:
+        git(repo, "update-ref", "-d", ref)
+
+
 def is_clean(workdir: Path) -> bool:
     """Return True if nothing is uncommitted, untracked files included; our own files never count."""
     return not list_uncommitted(workdir)
@@ -301,5 +390,6 @@ def delete_refs(home: Path, prefix: str) -> None:
     """Forget all snapshots below a prefix; git removes what nothing else names."""
     if top_level(home) is None:
         return
-    for ref in git(home, "for-each-ref", "--format=%(refname)", prefix).splitlines():
-        git(home, "update-ref", "-d", ref)
+    with hold_lock(home, "references"):
+        for ref in git(home, "for-each-ref", "--format=%(refname)", prefix).splitlines():
+            git(home, "update-ref", "-d", ref)

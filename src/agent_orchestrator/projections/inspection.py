@@ -7,7 +7,6 @@ old it is, and is simply written again.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.printed import Identity
 
 EDIT_LIMIT_BYTES = 256 * 1024 * 1024
@@ -39,13 +39,19 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
+def find_known(path: Path, known: Sequence[Identity]) -> Identity | None:
+    """Return the identity of the file if it is one of these; raises OSError where there is none."""
+    status = os.stat(path, follow_symlinks=False)
+    seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+    return next((one for one in known if seen == (one.inode, one.mtime_ns, one.size)), None)
+
+
 def is_ours(path: Path, known: Sequence[Identity]) -> bool:
     """Return True if the file may be overwritten: it is one of our own print-outs, or there is none."""
     try:
-        status = os.stat(path, follow_symlinks=False)
+        return find_known(path, known) is not None
     except (FileNotFoundError, NotADirectoryError):
         return True
-    return any((status.st_ino, status.st_mtime_ns, status.st_size) == (one.inode, one.mtime_ns, one.size) for one in known)
 
 
 def inspect(path: Path, known: Sequence[Identity]) -> Inspection:
@@ -53,12 +59,7 @@ def inspect(path: Path, known: Sequence[Identity]) -> Inspection:
     try:
         if is_ours(path, known):
             return Inspection(state=PrintoutState.OURS if path.exists() else PrintoutState.MISSING)
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # reading a pipe would never end
-            return Inspection(state=PrintoutState.BROKEN, problem="it is not a regular file")
-        if status.st_size > EDIT_LIMIT_BYTES:
-            return Inspection(state=PrintoutState.BROKEN, problem=f"it is larger than {EDIT_LIMIT_BYTES} bytes")
-        content = path.read_bytes()
+        content = read_bounded(path, EDIT_LIMIT_BYTES)
     except OSError as error:
         return Inspection(state=PrintoutState.BROKEN, problem=f"it cannot be read: {error.strerror}")
     if not content.strip(b"\0 \t\r\n"):

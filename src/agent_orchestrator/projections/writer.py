@@ -7,27 +7,33 @@ come back empty.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.beneath import LinkInTheWay, open_folder
+from agent_orchestrator.bounded import read_bounded, read_descriptor
 from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.errors import Unavailable
+from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
 
 _drafts = itertools.count(1)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A print-out written beside its place, not yet in it."""
 
+    home: Path
     target: Path
     temporary: Path
     printed: Printed
@@ -47,10 +53,9 @@ def write_draft(home: Path, document: Document, content: bytes, *, first: bool) 
     """Write the temporary file and take its identity."""
     target = home / document.path
     durable = first or document.once
-    if first:
-        make_folder(home, target.parent)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_drafts)}{DRAFT}")
-    descriptor = _open(home, temporary)
+    with _folder(home, target.parent, make=True) as folder:
+        descriptor = os.open(temporary.name, _NEW, 0o644, dir_fd=folder)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
@@ -58,7 +63,7 @@ def write_draft(home: Path, document: Document, content: bytes, *, first: bool) 
             os.fsync(descriptor)
         status = os.fstat(descriptor)
     printed = Printed(path=document.path, identity=_identity(status, content))
-    return Draft(target=target, temporary=temporary, printed=printed, durable=durable)
+    return Draft(home=home, target=target, temporary=temporary, printed=printed, durable=durable)
 
 
 def _identity(status: os.stat_result, content: bytes) -> Identity:
@@ -74,7 +79,11 @@ def identify(path: Path, content: bytes) -> Identity | None:
     """Return the identity of a file that holds just this, whoever put it there; None if it does not."""
     try:
         status = os.lstat(path)
-        same = stat.S_ISREG(status.st_mode) and status.st_size == len(content) and path.read_bytes() == content
+        same = (
+            stat.S_ISREG(status.st_mode)
+            and status.st_size == len(content)
+            and read_bounded(path, len(content), follow=False) == content
+        )
     except OSError:
         return None
     return _identity(status, content) if same else None
@@ -83,10 +92,11 @@ def identify(path: Path, content: bytes) -> Identity | None:
 def append_lines(home: Path, document: Document) -> None:
     """Add the document's lines that the file does not have yet; repeated, it adds nothing."""
     target = home / document.path
-    make_folder(home, target.parent)
-    descriptor = os.open(target, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    with os.fdopen(descriptor, "r+b") as file:
-        there = file.read()
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with _folder(home, target.parent, make=True) as folder:
+        descriptor = os.open(target.name, flags, 0o644, dir_fd=folder)
+    with os.fdopen(descriptor, "wb") as file:
+        there = read_descriptor(descriptor, EDIT_LIMIT_BYTES, str(target))
         known = Counter(there.splitlines())
         wanted = Counter[bytes]()
         missing = []
@@ -101,46 +111,49 @@ def append_lines(home: Path, document: Document) -> None:
             os.fsync(descriptor)
 
 
-def _open(home: Path, temporary: Path) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(temporary, flags, 0o644)
-    except FileNotFoundError:
-        # The folder was removed under us (`git clean`, a person): make it again.
-        make_folder(home, temporary.parent)
-        return os.open(temporary, flags, 0o644)
-
-
 def make_folder(home: Path, folder: Path) -> None:
-    """Make a folder for print-outs; raises Unavailable when it is a link that leads out of the run's home."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not folder.resolve().is_relative_to(home.resolve()):
-        raise Unavailable(detail=f"{folder} leads out of {home} through a link; state files are not written there.")
+    """Make a folder for print-outs; raises Unavailable when a link is on the way to it."""
+    with _folder(home, folder, make=True):
+        return
+
+
+@contextlib.contextmanager
+def _folder(home: Path, folder: Path, *, make: bool = False) -> Iterator[int]:
+    """Hold a folder of print-outs, every time anew: it may have been removed (`git clean`), or a link planted in its place."""
+    try:
+        with open_folder(home, folder, make=make) as opened:
+            yield opened
+    except LinkInTheWay as error:
+        raise Unavailable(
+            detail=f"{folder} leads through a link ({error.filename}); state files are not written there."
+        ) from None
 
 
 def put_in_place(draft: Draft) -> bool:
     """Rename the draft over its target; return False if somebody cleaned it away, and it has to be written again."""
     try:
-        draft.temporary.replace(draft.target)
+        with _folder(draft.home, draft.target.parent) as folder:
+            os.replace(draft.temporary.name, draft.target.name, src_dir_fd=folder, dst_dir_fd=folder)
     except FileNotFoundError:
         return False
     return True
 
 
+def discard_draft(draft: Draft) -> None:
+    """Remove a draft that is not to be shown."""
+    with contextlib.suppress(OSError, Unavailable), _folder(draft.home, draft.target.parent) as folder:
+        os.unlink(draft.temporary.name, dir_fd=folder)
+
+
 def sync_folders(drafts: Iterable[Draft]) -> None:
     """Make the names of durable drafts that are in place survive a power cut: once per folder, not once per file."""
-    for folder in dict.fromkeys(draft.target.parent for draft in drafts if draft.durable):
-        try:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            continue  # It was cleaned away again: there is nothing to keep.
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    for home, folder in dict.fromkeys((draft.home, draft.target.parent) for draft in drafts if draft.durable):
+        # One that was cleaned away again has nothing to keep.
+        with contextlib.suppress(FileNotFoundError), _folder(home, folder) as opened:
+            os.fsync(opened)
 
 
-def sweep_drafts(targets: Iterable[Path]) -> None:
+def sweep_drafts(home: Path, targets: Iterable[Path]) -> None:
     """Remove drafts of these files that a process left behind when it died; called only by their one writer.
 
     Others may be at work on other files of the same folder: their drafts are left alone.
@@ -149,6 +162,7 @@ def sweep_drafts(targets: Iterable[Path]) -> None:
     for target in targets:
         names.setdefault(target.parent, set()).add(target.name)
     for folder, mine in names.items():
-        for draft in folder.glob(f".*{DRAFT}"):
-            if draft.name[1 : -len(DRAFT)].rpartition(".")[0] in mine:
-                draft.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError, Unavailable), _folder(home, folder) as opened:
+            for name in os.listdir(opened):
+                if name.startswith(".") and name.endswith(DRAFT) and name[1 : -len(DRAFT)].rpartition(".")[0] in mine:
+                    os.unlink(name, dir_fd=opened)

@@ -16,7 +16,9 @@ import msgspec
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.environment import OWN
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
+from agent_orchestrator.config.defaults import NO_DEFAULTS, RunDefaults
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.core.sandbox import NONE
 from agent_orchestrator.core.units import read_duration_s
 from agent_orchestrator.errors import AgentMissing, InvalidValue, UsageError
 
@@ -29,19 +31,29 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
 
     allow_tools: tuple[str, ...] = ()
     mode: str | None = None
+    all_tools: bool = False
+    """Behind a wall: each client in the mode in which it asks for nothing."""
+    usual_tools: tuple[str, ...] = ()
+    """Those of the configuration, for agents that can follow them; so is the mode, where the agent has none of its own."""
+    usual_mode: str | None = None
 
     @property
     def any(self) -> bool:
         """Tell whether anything is given."""
-        return bool(self.allow_tools) or self.mode is not None
+        given = self.allow_tools or self.usual_tools or self.all_tools
+        return bool(given) or self.mode is not None or self.usual_mode is not None
 
     def given_to(self, choice: AgentChoice) -> AgentChoice:
         """Return the choice with what its adapter can follow of this; its configuration's list of tools stays."""
-        options = dict(choice.options)
-        if self.allow_tools and _follows(choice, "allowed_tools"):
-            options["allowed_tools"] = list(dict.fromkeys((*(options.get("allowed_tools") or ()), *self.allow_tools)))
+        options, tools = dict(choice.options), (*self.usual_tools, *self.allow_tools)
+        if tools and _follows(choice, "allowed_tools"):
+            options["allowed_tools"] = list(dict.fromkeys((*(options.get("allowed_tools") or ()), *tools)))
+        if self.usual_mode is not None and self.usual_mode in _modes(choice):
+            options.setdefault("permission_mode", self.usual_mode)
         if self.mode is not None and self.mode in _modes(choice):
             options["permission_mode"] = self.mode
+        elif self.all_tools and (widest := getattr(find_agent(choice.performer), "widest", None)) is not None:
+            options["permission_mode"] = widest
         return msgspec.structs.replace(choice, options=options) if options != choice.options else choice
 
     def check(self, choices: Iterable[AgentChoice]) -> None:
@@ -76,6 +88,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The system that the options start a run of."""
     wrapper: str | None = None
     wrapper_args: tuple[str, ...] = ()
+    command_template: str | None = None
     agent: str | None = None
     agent_command: str | None = None
     rehearse: str | None = None
@@ -86,11 +99,27 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     idle_timeout: str | None = None
     allow_tools: tuple[str, ...] = ()
     permission_mode: str | None = None
+    sandbox: str | None = None
+    yolo: bool = False
+    usual: RunDefaults = NO_DEFAULTS
+    """The configured defaults, for what is not given."""
 
     @property
     def permissions(self) -> Permissions:
         """Tools and modes that agents get besides."""
-        return Permissions(allow_tools=self.allow_tools, mode=self.permission_mode)
+        usual = self.usual
+        return Permissions(
+            allow_tools=self.allow_tools,
+            mode=self.permission_mode,
+            all_tools=self.yolo or bool(usual.yolo and (self.sandbox or usual.sandbox or NONE) != NONE),
+            usual_tools=usual.allow_tools,
+            usual_mode=usual.permission_mode,
+        )
+
+    @property
+    def names_somebody(self) -> bool:
+        """Tell whether it is given who performs all roles that nobody else is named for."""
+        return any(one is not None for one in (self.wrapper, self.agent, self.agent_command, self.rehearse))
 
     def refuse_both(self, *names: str) -> None:
         """Raise when two of these options are given."""
@@ -104,15 +133,24 @@ def choose_agents(
 ) -> dict[str, AgentChoice]:
     """Return who performs each role, "" for all others, with the settings of the configuration.
 
-    `roles` are those that there are; None where any may be named. Whether an agent could start is asked by `check_agent`.
+    What is given for everybody is meant for every role that the configuration names, too. `roles` are those that there are;
+    None where any may be named. Whether an agent could start is asked by `check_agent`.
     """
-    options.refuse_both("wrapper", "agent", "agent_command", "rehearse")
-    if options.wrapper_args and options.wrapper is None:
-        raise UsageError(detail="--wrapper-arg needs --wrapper.")
+    options.refuse_both("wrapper", "command_template", "agent", "agent_command", "rehearse")
+    if options.wrapper_args and options.wrapper is None and options.command_template is None:
+        raise UsageError(detail="--wrapper-arg needs --wrapper or --command-template.")
     given = choose_stand_in(options, home)
     if options.agent is not None:
         given = read_agent(options.agent)
+    usual = options.usual if not options.names_somebody else NO_DEFAULTS
+    if given is None and usual.agent is not None:
+        given = read_agent(usual.agent, "run.agent")
     chosen = {"": given} if given is not None else {}
+    chosen |= {
+        role: read_performer(agent, home, f"run.roles.{role}")
+        for role, agent in usual.roles.items()
+        if roles is None or role in roles
+    }
     named = choose_for_roles(options.roles, "--role", home, roles)
     chosen |= named if options.rehearse is None else {}  # A rehearsal plays every role.
     return {role: resolve_agent(choice, configured) for role, choice in chosen.items()}
@@ -133,6 +171,9 @@ def choose_stand_in(options: AgentOptions, home: Path) -> AgentChoice | None:
     """Return the program or the script that works in place of a coding agent; None when none is given."""
     if options.wrapper is not None:
         return AgentChoice(name="wrapper", options={"path": _from_here(options.wrapper), "args": list(options.wrapper_args)})
+    if options.command_template is not None:
+        words = _split_command(options.command_template, home, "--command-template")
+        return AgentChoice(name="wrapper", options={"template": words, "args": list(options.wrapper_args)})
     if options.agent_command is not None:
         return _choose_program(options.agent_command, home, "--agent-command")
     if options.rehearse is not None:
@@ -179,6 +220,10 @@ def check_agent(choice: AgentChoice, home: Path) -> None:
 
 
 def _choose_program(command: str, home: Path, flag: str) -> AgentChoice:
+    return AgentChoice(name="command", options={"argv": _split_command(command, home, flag)})
+
+
+def _split_command(command: str, home: Path, flag: str) -> list[str]:
     """Split a command line into a program and its arguments; no shell will see it."""
     try:
         words = shlex.split(command)
@@ -186,7 +231,7 @@ def _choose_program(command: str, home: Path, flag: str) -> AgentChoice:
         raise InvalidValue(what=flag, value=command, expected=f"a command line ({error})") from None
     if not words:
         raise InvalidValue(what=flag, value=command, expected="a program and its arguments")
-    return AgentChoice(name="command", options={"argv": [_find_program(words[0], home), *words[1:]]})
+    return [_find_program(words[0], home), *words[1:]]
 
 
 def _find_program(given: str, home: Path) -> str:

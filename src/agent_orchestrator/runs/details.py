@@ -23,6 +23,7 @@ def show_facts(orchestrator: Orchestrator, run: StoredRun, folded: Folded) -> di
         "details": folded.system.details(folded.state),
         "questions": [{"id": one.id, "unit": one.unit, "text": one.question} for one in asked],
         "usage": [msgspec.to_builtins(row) for row in orchestrator.store.usage(run.id)],
+        "sandbox": msgspec.to_builtins(run.context.sandbox),
         "budget": budget_facts(orchestrator, run, folded),
     }
 

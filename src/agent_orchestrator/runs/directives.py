@@ -8,7 +8,7 @@ import msgspec
 
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
-from agent_orchestrator.core.inputs import Abort, Answer, Directive, Instruct, Pause, Posted
+from agent_orchestrator.core.inputs import Abort, Answer, Instruct, Pause, Posted
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.errors import Refused
@@ -40,14 +40,18 @@ def new_id() -> str:
 def send_and_wait(orchestrator: Orchestrator, run: StoredRun, directive: Posted) -> Sent:
     """Put the directive into the inbox; if another process drives the run, wait until it is taken. Raise Refused.
 
+    A process that was about to leave may do so without it: then nobody drives the run, and the directive waits.
     Sent from the process that drives the run, it is taken when the caller gives control back.
     """
     last = orchestrator.send(run, directive)
     owner = orchestrator.owner(run)
     for _ in range(0 if owner is None or orchestrator.owned(run.id) is not None else TAKEN_POLLS_MAX):
+        left = orchestrator.owner(run) is None  # Asked before the inbox: it may take the directive and leave.
         if not any(waiting == directive.id for waiting, _ in orchestrator.store.inbox(run.id)):
             _raise_if_refused(orchestrator, run, directive.id, last)
             return Sent(directive=directive.id, taken=True, owner=owner)
+        if left:
+            return Sent(directive=directive.id, taken=False, owner=None)
         pause(TAKEN_POLL_S)
     return Sent(directive=directive.id, taken=False, owner=owner)
 
@@ -69,7 +73,7 @@ def refuse_second_answer(orchestrator: Orchestrator, run: StoredRun, unit: str |
     said = [one.unit for one in found if isinstance(one, Answer)]
     said += [one.values.get("unit") for one in found if isinstance(one, Instruct) and one.what == "answer"]
     if any(unit is None or other in (None, unit) for other in said):
-        raise Refused(why=f"Run {run.id} has an answer already that waits to be taken; go on with `orc resume {run.id}`.")
+        raise Refused(why=f"Run {run.id} has an answer already that waits to be taken; continue with `orc resume {run.id}`.")
 
 
 def _read(body: bytes) -> Posted | None:
@@ -98,7 +102,7 @@ def send_words(orchestrator: Orchestrator, run: StoredRun, unit: str | None, tex
     return send_and_wait(orchestrator, run, Instruct(id=new_id(), what="answer", values={"text": text, "unit": unit}))
 
 
-def send_stop(orchestrator: Orchestrator, run: StoredRun, directive: Directive) -> None:
+def send_stop(orchestrator: Orchestrator, run: StoredRun, directive: Posted) -> None:
     """Put a directive into the inbox of a run that nobody drives; a stop that was cut short is not asked for a second time."""
     folded = orchestrator.fold(run)
     state = folded.state

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agent_orchestrator.git.exclude import exclude, has_old_lines, include_again
-from agent_orchestrator.git.worktree import WORKTREES
+from agent_orchestrator.git.repository import WORKTREES
 from agent_orchestrator.runs.hooks import hooks_of
+from agent_orchestrator.store.port import Which
 from agent_orchestrator.systems import find_system
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def hide_files(orchestrator: Orchestrator, run: StoredRun | None = None) -> None
 def show_files(orchestrator: Orchestrator, run: StoredRun) -> None:
     """Takes the lines of a deleted run back, but for those that files which stay, or unfinished runs, need."""
     home = Path(run.context.home)
-    others = [one for one in orchestrator.runs() if one.id != run.id and not one.summary.ended]
+    others = [one for one in orchestrator.runs(Which(ended=False)) if one.id != run.id]
     needed = {line for one in others if one.context.home == run.context.home for line in files_of(orchestrator, one)}
     mine = [line for line in files_of(orchestrator, run) if line not in needed]
     include_again(home, [line for line in mine if not any(home.glob(line))])

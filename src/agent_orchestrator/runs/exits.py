@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 COMPLETED, FAILED, USAGE, ENVIRONMENT, WAITING, LIMIT, RATE_LIMITED, TIMED_OUT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 124, 130
 
 EXIT_CODES = {
-    COMPLETED: "done; a run that was driven or watched is completed",
+    COMPLETED: "done; a run that was started, resumed or watched is completed",
     FAILED: "the run failed or was aborted",
     USAGE: "wrong usage or invalid input",
     ENVIRONMENT: "the environment: agent missing, store locked, disk full, run in use",
@@ -21,7 +21,7 @@ EXIT_CODES = {
     LIMIT: "a budget or a limit is reached",
     RATE_LIMITED: "the run is parked on a rate limit",
     TIMED_OUT: "the run timed out",
-    INTERRUPTED: "interrupted or paused; `orc resume` goes on",
+    INTERRUPTED: "interrupted or paused; `orc resume` continues",
 }
 
 _BY_STATUS = {

@@ -30,6 +30,7 @@ def run_facts(run: StoredRun, owner: str | None = None) -> dict[str, Any]:
         "total": summary.total,
         "failed": summary.failed,
         "doing": list(summary.doing),
+        "asks": list(summary.asks),
         "ended": summary.ended,
         "driven_by": owner,
         "created_at": iso(run.context.created_us),

@@ -13,10 +13,14 @@ from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.journal import Folded, begin_fold, decode_events
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.tail import Pulse
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems import find_system
 
 POLL_S = 0.2
+"""The time between two pictures of a run."""
+LOOK_S = 0.05
+"""The time between two looks at whether the store has moved."""
 
 Row = tuple[int, int, Sequence[Event]]
 """seq, at_us, events"""
@@ -42,6 +46,7 @@ class Follower:
 
     def __init__(self, orchestrator: Orchestrator, run: StoredRun, folded: Folded | None = None) -> None:
         self._orchestrator, self.run = orchestrator, run
+        self._pulse, self._behind = Pulse(orchestrator.store), True
         self.folded = folded or orchestrator.fold(run)
 
     @property
@@ -59,11 +64,15 @@ class Follower:
         return bool(self.folded.state.lifecycle.ended)
 
     def rows(self) -> Iterator[Row]:
-        """Yield what happened since the last call, the state folded up to it."""
+        """Yield what happened since the last call, the state folded up to it; at rest that costs no query."""
+        if not self._pulse.has_moved() and not self._behind:
+            return
+        self._behind = True  # Until the caller has taken all of it.
         for seq, at_us, body in self._orchestrator.store.rows(self.run.id, self.folded.seq):
             events = decode_events(self.folded.system, body)
             self.folded.add(seq, at_us, events)
             yield seq, at_us, events
+        self._behind = False
 
     def read(self) -> list[tuple[int, Sequence[Event]]]:
         """Return what happened since the last call: time and events of each row."""
@@ -90,6 +99,6 @@ def follow_run(orchestrator: Orchestrator, run: StoredRun, after: int, *, wait: 
         pause()
 
 
-def pause(seconds: float = POLL_S) -> None:
+def pause(seconds: float = LOOK_S) -> None:
     """Wait a moment; Ctrl-C ends it."""
     select.select([], [], [], seconds)

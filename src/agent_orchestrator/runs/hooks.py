@@ -8,19 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import msgspec
+
+from agent_orchestrator.config.defaults import load_defaults
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.errors import MissingPath, OrcError, UsageError
 from agent_orchestrator.git.repository import checkout_of
 from agent_orchestrator.runs.budget import refuse_unmetered
+from agent_orchestrator.runs.work import Work, own_work
 from agent_orchestrator.systems import find_part
 
 if TYPE_CHECKING:
+    from agent_orchestrator.core.inputs import Posted
+    from agent_orchestrator.runs.choices import AgentOptions
     from agent_orchestrator.runs.imports import ImportOptions, TakenOver
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.runs.start import Prepared, Start, Started
     from agent_orchestrator.store.port import StoredRun
+
+SomeOptions = TypeVar("SomeOptions", bound="AgentOptions")
 
 Changes = dict[str, Any]
 """The changes of a `Resume`."""
@@ -35,8 +43,25 @@ class Continuation(NamedTuple):
     """Raises a UsageError where the run, as it is with these changes, cannot go on."""
 
 
+class UnitPlace(NamedTuple):
+    """A unit on the board of its run: its own title, and the column that it stands in; empty where there is none."""
+
+    title: str = ""
+    stage: str = ""
+
+
+NOWHERE = UnitPlace()
+
+
 class Hooks:
     """The rule for every run."""
+
+    skips: bool = False
+    """True where a unit can be left out by a person's word."""
+
+    def complete(self, orchestrator: Orchestrator, options: SomeOptions) -> SomeOptions:
+        """Return the options with the configured defaults, for what is not given."""
+        return msgspec.structs.replace(options, usual=load_defaults(orchestrator.settings))
 
     def prepare(self, orchestrator: Orchestrator, options: Any) -> Prepared[Any]:
         """Return the specification that the system's options mean; raise a UsageError where it could never work."""
@@ -57,6 +82,30 @@ class Hooks:
     def places(self, orchestrator: Orchestrator, run: StoredRun) -> set[str]:
         """Return the checkouts that a run's agents work in."""
         return {checkout_of(run.context.workdir)}
+
+    def works(self, run: StoredRun, state: Any) -> list[Work]:
+        """Return what a run made and where it lies; the rule is one piece of work, in the tree that the run works in."""
+        return [own_work(run)]
+
+    def place_of(self, state: Any, unit: str) -> UnitPlace:
+        """Return a unit's title and its place on the run's board."""
+        return NOWHERE
+
+    def loop_backs(self, state: Any) -> list[tuple[str, str]]:
+        """Return the units that may send the work back, each with the one that it goes back to."""
+        return []
+
+    def iterations(self, state: Any) -> list[dict[str, Any]]:
+        """Return the iterations of a run that is one unit, as plain data, the oldest first."""
+        return []
+
+    def step_of(self, state: Any, unit: str, kind: str) -> str:
+        """Return the name under which launches of that kind for a unit are compared over runs; the state may be a fresh one."""
+        return kind
+
+    def retry(self, run: StoredRun, unit: str, directive: str) -> Posted | None:
+        """Return what tells a run to try a failed unit again, with that id; None where going on with the run does it."""
+        return None
 
     def hidden_files(self, home: Path) -> list[str]:
         """Return the files below a home that git should not see and that belong to no single run."""
@@ -99,7 +148,7 @@ def hooks_of(system: str) -> Hooks:
 def say_unreadable(file: Path, error: OrcError) -> str:
     """Return the note that a file which a run was made of cannot be compared with it."""
     if isinstance(error, MissingPath):
-        return f"{file} is gone; the run goes on as it was begun."
+        return f"{file} is gone; the run continues as it was begun."
     first, *more = str(error).splitlines()
     others = f" (and {len(more)} more)" if more else ""
-    return f"{file.name} is not usable now; the run goes on as it was begun. {first.rstrip('.')}{others}."
+    return f"{file.name} is not usable now; the run continues as it was begun. {first.rstrip('.')}{others}."

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.foreign.account import FieldAccount
 from agent_orchestrator.errors import MissingPath, UsageError
 from agent_orchestrator.runs.choices import AgentOptions
 from agent_orchestrator.runs.hooks import hooks_of
@@ -41,6 +42,14 @@ class TakenOver(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     taken: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+
+    @classmethod
+    def told(
+        cls, runs: tuple[StoredRun, ...], account: FieldAccount, before: tuple[str, ...] = (), after: tuple[str, ...] = ()
+    ) -> TakenOver:
+        """Return the runs with the account of their files, and what else changed."""
+        notes = (*before, *account.lines("changed"), *after)
+        return cls(runs=runs, notes=notes, taken=account.lines("taken"), left=account.lines("left"))
 
 
 def take_over(orchestrator: Orchestrator, path: Path, options: ImportOptions) -> TakenOver:

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.bounded import TooLarge, read_bounded, read_bounded_text
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
 from agent_orchestrator.errors import InvalidDocument, InvalidSpec, MissingPath, Problem, UsageError
+from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
 
 
 def flag_of(name: str) -> str:
@@ -37,11 +39,11 @@ def read_counts(options: object, *names: str) -> dict[str, int]:
 def read_text(file: Path, what: str, limit_bytes: int = SPEC_LIMIT_BYTES) -> str:
     """Read a text file that a person wrote; `what` is its name in a sentence."""
     try:
-        if file.stat().st_size > limit_bytes:
-            raise UsageError(detail=f"{what} {file} is larger than {limit_bytes} bytes; split it.")
-        return file.read_text("utf-8-sig")
+        return read_bounded_text(file, limit_bytes, "utf-8-sig")
     except FileNotFoundError:
         raise MissingPath(what=what, path=file) from None
+    except TooLarge:
+        raise UsageError(detail=f"{what} {file} is larger than {limit_bytes} bytes; split it.") from None
     except OSError as error:
         raise UsageError(detail=f"{what} {file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:
@@ -52,6 +54,6 @@ def read_object(file: Path, what: str = "state file") -> dict[str, Any]:
     """Read a JSON object that a program wrote; `what` is its kind in a sentence."""
     try:
         # PowerShell puts a byte order mark before what it writes.
-        return msgspec.json.decode(file.read_bytes().removeprefix(BOM_UTF8), type=dict[str, Any])
+        return msgspec.json.decode(read_bounded(file, EDIT_LIMIT_BYTES).removeprefix(BOM_UTF8), type=dict[str, Any])
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InvalidDocument(path=file, what=what, detail=str(error)) from None

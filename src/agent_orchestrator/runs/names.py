@@ -16,10 +16,9 @@ RUN_ID_TRIES = 8
 
 def new_run_id(orchestrator: Orchestrator) -> str:
     """Return eight hex digits that no run has."""
-    taken = {run.id for run in orchestrator.runs()}
     for _ in range(RUN_ID_TRIES):
         run = uuid.uuid4().hex[:8]
-        if run not in taken:
+        if orchestrator.known(run) is None:
             return run
     raise AssertionError("eight random ids in a row were taken")
 
@@ -27,11 +26,10 @@ def new_run_id(orchestrator: Orchestrator) -> str:
 def keep_as(orchestrator: Orchestrator, run: str) -> None:
     """Keep the journal and the launches of a run under `X~1`, `X~2`, …: its id is free again. The caller owns the run."""
     launches = orchestrator.settings.folder / "launches"
-    known = {one.id for one in orchestrator.runs()}
     number = 1
-    while f"{run}~{number}" in known or (launches / f"{run}~{number}").exists():
+    while orchestrator.known(f"{run}~{number}") is not None or (launches / f"{run}~{number}").exists():
         number += 1
-    _keep(orchestrator, run, f"{run}~{number}", journaled=run in known)
+    _keep(orchestrator, run, f"{run}~{number}", journaled=orchestrator.known(run) is not None)
 
 
 def _keep(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -> None:

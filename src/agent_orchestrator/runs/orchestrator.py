@@ -6,7 +6,6 @@ that drive, so that `orc status` stays instant.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,6 @@ import msgspec
 
 from agent_orchestrator.config import Settings, load_settings
 from agent_orchestrator.core.budget import Budget
-from agent_orchestrator.core.consent import question_of
 from agent_orchestrator.core.events import DirectiveRefused, Event, LimitsSet
 from agent_orchestrator.core.ids import RunId, UnitId, checked_id, effect_id
 from agent_orchestrator.core.inputs import DIRECTIVES, Answer, Given, Instruct, Posted, Usage
@@ -24,19 +22,18 @@ from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.clock import SystemClock, boot_id
-from agent_orchestrator.engine.journal import Folded, encode_events, fold
 from agent_orchestrator.engine.ownership import Ownership, owner_of
-from agent_orchestrator.errors import AmbiguousRun, GitFailed, Refused, UnknownRun
-from agent_orchestrator.git.repository import store_folder
-from agent_orchestrator.runs.intruders import refuse_launch
+from agent_orchestrator.errors import AmbiguousRun, Refused, UnknownRun
+from agent_orchestrator.git.repository import host_of, store_folder
 from agent_orchestrator.store.failures import translated
-from agent_orchestrator.store.port import Append, NewRun, StoredRun, StoredUsage, UsageRow
+from agent_orchestrator.store.port import EVERY, Append, Count, NewRun, Spending, StoredRun, StoredUsage, UsageRow, Which
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems import find_system
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
     from agent_orchestrator.engine.engine import Observer, World
+    from agent_orchestrator.engine.journal import Folded
     from agent_orchestrator.engine.overview import Overviews
     from agent_orchestrator.engine.process import ProcessLaunches
     from agent_orchestrator.runs.choices import AgentOptions
@@ -46,6 +43,7 @@ if TYPE_CHECKING:
 
 SomeDirective = TypeVar("SomeDirective", bound=Posted)
 
+MATCHES_SHOWN = 5
 ELSEWHERE = UnitId("imported")
 """The spender, in the ledger, of what an imported run had spent before."""
 
@@ -70,10 +68,15 @@ class Orchestrator:
     """
 
     def __init__(
-        self, repo: str | Path | None = None, *, settings: Settings | None = None, surface: Surface = Surface.LIBRARY
+        self,
+        repo: str | Path | None = None,
+        *,
+        settings: Settings | None = None,
+        surface: Surface = Surface.LIBRARY,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self.settings = settings or load_settings(None if repo is None else str(repo))
-        self._surface = surface
+        self._surface, self._say = surface, say
         self.clock = SystemClock()
         self._store: SqliteStore | None = None
         self._owned: dict[str, Ownership] = {}
@@ -83,6 +86,8 @@ class Orchestrator:
         """Return the store, opened (and made) when first needed."""
         if self._store is None:
             self._store = SqliteStore(self.settings.folder)
+            if self._store.unwritable is not None and self._say is not None:
+                self._say(f"{self._store.unwritable} Until then runs can be looked at, and nothing else.")
         return self._store
 
     def close(self) -> None:
@@ -100,34 +105,45 @@ class Orchestrator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def runs(self) -> list[StoredRun]:
-        """Return all runs, newest first; nothing is created where there are none."""
-        if self._store is None and not (self.settings.folder / "orc.db").exists():
-            return []
-        return self.store.runs()
+    @property
+    def has_store(self) -> bool:
+        """True if there is a store; reading runs where there are none creates nothing."""
+        return self._store is not None or (self.settings.folder / "orc.db").exists()
+
+    def runs(self, which: Which = EVERY) -> list[StoredRun]:
+        """Return some runs, newest first."""
+        return self.store.runs(which) if self.has_store else []
+
+    def count(self) -> Count:
+        """Return how many runs there are, and how many of them have not ended."""
+        return self.store.count() if self.has_store else Count(0, 0)
+
+    def known(self, run: str) -> StoredRun | None:
+        """Return a run by its exact id; None if there is none."""
+        return self.store.run(run) if self.has_store else None
 
     def scan(self, system: str) -> Iterator[StoredRun]:
-        """Yield a system's runs, oldest first, without holding all of them; nothing is created where there are none."""
-        if self._store is not None or (self.settings.folder / "orc.db").exists():
+        """Yield a system's runs, oldest first, without holding all of them."""
+        if self.has_store:
             yield from self.store.scan(system)
 
     def ledger(self) -> list[StoredUsage]:
-        """Return what launches of all runs spent, pruned ones included; nothing is created where there are none."""
-        if self._store is None and not (self.settings.folder / "orc.db").exists():
-            return []
-        return self.store.usage()
+        """Return what launches of all runs spent, pruned ones included."""
+        return self.store.usage() if self.has_store else []
+
+    def spending(self, since_us: int) -> list[Spending]:
+        """Return what launches spent since a time, by agent and model."""
+        return self.store.spending(since_us) if self.has_store else []
 
     def find(self, given: str) -> StoredRun:
         """Return a run by its id, or by the start of it; raise UnknownRun or AmbiguousRun."""
-        runs = self.runs()
-        exact = [run for run in runs if run.id == given]
-        if exact:
-            return exact[0]
-        matches = [run for run in runs if given and run.id.startswith(given)]
+        if (exact := self.known(given)) is not None:
+            return exact
+        matches = self.runs(Which(begins=given, most=MATCHES_SHOWN)) if given else []
         if not matches:
             raise UnknownRun(run=given, repo=self.settings.home)
         if len(matches) > 1:
-            raise AmbiguousRun(run=given, matches=", ".join(run.id for run in matches[:5]))
+            raise AmbiguousRun(run=given, matches=", ".join(run.id for run in matches))
         return matches[0]
 
     def find_of(self, system: str, given: str, noun: str) -> StoredRun:
@@ -139,6 +155,8 @@ class Orchestrator:
 
     def fold(self, run: StoredRun) -> Folded:
         """Fold the run's state from its journal."""
+        from agent_orchestrator.engine.journal import fold
+
         return fold(self.store, find_system(run.system), run)
 
     def owner(self, run: StoredRun) -> str | None:
@@ -149,6 +167,8 @@ class Orchestrator:
         self, system: System, spec: object, name: str, context: Context, beginning: Beginning = NOTHING_BEFORE
     ) -> StoredRun:
         """Make a run durable before anything happens; raises RunExists."""
+        from agent_orchestrator.engine.journal import Folded, encode_events
+
         checked_id(context.run, "The run id")
         folded = Folded(system, system.fresh(spec, context), 0, context.created_us)
         events = [*system.begin(spec, context), *beginning.facts]
@@ -191,17 +211,24 @@ class Orchestrator:
 
     def sign(self, run: StoredRun, directive: SomeDirective) -> SomeDirective:
         """Return the directive with who sends it; raises FromLaunch, journaled, when that is an agent of ours."""
-        # Looking at processes costs what looking at runs should not pay for.
-        from agent_orchestrator.engine.sender import find_sender
+        directive = self.stamp(directive)
+        if directive.who is not None and directive.who.launch is not None:
+            from agent_orchestrator.runs.intruders import refuse_launch
 
-        who = find_sender(self.settings.folder, self.settings.environ, self._surface)
-        directive = msgspec.structs.replace(directive, who=who)
-        if who.launch is not None:
             refuse_launch(self, run, directive)
         return directive
 
+    def stamp(self, directive: SomeDirective) -> SomeDirective:
+        """Return the directive with who sends it, an agent of ours perhaps: whoever takes it has to judge that."""
+        # Looking at processes costs what looking at runs should not pay for.
+        from agent_orchestrator.engine.sender import find_sender
+
+        return msgspec.structs.replace(directive, who=find_sender(self.settings.folder, self.settings.environ, self._surface))
+
     def _post(self, run: StoredRun, directive: Posted, folded: Folded) -> int:
         if isinstance(directive, Answer | Instruct) and directive.asked is None:
+            from agent_orchestrator.core.consent import question_of
+
             question = question_of(folded.state.doing, directive)
             directive = msgspec.structs.replace(directive, asked=question.id if question is not None else None)
         now_us = max(self.clock.now_us(), folded.at_us)
@@ -218,11 +245,11 @@ class Orchestrator:
         of this repository, and its agents would work there.
         """
         if run.id != run.context.run:
-            why = f"Run {run.id} is the kept journal of an earlier run {run.context.run}: it can be looked at, but not go on."
+            why = f"Run {run.id} is the kept journal of an earlier run {run.context.run}: it can be read, but not resumed."
             raise Refused(why=why)
-        if store_folder(Path(run.context.home)).resolve() != self.settings.folder.resolve():
+        if store_folder(host_of(Path(run.context.home))).resolve() != self.settings.folder.resolve():
             here, there = self.settings.home, run.context.home
-            why = f"Run {run.id} belongs to {there}, and {here} is a copy or was moved: go on there, or start a new run."
+            why = f"Run {run.id} belongs to {there}, and {here} is a copy or was moved: continue there, or start a new run."
             raise Refused(why=why)
 
     def own(self, run: str) -> Ownership:
@@ -318,25 +345,23 @@ class Orchestrator:
         return self.find(run if isinstance(run, str) else run.id)
 
     def drive_owned(
-        self,
-        run: StoredRun,
-        observer: Observer,
-        stays: Callable[[Driver], bool],
-        inputs: Sequence[Given] = (),
+        self, run: StoredRun, observer: Observer, stays: Callable[[Driver], bool], inputs: Sequence[Given] = ()
     ) -> Summary:
         """Drive a run that the caller owns until it ends or rests."""
         inputs = [self.sign(run, what) if isinstance(what, DIRECTIVES) else what for what in inputs]
         # asyncio and everything on it costs three bare interpreters: only commands that drive pay for it.
         from agent_orchestrator.engine.session import drive_in_loop
         from agent_orchestrator.runs.exclusion import hide_files
+        from agent_orchestrator.runs.results import keep_end, keep_start
 
         hide_files(self, run)
+        keep_start(self, run)
         driving = self.store.driving()
         self.store.keep_reserve_file(release=False)
         try:
             summary = drive_in_loop(self.world(run), run, find_system(run.system), observer, stays, inputs)
             if summary.ended:
-                self._commit_work(run, summary)
+                keep_end(self, run, summary)
             return summary
         finally:
             os.close(driving)
@@ -346,16 +371,6 @@ class Orchestrator:
         from agent_orchestrator.engine.engine import Silent
 
         self.drive_owned(run, Silent(), lambda driver: False)
-
-    def _commit_work(self, run: StoredRun, summary: Summary) -> None:
-        """Commit what a run leaves in a worktree of its own; the run has ended whether git can do it or not."""
-        from agent_orchestrator.runs.results import commit_work, is_apart
-
-        if is_apart(run):
-            folded = self.fold(run)
-            scratch = self.settings.folder / "launches" / run.id / "end"
-            with contextlib.suppress(GitFailed):  # whoever asks for the work is told what is not committed
-                commit_work(run, scratch, folded.seq, folded.at_us, summary.status)
 
     def launches(self) -> ProcessLaunches:
         """Return the launches of this repository."""

@@ -12,6 +12,7 @@ import msgspec
 from agent_orchestrator.errors import GitFailed, RunBusy
 from agent_orchestrator.git.ownership import list_tracked, put_back
 from agent_orchestrator.git.removal import Removal, plan_removal, remove_trees
+from agent_orchestrator.git.repository import host_of
 from agent_orchestrator.git.snapshots import delete_refs
 from agent_orchestrator.projections.inspection import is_ours
 from agent_orchestrator.runs.exclusion import show_files
@@ -85,6 +86,8 @@ def _delete_folder(home: Path, place: Path) -> None:
 def _delete_print_outs(orchestrator: Orchestrator, run: StoredRun) -> None:
     """Delete what a run printed: its folders, and files that lie among others where they are still what it printed."""
     home, known = Path(run.context.home), orchestrator.store.printed(run.id)
+    if not home.is_dir():
+        return  # It was a worktree of the run's own, and is gone with all that was printed there.
     places = hooks_of(run.system).print_outs(run, known)
     for folder in (place for place in places if place.is_dir()):
         _delete_folder(home, folder)
@@ -99,7 +102,7 @@ def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str
     home, folder = Path(run.context.home), orchestrator.settings.folder
     try:
         remove_trees(home, removal)
-        delete_refs(home, f"refs/orc/{run.id}/")
+        delete_refs(host_of(home), f"refs/orc/{run.id}/")
     except GitFailed as error:
         return str(error)
     try:
@@ -110,7 +113,8 @@ def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str
         return f"{error.filename} cannot be deleted: {error.strerror}"
     except GitFailed as error:
         return str(error)
-    show_files(orchestrator, run)
+    if home.is_dir():
+        show_files(orchestrator, run)
     orchestrator.store.delete(run.id)
     (folder / "runs" / f"{run.id}.log").unlink(missing_ok=True)
     (folder / "runs" / f"{run.id}.lock").unlink(missing_ok=True)

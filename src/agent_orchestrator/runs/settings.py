@@ -15,7 +15,7 @@ import msgspec
 
 from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
-from agent_orchestrator.config import load_agents
+from agent_orchestrator.config.defaults import load_agents
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.runs.choices import NOTHING_MORE, Permissions, check_agent
@@ -69,7 +69,7 @@ def reread_agents(
         if choice.configured is None and choice.performer in PROGRAMS and choice.name in ADAPTERS:
             now = choice  # A program that the command line gave, whatever name it goes by.
         elif choice.name not in ADAPTERS and choice.name not in configured:
-            notes[f"agent {choice.name} is no longer in the configuration; it goes on as it was"] = None
+            notes[f"agent {choice.name} is no longer in the configuration; it continues as it was"] = None
             now = choice
         else:
             now = _followed(choice, resolve_agent(AgentChoice(name=choice.name), configured), is_secret, notes)

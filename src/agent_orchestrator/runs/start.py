@@ -10,14 +10,16 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from agent_orchestrator.config import load_budget
+from agent_orchestrator.config.defaults import load_configuration
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.ids import RunId
+from agent_orchestrator.core.sandbox import Sandbox
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.runs.choices import NOTHING_MORE, AgentOptions, Permissions
 from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
+from agent_orchestrator.runs.sandbox import SandboxOptions, choose_sandbox
 from agent_orchestrator.store.port import StoredRun
 
 SomeSpec = TypeVar("SomeSpec")
@@ -28,19 +30,30 @@ class Prepared(msgspec.Struct, Generic[SomeSpec], frozen=True, kw_only=True):
 
     spec: SomeSpec
     warnings: tuple[str, ...] = ()
+    worktree: bool = False
+    """It works in a tree of its own unless somebody says otherwise."""
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """The options of starting a run that are no part of its specification."""
 
     run_id: str | None = None
-    worktree: bool = False
+    worktree: bool | None = None
+    """A tree of its own; None where nobody said."""
+    worktree_branch: str = ""
+    """The branch of the worktree; empty for one that is named after the run."""
+    worktree_ref: str = ""
+    """The commit that it begins at; empty for the current one."""
     shared: bool = False
     """Work in a tree that another run works in."""
     force: bool = False
     publish: bool | None = None
     pass_env: tuple[str, ...] = ()
     budget: Budget = Budget()
+    sandbox: SandboxOptions = SandboxOptions()
+    """The wall that is asked for, as given."""
+    wall: Sandbox | None = None
+    """The wall that is built."""
 
     def make_context(self, orchestrator: Orchestrator, run: str, workdir: Path | None = None) -> Context:
         """Return the context of a run that begins now, in the repository unless it works elsewhere."""
@@ -52,6 +65,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             created_us=orchestrator.clock.now_us(),
             pass_env=self.pass_env,
             shared_tree=self.shared,
+            sandbox=self.wall,
         )
 
 
@@ -68,6 +82,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     publish: bool | None = None
     adopt: bool = False
     """Take what changed in the workflow file."""
+    edits: bool | None = None
+    """A person's word on state files that were edited: adopt them, put them aside, or None for none."""
     shared: bool = False
     force: bool = False
 
@@ -89,10 +105,15 @@ def prepare_run(orchestrator: Orchestrator, options: AgentOptions) -> Prepared[A
 
 
 def start_prepared(orchestrator: Orchestrator, options: AgentOptions, prepared: Prepared[Any], start: Start) -> Started:
-    """Create a run, owned by this process, with the configured budget where none is given."""
-    hooks = hooks_of(options.system)
-    budget = hooks.set_budget(prepared.spec, load_budget(orchestrator.settings).override(start.budget))
-    return hooks.start(orchestrator, options, prepared.spec, msgspec.structs.replace(start, budget=budget))
+    """Create a run, owned by this process, with what is configured where nothing is given."""
+    hooks, configured = hooks_of(options.system), load_configuration(orchestrator.settings)
+    budget = hooks.set_budget(prepared.spec, configured.budget.override(start.budget))
+    said = (start.worktree, configured.run.worktree, prepared.worktree)
+    worktree = next(one for one in said if one is not None)
+    wall, notes = choose_sandbox(start.sandbox.complete(configured.run), orchestrator.settings)
+    how = msgspec.structs.replace(start, budget=budget, worktree=worktree, wall=wall)
+    started = hooks.start(orchestrator, options, prepared.spec, how)
+    return msgspec.structs.replace(started, notes=(*notes, *started.notes))
 
 
 def create_owned(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.events import Event
-from agent_orchestrator.core.inputs import Abort, Directive, Pause, Resume
+from agent_orchestrator.core.inputs import Abort, Pause, Posted, Resume
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait, send_stop
 from agent_orchestrator.runs.follow import Follower, pause
@@ -28,7 +28,7 @@ def end_run(orchestrator: Orchestrator, run: StoredRun, reason: str) -> None:
         raise Refused(why=f"Run {run.id} could not be ended; see `orc show {run.id}`.")
 
 
-def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, over: Callable[[Any], bool] | None = None) -> Sent:
+def direct(orchestrator: Orchestrator, run: StoredRun, directive: Posted, over: Callable[[Any], bool] | None = None) -> Sent:
     """Give a directive to whoever drives the run; when nobody does, to this process, just for that.
 
     With `over`, which looks at the state, a run that would go on is paused first: nothing else is started for it here, and
@@ -43,16 +43,16 @@ def direct(orchestrator: Orchestrator, run: StoredRun, directive: Directive, ove
             orchestrator.settle(run)
         else:
             running = orchestrator.fold(run).state.lifecycle.running
-            pauses = (Pause(id=new_id(), reason="nobody drives it"),) if running else ()
+            pauses = (Pause(id=new_id(), reason="not running"),) if running else ()
             orchestrator.drive_owned(run, _Until(over), lambda driver: False, pauses)
     finally:
         owner.release()
     return Sent(directive=directive.id, taken=True, owner=None)
 
 
-def pause_run(orchestrator: Orchestrator, run: StoredRun, reason: str, *, now: bool) -> Sent:
+def pause_run(orchestrator: Orchestrator, run: StoredRun, reason: str, *, now: bool, directive_id: str = "") -> Sent:
     """Pause a run; one that nobody drives starts nothing anyway, so that only `now` has something to stop."""
-    directive = Pause(id=new_id(), now=now, reason=reason)
+    directive = Pause(id=directive_id or new_id(), now=now, reason=reason)
     if orchestrator.owner(run) is None and not now and not run.summary.ended:
         return Sent(directive=directive.id, taken=False, owner=None)
     return direct(orchestrator, run, directive)
@@ -61,13 +61,13 @@ def pause_run(orchestrator: Orchestrator, run: StoredRun, reason: str, *, now: b
 def unpause_run(orchestrator: Orchestrator, run: StoredRun) -> Sent:
     """Tell whoever drives a run that drains to go on; raise Refused where nobody does."""
     if orchestrator.owner(run) is None:
-        raise Refused(why=f"Nobody drives run {run.id}: whoever drives it next goes on with it.")
+        raise Refused(why=f"Nothing is running run {run.id}; the next `orc resume` continues it.")
     return send_and_wait(orchestrator, run, Resume(id=new_id()))
 
 
-def abort_run(orchestrator: Orchestrator, run: StoredRun, reason: str) -> Sent:
+def abort_run(orchestrator: Orchestrator, run: StoredRun, reason: str, directive_id: str = "") -> Sent:
     """Abort a run, whoever drives it."""
-    return direct(orchestrator, run, Abort(id=new_id(), reason=reason))
+    return direct(orchestrator, run, Abort(id=directive_id or new_id(), reason=reason))
 
 
 class _Until:

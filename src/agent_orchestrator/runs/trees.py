@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from agent_orchestrator.core.finish import Finish
 from agent_orchestrator.errors import Refused
+from agent_orchestrator.git.repository import host_of, is_worktree_place, top_level
+from agent_orchestrator.git.snapshots import find_commit
+from agent_orchestrator.git.worktree import add_worktree, branch_in
 from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.runs.work import is_apart
+from agent_orchestrator.store.port import StoredRun, Which
 from agent_orchestrator.systems import about
 
 MIX = "give --shared-tree to let their work mix"
@@ -40,12 +46,29 @@ def enter_again(orchestrator: Orchestrator, run: StoredRun, *, shared: bool = Fa
         return _look(orchestrator, run.system, places, run.id, shared=shared, busy_only=not run.summary.ended)
 
 
+def restore_tree(orchestrator: Orchestrator, run: StoredRun) -> None:
+    """Make the worktree of a run that goes on again where it is gone, as after a merge; raises Refused where it was discarded."""
+    folder, home = Path(run.context.workdir), Path(run.context.home)
+    if is_worktree_place(home) and not home.is_dir():
+        kept = orchestrator.fold(run).state.doing.kept.get(("", ""))
+        way = f"; make it again: git -C {host_of(home)} worktree add {home} {kept.branch}" if kept is not None else ""
+        raise Refused(why=f"The worktree of run {run.id}, {home}, is gone{way}")
+    if not is_apart(run) or folder.is_dir() or top_level(home) is None:
+        return
+    branch = branch_in(folder)
+    finish: Finish = orchestrator.fold(run).state.doing.finish
+    ref = finish.discarded.get(branch)
+    if ref is not None and find_commit(home, f"refs/heads/{branch}") is None:
+        raise Refused(why=f"The work of run {run.id} was discarded; bring it back first: git branch {branch} {ref}")
+    add_worktree(home, folder.name)
+
+
 def _look(
     orchestrator: Orchestrator, system: str, places: set[str], run: str, *, shared: bool, busy_only: bool
 ) -> tuple[str, ...]:
     notes = []
-    for other in orchestrator.runs():
-        if other.summary.ended or other.id == run or other.id != other.context.run:
+    for other in orchestrator.runs(Which(ended=False)):
+        if other.id == run or other.id != other.context.run:
             continue
         if system == other.system and about(system).shares_tree:
             continue
@@ -69,6 +92,6 @@ def _ways(orchestrator: Orchestrator, system: str, other: StoredRun, *, again: b
     driven = orchestrator.owner(other) is not None
     first = f"wait for it, or end it with `orc abort {other.id}`"
     if not driven:
-        first = f"go on with it (`orc resume {other.id}`) or end it (`orc abort {other.id}`)"
+        first = f"continue it (`orc resume {other.id}`) or end it (`orc abort {other.id}`)"
     apart = [about(system).own_tree] if about(system).own_tree and not again else []
     return "; ".join([first, *apart, f"or {MIX}"])

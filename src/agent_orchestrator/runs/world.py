@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
 from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.engine import World
-from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.git.checkpoint import take_checkpoint
+from agent_orchestrator.git.kept_trees import TreeKeeper
 from agent_orchestrator.git.merges import GitMerges
 from agent_orchestrator.git.results import open_with_results
-from agent_orchestrator.git.snapshots import identify_tree
+from agent_orchestrator.git.snapshots import identify_tree, list_changes
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.returns import return_trees
+from agent_orchestrator.runs.secrets import make_redactor
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.version import __version__
 
@@ -26,26 +24,14 @@ def make_world(orchestrator: Orchestrator, run: StoredRun) -> World:
         clock=orchestrator.clock,
         boot=boot_id(),
         child_env=orchestrator.settings.child_env,
-        redactor=Redactor(orchestrator.settings.secrets(_read_env(orchestrator, run))),
+        redactor=make_redactor(orchestrator, run),
         tree_of=identify_tree,
         save_tree=take_checkpoint,
+        list_changes=list_changes,
+        keep_tree=TreeKeeper().keep,
+        return_trees=lambda going: return_trees(orchestrator, run, going),
         open_tree=open_with_results,
         merges=GitMerges(),
         overviews=orchestrator.overviews(),
         version=__version__,
     )
-
-
-def _read_env(orchestrator: Orchestrator, run: StoredRun) -> dict[str, str]:
-    """Return the variables given for the run's agents: whatever a system's spec keeps under `env`, at any depth."""
-    given: dict[str, str] = {}
-    stack: list[Any] = [msgspec.json.decode(orchestrator.store.spec(run.id))]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, dict):
-            if isinstance(env := node.get("env"), dict):
-                given.update((name, value) for name, value in env.items() if isinstance(value, str))
-            stack.extend(node.values())
-        elif isinstance(node, list):
-            stack.extend(node)
-    return given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -10,7 +11,22 @@ from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.errors import Conflict, RunExists
-from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Row, StoredRun, StoredUsage, fits
+from agent_orchestrator.store.port import (
+    EVERY,
+    Append,
+    Count,
+    Day,
+    NewRun,
+    RateWindow,
+    Row,
+    Spending,
+    StoredRun,
+    StoredUsage,
+    TailRow,
+    Which,
+    fits,
+    sum_spending,
+)
 
 PRINTED_KEPT = 16
 
@@ -35,17 +51,29 @@ class MemoryStore:
         self._windows: dict[tuple[str, str], RateWindow] = {}
         self._reservations: dict[str, tuple[str, int, float, int]] = {}
         self._moved = False
+        self._writes = 0
+        self._keyed: list[tuple[int, _Run | str, Row]] = []
+        """The rows of all journals by their keys; a name stands for a run that was deleted or renamed."""
+        self._last = 0
 
-    def create(self, run: NewRun, first: Append) -> None:
-        """Insert a run with its first events."""
+    def _keep(self, of: _Run | str, *rows: Row) -> None:
+        for row in rows:
+            self._last += 1
+            self._keyed.append((self._last, of, row))
+
+    def create(self, run: NewRun, first: Append, copied: Sequence[Row] = ()) -> None:
+        """Insert a run with its first events, after copied rows."""
         known = self._runs.get(run.context.run)
         if known is not None:
             raise RunExists(run=run.context.run, status=known.summary.status)
-        self._runs[run.context.run] = _Run(run)
+        self._runs[run.context.run] = made = _Run(run)
+        made.rows += copied
+        self._keep(made, *copied)
         self.append([first])
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
         """Apply each run's part, or answer it with a Conflict."""
+        self._writes += 1
         return [self._append(part) for part in batch]
 
     def _append(self, part: Append) -> Conflict | None:
@@ -55,6 +83,7 @@ class MemoryStore:
             return Conflict(run=part.run, expected=part.expected_seq, found=found)
         if part.body is not None:
             run.rows.append((part.expected_seq + 1, part.at_us, part.body))
+            self._keep(run, run.rows[-1])
         if part.summary is not None:
             run.summary, run.updated_us = part.summary, part.at_us
         for directive in part.taken:
@@ -85,10 +114,15 @@ class MemoryStore:
         found = self._runs.get(RunId(run))
         return None if found is None else self._listed(RunId(run), found)
 
-    def runs(self) -> list[StoredRun]:
-        """Return all runs, newest first."""
+    def runs(self, which: Which = EVERY) -> list[StoredRun]:
+        """Return some runs, newest first."""
         listed = [self._listed(run, found) for run, found in self._runs.items()]
-        return sorted(reversed(listed), key=lambda run: -run.context.created_us)
+        chosen = [run for run in reversed(listed) if which.has(run)]
+        return sorted(chosen, key=lambda run: -run.context.created_us)[: which.most]
+
+    def count(self) -> Count:
+        """Return how many runs there are."""
+        return Count(len(self._runs), sum(not run.summary.ended for run in self._runs.values()))
 
     def scan(self, system: str) -> Iterator[StoredRun]:
         """Return a system's runs, oldest first."""
@@ -113,13 +147,38 @@ class MemoryStore:
         """Return the journal of a run in order."""
         return self._runs[run].rows[after:]
 
+    def mark(self) -> object:
+        """Return a value that changes with every write."""
+        return self._writes
+
+    def newest(self) -> tuple[str, int]:
+        """Return the one epoch of memory, and the key of the newest row."""
+        return "memory", self._last
+
+    def since(self, key: int, limit: int) -> list[TailRow]:
+        """Return the rows of all journals after a key."""
+        names = {id(found): run for run, found in self._runs.items()}
+        start = bisect_right(self._keyed, key, key=lambda one: one[0])
+        return [
+            TailRow(number, RunId(of), number, at_us, None)
+            if isinstance(of, str)
+            else TailRow(number, names[id(of)], seq, at_us, body)
+            for number, of, (seq, at_us, body) in self._keyed[start : start + limit]
+        ]
+
     def post(self, run: RunId, directive: str, body: bytes, at_us: int) -> bool:
         """Put a directive into the inbox."""
         if directive in self._inbox:
             return False
+        self._writes += 1
         self._inbox[directive] = (run, body, False)
         self._moved = True
         return True
+
+    def posted(self, run: RunId, directive: str) -> bool | None:
+        """Return True if a directive was taken, False while it waits, None if there is none."""
+        found = self._inbox.get(directive)
+        return found[2] if found is not None and found[0] == run else None
 
     def moved(self) -> bool:
         """Return True if a directive was posted since the last call."""
@@ -140,6 +199,16 @@ class MemoryStore:
             return list(self._runs[run].usage.values()) if run in self._runs else []
         lines = [*self._pruned, *(line for found in self._runs.values() for line in found.usage.values())]
         return sorted(lines, key=lambda line: (line.at_us, line.effect))
+
+    def spending(self, since_us: int) -> list[Spending]:
+        """Return the ledger since a time, by agent and model."""
+        return sum_spending(line for line in self.usage() if line.at_us >= since_us)
+
+    def costs(self, run: RunId | None = None) -> dict[RunId, float]:
+        """Return what runs cost, or one of them, where any launch said so."""
+        found = {name: [line.usage.cost_usd for line in one.usage.values()] for name, one in self._runs.items()}
+        known = {name: [cost for cost in costs if cost is not None] for name, costs in found.items() if run in (None, name)}
+        return {name: sum(costs) for name, costs in known.items() if costs}
 
     def windows(self) -> list[RateWindow]:
         """Return the rate limits that were hit."""
@@ -178,15 +247,23 @@ class MemoryStore:
     def rename(self, run: RunId, to: RunId) -> None:
         """Give a run another id."""
         self._runs[to] = found = self._runs.pop(run)
+        self._tell_change(run, to)
         found.usage = {key: msgspec.structs.replace(line, run=to) for key, line in found.usage.items()}
         self._inbox = {name: (to if owner == run else owner, body, taken) for name, (owner, body, taken) in self._inbox.items()}
 
     def delete(self, run: RunId) -> None:
         """Forget a run but what it spent."""
         if (found := self._runs.pop(run, None)) is not None:
+            self._keyed = [entry for entry in self._keyed if entry[1] is not found]
+            self._tell_change(run)
             self._pruned += [msgspec.structs.replace(line, pruned=True) for line in found.usage.values()]
         self._inbox = {name: entry for name, entry in self._inbox.items() if entry[0] != run}
         self._reservations = {effect: mark for effect, mark in self._reservations.items() if mark[0] != run}
+
+    def _tell_change(self, *names: RunId) -> None:
+        self._writes += 1
+        for name in names:
+            self._keep(name, (0, self._keyed[-1][2][1] if self._keyed else 0, b""))
 
     def keep_reserve_file(self, *, release: bool) -> None:
         """Do nothing: memory needs no reserve."""

@@ -6,8 +6,8 @@ Conflict answers that run only. Nothing above the store knows SQL; nothing in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -92,6 +92,36 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
     updated_us: int
 
 
+class Which(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs that a list is to have; without anything, all."""
+
+    system: str | None = None
+    name: str | None = None
+    ended: bool | None = None
+    begins: str = ""
+    """The start of the id."""
+    most: int | None = None
+
+    def has(self, run: StoredRun) -> bool:
+        """Return True if the run may be in the list, but for `most`."""
+        return (
+            self.system in (None, run.system)
+            and self.name in (None, run.name)
+            and self.ended in (None, run.summary.ended)
+            and run.id.startswith(self.begins)
+        )
+
+
+EVERY = Which()
+
+
+class Count(NamedTuple):
+    """The number of runs in a store."""
+
+    total: int
+    unfinished: int
+
+
 class StoredUsage(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the ledger."""
 
@@ -105,6 +135,38 @@ class StoredUsage(msgspec.Struct, frozen=True, kw_only=True):
     """True if the run is gone; another one may have its id by now."""
 
 
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """Consumption of one agent with one model."""
+
+    agent: str
+    model: str
+    """"" where the agent does not say it."""
+    launches: int
+    cost_usd: float | None
+    """Of the launches that said theirs; None where none did."""
+    tokens: int
+    unknown: int
+    """Launches that did not say their cost."""
+
+
+def sum_spending(lines: Iterable[StoredUsage]) -> list[Spending]:
+    """Sum lines of the ledger by agent and model."""
+    groups: dict[tuple[str, str], list[Usage]] = {}
+    for line in lines:
+        groups.setdefault((line.agent, line.usage.model or ""), []).append(line.usage)
+    return [
+        Spending(
+            agent=agent,
+            model=model,
+            launches=len(some),
+            cost_usd=sum(known) if (known := [one.cost_usd for one in some if one.cost_usd is not None]) else None,
+            tokens=sum(one.tokens or 0 for one in some),
+            unknown=len(some) - len(known),
+        )
+        for (agent, model), some in sorted(groups.items())
+    ]
+
+
 def fits(day: Day, amount: tuple[float, int], limit: tuple[float, int]) -> bool:
     """Return True if an amount in dollars and tokens, beside what the day has seen, stays within a limit; sums are not exact."""
     usd, tokens = day.cost_usd + day.reserved_usd + amount[0], day.tokens + day.reserved_tokens + amount[1]
@@ -115,11 +177,23 @@ Row = tuple[int, int, bytes]
 """seq, at_us, body"""
 
 
+class TailRow(msgspec.Struct, frozen=True, gc=False):
+    """A row of the journals of all runs, in the order in which they were committed."""
+
+    key: int
+    """Greater than that of every row before; none is ever given to another row of the store."""
+    run: RunId
+    seq: int
+    at_us: int
+    body: bytes | None
+    """The encoded events; None where the run of this id was deleted or renamed, or has this id from now on."""
+
+
 class Store(Protocol):
     """Durable runs, journals, directives and identities of print-outs."""
 
-    def create(self, run: NewRun, first: Append) -> None:
-        """Insert a run with its first events. Raises RunExists."""
+    def create(self, run: NewRun, first: Append, copied: Sequence[Row] = ()) -> None:
+        """Insert a run with its first events, after rows that are copied from another run. Raises RunExists."""
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
         """Commit a batch; when it returns, what is not a Conflict is durable. Anything else raises for all."""
@@ -127,8 +201,11 @@ class Store(Protocol):
     def run(self, run: str) -> StoredRun | None:
         """Return one run by its exact id."""
 
-    def runs(self) -> list[StoredRun]:
-        """Return all runs, newest first."""
+    def runs(self, which: Which = EVERY) -> list[StoredRun]:
+        """Return some runs, newest first; it costs what it lists."""
+
+    def count(self) -> Count:
+        """Return how many runs there are, and how many of them have not ended."""
 
     def scan(self, system: str) -> Iterator[StoredRun]:
         """Return a system's runs in the order they were created, for whoever must not hold all of them at once."""
@@ -139,8 +216,20 @@ class Store(Protocol):
     def rows(self, run: RunId, after: int = 0) -> list[Row]:
         """Return the journal of a run in order, from the row after `after`."""
 
+    def mark(self) -> object:
+        """Return a value that is another than before if anything may have been committed since; it costs no query."""
+
+    def newest(self) -> tuple[str, int]:
+        """Return the store's epoch, which no other store has, and the key of the newest row of all journals."""
+
+    def since(self, key: int, limit: int) -> list[TailRow]:
+        """Return the rows of all journals after a key, at most so many, in order; those of deleted runs are gone."""
+
     def post(self, run: RunId, directive: str, body: bytes, at_us: int) -> bool:
         """Put a directive into the inbox; False when its id was there before."""
+
+    def posted(self, run: RunId, directive: str) -> bool | None:
+        """Return True if a directive of this id was taken, False while it waits, None if the run was never sent one."""
 
     def moved(self) -> bool:
         """Return True if another process may have written, or a directive was posted, since the last call; cheap to ask."""
@@ -153,6 +242,12 @@ class Store(Protocol):
 
     def usage(self, run: RunId | None = None) -> list[StoredUsage]:
         """Return the ledger of one run, or of all, pruned ones included."""
+
+    def spending(self, since_us: int) -> list[Spending]:
+        """Return the ledger since a time, summed by agent and model."""
+
+    def costs(self, run: RunId | None = None) -> dict[RunId, float]:
+        """Return the dollars that runs cost, or one of them; nothing of those none of whose launches said it."""
 
     def windows(self) -> list[RateWindow]:
         """Return the rate limits that were hit, newest reset of each; those that are over included."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import select
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,26 +19,39 @@ import msgspec
 
 from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.printed import Identity
-from agent_orchestrator.core.summary import Summary
-from agent_orchestrator.core.system import Context
-from agent_orchestrator.errors import Conflict, RunExists, StoreNewer, StoreVanished, Unavailable
+from agent_orchestrator.errors import Conflict, RunExists, StoreNewer, StoreVanished
+from agent_orchestrator.store.database import integrity_faults, let_others_in, open_database, queue_up, read_pragma
 from agent_orchestrator.store.failures import translated
-from agent_orchestrator.store.filesystem import make_folder, refuse_network_filesystem
 from agent_orchestrator.store.ledger import Ledger
-from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Row, StoredRun, StoredUsage, fits
+from agent_orchestrator.store.lists import list_statement
+from agent_orchestrator.store.port import (
+    EVERY,
+    Append,
+    Count,
+    Day,
+    NewRun,
+    RateWindow,
+    Row,
+    Spending,
+    StoredRun,
+    StoredUsage,
+    TailRow,
+    Which,
+    fits,
+)
 from agent_orchestrator.store.queries import migrations, queries
+from agent_orchestrator.store.rows import read_run
 
-BUSY_TIMEOUT_MS = 10_000
-TURNSTILE_WAIT_S = 0.05
 PRINTED_KEPT = 16
-MIGRATION_TRIES = 50
 PAGE = 1_000
 """Runs read at once by whoever goes through all of them."""
 RESERVE_BYTES = 1024 * 1024
+DELETES = (
+    *("insert_pruned", "delete_events", "delete_inbox", "delete_reservations"),
+    *("delete_printed", "delete_spec", "delete_run"),
+)
 
 _encode = msgspec.json.encode
-_summary = msgspec.json.Decoder(Summary).decode
-_context = msgspec.json.Decoder(Context).decode
 _identity = msgspec.json.Decoder(Identity).decode
 
 
@@ -55,78 +67,45 @@ class SqliteStore:
         self._keys: dict[str, int] = {}
         self._seqs: dict[str, int] = {}
         """The last sequence number this process wrote, by run; the unique index tells when another process wrote more."""
-        with translated(self.path):
-            if create:
-                make_folder(folder, holds=self.path)
-            refuse_network_filesystem(folder)
-            flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-            self._db = apsw.Connection(str(self.path), flags=flags)
-            try:
-                self._ledger = Ledger(self._db, self._sql)
-                self._configure()
-                self._migrate()
+        self._writes = 0
+        opened = open_database(self.path, create=create)
+        self._db, self.unwritable = opened.db, opened.unwritable
+        """Why this connection only reads: it answers from what the disk holds, and refuses to write with this error."""
+        self._guarded = translated(self.path, self._db)
+        try:
+            self._ledger = Ledger(self._db, self._sql)
+            self._turnstile = -1
+            with self._guarded:
                 self._inode = os.stat(self.path).st_ino
                 self._data_version = self._pragma("data_version")
-                self._turnstile = os.open(folder / "turnstile", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            except BaseException:
-                self._db.close()
-                raise
-
-    def _configure(self) -> None:
-        db = self._db
-        db.set_busy_timeout(BUSY_TIMEOUT_MS)
-        db.pragma("journal_mode", "wal")
-        db.pragma("synchronous", "full")
-        db.pragma("fullfsync", True)
+                if self.unwritable is None:
+                    self._turnstile = os.open(folder / "turnstile", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except BaseException:
+            self._db.close()
+            raise
 
     def _pragma(self, name: str) -> int:
-        value = self._db.pragma(name)
-        assert isinstance(value, int)
-        return value
+        return read_pragma(self._db, name)
 
-    def _migrate(self) -> None:
-        known = len(migrations())
-        found = self._pragma("user_version")
-        if found > known:
-            raise StoreNewer(path=self.path, found=found, known=known)
-        if found == known:
-            return
-        lock = os.open(self._folder / "drivers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            if self._is_alone(lock, known):
-                with self._writing():
-                    for version in range(self._pragma("user_version"), known):
-                        self._db.execute(migrations()[version])
-                        self._db.pragma("user_version", version + 1)
-        finally:
-            os.close(lock)
-
-    def _is_alone(self, lock: int, known: int) -> bool:
-        """Lock out processes that drive runs by the old schema; return False if another process has changed it meanwhile."""
-        for _ in range(MIGRATION_TRIES):
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if self._pragma("user_version") == known:
-                    return False  # Two began at once, and the other one was faster.
-                select.select([], [], [], 0.01)
-            else:
-                return True
-        detail = f"The store {self.path} needs a new schema while another orc drives runs; wait for it or pause it"
-        raise Unavailable(detail=detail)
+    def _refuse_unwritable(self) -> None:
+        if self.unwritable is not None:
+            raise self.unwritable
 
     def driving(self) -> int:
         """Return a descriptor to hold for as long as this process drives runs: it keeps migrations away."""
+        self._refuse_unwritable()
         lock = os.open(self._folder / "drivers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         fcntl.flock(lock, fcntl.LOCK_SH)
         return lock
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
+        self._refuse_unwritable()
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
             self._db.execute("COMMIT")
+            self._writes += 1
         except BaseException:
             self._roll_back()
             raise
@@ -136,22 +115,18 @@ class SqliteStore:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
-    def create(self, run: NewRun, first: Append) -> None:
-        """Insert a run with its first events."""
+    def create(self, run: NewRun, first: Append, copied: Sequence[Row] = ()) -> None:
+        """Insert a run with its first events, after copied rows."""
         context = run.context
-        with translated(self.path):
+        summary = run.summary
+        about = (context.run, run.system, run.name, _encode(context), _encode(summary), context.created_us, summary.ended)
+        self._refuse_unwritable()
+        with self._guarded:
             try:
-                with self._writing():
-                    values = (
-                        context.run,
-                        run.system,
-                        run.name,
-                        _encode(context),
-                        run.spec,
-                        _encode(run.summary),
-                        context.created_us,
-                    )
-                    self._db.execute(self._sql["insert_run"], values)
+                with queue_up(self._turnstile), self._writing():
+                    self._db.execute(self._sql["insert_run"], about)
+                    self._db.execute(self._sql["insert_spec"], (run.spec,))
+                    self._db.executemany(self._sql["insert_event"], ((self._key(context.run), *row) for row in copied))
                     conflict = self._append(first)
                     assert conflict is None, conflict
             except apsw.ConstraintError as error:
@@ -161,8 +136,9 @@ class SqliteStore:
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
         """Commit a batch in one transaction."""
-        self._let_others_in()
-        with translated(self.path):
+        self._refuse_unwritable()
+        let_others_in(self._turnstile)
+        with self._guarded:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 version = self._db.execute("PRAGMA user_version").get
@@ -170,6 +146,7 @@ class SqliteStore:
                     raise StoreNewer(path=self.path, found=version, known=self._version)
                 answers = [self._append(part) for part in batch]
                 self._db.execute("COMMIT")
+                self._writes += 1
             except BaseException:
                 self._roll_back()
                 raise
@@ -192,6 +169,7 @@ class SqliteStore:
             self._seqs[part.run] = part.expected_seq + 1
         if part.summary is not None:
             execute(sql["update_summary"], (key, _encode(part.summary), part.at_us))
+            execute(sql["update_ended"], (key, part.summary.ended))
         for directive in part.taken:
             execute(sql["take_directive"], (directive, part.at_us))
         for row in part.usage:
@@ -223,82 +201,91 @@ class SqliteStore:
             key = self._keys[run] = row[0]
         return key
 
-    def _let_others_in(self) -> None:
-        """Wait a moment at the turnstile, which is held by anybody who posts a directive.
-
-        Without it a process that commits without pause keeps a directive out for seconds: SQLite's busy handler
-        sleeps through the short gaps between transactions. The wait is bounded, so a frozen poster stops nobody.
-        """
-        for _ in range(int(TURNSTILE_WAIT_S / 0.001)):
-            try:
-                fcntl.flock(self._turnstile, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                select.select([], [], [], 0.001)
-                continue
-            fcntl.flock(self._turnstile, fcntl.LOCK_UN)
-            return
-
     def _check_inode(self) -> None:
         """Raise StoreVanished for a database that `git clean` unlinked: it would go on acknowledging commits into nothing."""
-        try:
-            inode = os.stat(self._name).st_ino
-        except FileNotFoundError:
-            inode = -1
-        if inode != self._inode:
+        if self._find_inode() != self._inode:
             raise StoreVanished(path=self.path, rescue=self._rescue())
+
+    def _find_inode(self) -> int:
+        try:
+            return os.stat(self._name).st_ino
+        except FileNotFoundError:
+            return -1
 
     def _rescue(self) -> Path:
         folder = next(parent for parent in self._folder.parents if parent.is_dir())
         copy = folder / f"orc-rescued-{os.getpid()}.db"
         with contextlib.suppress(FileNotFoundError):
             copy.unlink()
+        os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # for its owner alone
         self._db.execute("VACUUM INTO ?", (str(copy),))
         return copy
 
     def _fetch(self, name: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
-        with translated(self.path):
+        with self._guarded:
             return self._db.execute(self._sql[name], values).fetchall()
 
     def run(self, run: str) -> StoredRun | None:
         """Return one run by its exact id."""
         rows = self._fetch("select_run", run)
-        return _listed(rows[0]) if rows else None
+        return read_run(rows[0]) if rows else None
 
-    def runs(self) -> list[StoredRun]:
-        """Return all runs, newest first."""
-        return [_listed(row) for row in self._fetch("select_runs")]
+    def runs(self, which: Which = EVERY) -> list[StoredRun]:
+        """Return some runs, newest first."""
+        statement, values = list_statement(self._sql["select_runs"], which)
+        with self._guarded:
+            return [read_run(row) for row in self._db.execute(statement, values).fetchall()]
+
+    def count(self) -> Count:
+        """Return how many runs there are."""
+        total, unfinished = self._fetch("count_runs")[0]
+        return Count(total, unfinished)  # type: ignore[arg-type]
 
     def scan(self, system: str) -> Iterator[StoredRun]:
         """Return a system's runs, oldest first, a page at a time."""
         last: object = 0
         while rows := self._fetch("select_page", last, system, PAGE):
             for row in rows:
-                yield _listed(row[1:])
+                yield read_run(row[1:])
             last = rows[-1][0]
 
     def spec(self, run: RunId) -> bytes:
         """Return the specification the run was created with."""
-        return self._fetch("select_spec", run)[0][0]  # type: ignore[return-value]
+        return self._fetch("select_spec", self._key(run))[0][0]  # type: ignore[return-value]
 
     def rows(self, run: RunId, after: int = 0) -> list[Row]:
         """Return the journal of a run in order."""
         return self._fetch("select_rows", self._key(run), after)  # type: ignore[return-value]
 
+    def mark(self) -> object:
+        """Return a value that changes with every commit, by whomever, and when another file takes this one's place."""
+        with self._guarded:
+            return self._pragma("data_version"), self._writes, self._find_inode()
+
+    def newest(self) -> tuple[str, int]:
+        """Return the store's epoch and the key of its newest row."""
+        return self._fetch("select_newest")[0]  # type: ignore[return-value]
+
+    def since(self, key: int, limit: int) -> list[TailRow]:
+        """Return the rows of all journals after a key."""
+        return [TailRow(*row) for row in self._fetch("select_since", key, limit)]  # type: ignore[arg-type]
+
     def post(self, run: RunId, directive: str, body: bytes, at_us: int) -> bool:
         """Put a directive into the inbox, ahead of any busy engine."""
-        with translated(self.path):
-            fcntl.flock(self._turnstile, fcntl.LOCK_EX)
-            try:
-                with self._writing():
-                    self._db.execute(self._sql["insert_directive"], (directive, self._key(run), at_us, body))
-                    self._data_version = -1  # An engine on this connection looks as well.
-                    return self._db.changes() == 1
-            finally:
-                fcntl.flock(self._turnstile, fcntl.LOCK_UN)
+        self._refuse_unwritable()
+        with self._guarded, queue_up(self._turnstile), self._writing():
+            self._db.execute(self._sql["insert_directive"], (directive, self._key(run), at_us, body))
+            self._data_version = -1  # An engine on this connection looks as well.
+            return self._db.changes() == 1
+
+    def posted(self, run: RunId, directive: str) -> bool | None:
+        """Return True if a directive was taken, False while it waits, None if there is none."""
+        found = self._fetch("select_posted", directive, self._key(run))
+        return bool(found[0][0]) if found else None
 
     def moved(self) -> bool:
         """Return True if another connection committed, or a directive was posted, since the last call."""
-        with translated(self.path):
+        with self._guarded:
             seen, self._data_version = self._data_version, self._pragma("data_version")
         return seen != self._data_version
 
@@ -315,9 +302,22 @@ class SqliteStore:
 
     def usage(self, run: RunId | None = None) -> list[StoredUsage]:
         """Return the ledger of one run, or of all."""
-        with translated(self.path):
+        with self._guarded:
             key = self._key(run) if run is not None else None
             return [] if run is not None and key is None else self._ledger.lines(key)
+
+    def spending(self, since_us: int) -> list[Spending]:
+        """Return the ledger since a time, by agent and model."""
+        rows: Any = self._fetch("select_spending", since_us)
+        return [
+            Spending(agent=agent, model=model, launches=launches, cost_usd=cost_usd, tokens=tokens, unknown=launches - known)
+            for agent, model, launches, cost_usd, known, tokens in rows
+        ]
+
+    def costs(self, run: RunId | None = None) -> dict[RunId, float]:
+        """Return what runs cost, or one of them, where any launch said so."""
+        rows: Any = self._fetch("select_costs", (self._key(run) or 0) if run is not None else None)
+        return dict(rows)
 
     def windows(self) -> list[RateWindow]:
         """Return the rate limits that were hit."""
@@ -328,7 +328,7 @@ class SqliteStore:
 
     def day(self, since_us: int, but_for: str = "") -> Day:
         """Return what all runs consumed and reserved since a time."""
-        with translated(self.path):
+        with self._guarded:
             return self._day(since_us, self._key(but_for) or 0, "")
 
     def _day(self, since_us: int, run: int, effect: str) -> Day:
@@ -344,7 +344,7 @@ class SqliteStore:
         self, run: RunId, effect: EffectId, amount: tuple[float, int], limit: tuple[float, int], since_us: int, at_us: int
     ) -> bool:
         """Reserve something, if it fits."""
-        with translated(self.path), self._writing():
+        with self._guarded, self._writing():
             if not fits(self._day(since_us, 0, effect), amount, limit):
                 return False
             self._db.execute(self._sql["upsert_reservation"], (effect, self._key(run), at_us, *amount))
@@ -352,14 +352,17 @@ class SqliteStore:
 
     def rename(self, run: RunId, to: RunId) -> None:
         """Give a run another id."""
-        with translated(self.path), self._writing():
+        with self._guarded, self._writing():
             self._db.execute(self._sql["rename_run"], (run, to))
+            for name in (run, to):
+                self._db.execute(self._sql["insert_change"], (name,))
         self._forget(run)
 
     def delete(self, run: RunId) -> None:
         """Forget a run and everything of it but what it spent."""
-        with translated(self.path), self._writing():
-            for name in ("insert_pruned", "delete_events", "delete_inbox", "delete_reservations", "delete_printed", "delete_run"):
+        with self._guarded, self._writing():
+            self._db.execute(self._sql["insert_change"], (run,))
+            for name in DELETES:
                 self._db.execute(self._sql[name], (self._key(run),))
         self._forget(run)
 
@@ -378,23 +381,11 @@ class SqliteStore:
 
     def health(self) -> tuple[int, list[str]]:
         """Return the schema version and what SQLite finds wrong with the file; slow on a large one."""
-        with translated(self.path):
-            found = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check").fetchall()]
-            return self._pragma("user_version"), [text for text in found if text != "ok"]
+        with self._guarded:
+            return self._pragma("user_version"), integrity_faults(self._db)
 
     def close(self) -> None:
         """End the connection."""
-        os.close(self._turnstile)
+        if self._turnstile >= 0:
+            os.close(self._turnstile)
         self._db.close()
-
-
-def _listed(row: tuple[apsw.SQLiteValue, ...]) -> StoredRun:
-    run, system, name, context, summary, updated_us = row
-    return StoredRun(
-        id=run,  # type: ignore[arg-type]
-        system=system,  # type: ignore[arg-type]
-        name=name,  # type: ignore[arg-type]
-        context=_context(context),  # type: ignore[arg-type]
-        summary=_summary(summary),  # type: ignore[arg-type]
-        updated_us=updated_us,  # type: ignore[arg-type]
-    )

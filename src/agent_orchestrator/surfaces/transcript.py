@@ -37,7 +37,7 @@ NARROW_CELLS = 60
 """A terminal below this width is told how a call ended, and not how long it took."""
 MESSAGE_CHARS = 600
 
-_TONES = {CallState.OK: "green", CallState.FAILED: "red", CallState.DENIED: "red", CallState.UNFINISHED: "yellow"}
+CALL_TONES = {CallState.OK: "green", CallState.FAILED: "red", CallState.DENIED: "red", CallState.UNFINISHED: "yellow"}
 _ENDS = {True: ("done", "green"), False: ("failed", "red"), None: ("ended without a result", "yellow")}
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _KEPT = re.compile(r" {4}|\t| {0,3}(?:\||>|#)")
@@ -115,7 +115,7 @@ class TranscriptText:
                 yield [Span(part)]
 
     def _call(self, call: CallEnded) -> Iterator[Line]:
-        tone = _TONES[call.state]
+        tone = CALL_TONES[call.state]
         took = [Span(BETWEEN + say_duration(call.took_s), "dim")] if call.took_s is not None else []
         size = [Span(BETWEEN + say_bytes(call.result_bytes), "dim")] if call.result_bytes is not None else []
         state = [Span(BETWEEN, "dim"), Span(call.state.value, tone)]

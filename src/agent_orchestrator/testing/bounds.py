@@ -28,6 +28,8 @@ ENDS_WITHIN = 1_000
 ANSWERS_MAX = 3
 """The times that a person says yes before they are out of the office."""
 DAY_US = 86_400 * US
+ROWS_TRIED = 40
+"""Ticks that a run is brought back to."""
 
 PATIENT = frozenset({FailureKind.STOPPED, FailureKind.RATE_LIMITED, FailureKind.BUDGET})
 """Ends after which the engine waits before anything starts again: no matter how often, the work goes on in the end."""
@@ -69,6 +71,25 @@ def check_stops(system: System, spec: Any, reports: Reports | None) -> None:
             else:
                 assert life.ended or life.phase is Phase.PAUSED, f"{where}: it is {life.phase}"
                 _resume(play, where)
+
+
+def check_returns(system: System, spec: Any, reports: Reports | None) -> None:
+    """Bring the run to its end, then back to each tick of it, as itself and as a fork: from everywhere it gets to its end."""
+    whole = _ended(system, spec, reports)
+    for row in range(0, len(whole.rows), max(1, len(whole.rows) // ROWS_TRIED)):
+        for fork in (False, True):
+            play = _ended(system, spec, reports)
+            play.go_back(row, fork=fork)
+            _resume(play, f"{'fork' if fork else 'go back'} after tick {row}")
+
+
+def _ended(system: System, spec: Any, reports: Reports | None) -> Play:
+    play = Play(system, spec, random.Random(0), reports, thorough=False)
+    for _ in range(ENDS_WITHIN):
+        if play.state.lifecycle.ended:
+            break
+        _go_well(play)
+    return play
 
 
 def _insist(play: Play, what: str, trouble: Trouble) -> bool:

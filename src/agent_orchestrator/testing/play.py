@@ -22,16 +22,18 @@ from agent_orchestrator.core.events import (
     DirectiveRefused,
     Ended,
     Event,
+    Forked,
     HoldEnded,
     Paused,
     Resumed,
     TakenUp,
     UnitHeld,
+    WentBack,
 )
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.files import Patterns
 from agent_orchestrator.core.hold import Hold, HoldReason
-from agent_orchestrator.core.ids import RunId, split_effect_id, unit_of
+from agent_orchestrator.core.ids import EffectId, RunId, split_effect_id, unit_of
 from agent_orchestrator.core.inputs import (
     Abort,
     Answer,
@@ -46,6 +48,7 @@ from agent_orchestrator.core.inputs import (
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.core.units import US
+from agent_orchestrator.engine.closure import PROGRAMS, close
 from agent_orchestrator.engine.journal import Folded, decode_events
 from agent_orchestrator.testing.clock import START_US
 from agent_orchestrator.testing.outcomes import Reports, invent
@@ -81,6 +84,11 @@ class Play:
         self.journal: list[tuple[Event, int]] = []
         self.named: set[str] = set()
         self.over: list[Outcome] = []
+        self.rows: list[int] = []
+        """The number of events after each tick: where the run can go back to."""
+        self._left: set[EffectId] = set()
+        self._taken_over: set[EffectId] = set()
+        """Effects from before the run went back: waits and questions go on."""
         self.state: Any = system.fresh(spec, self.context)
         events = system.begin(spec, self.context)
         assert list(events) == list(system.begin(spec, self.context)), "`begin` is deterministic"
@@ -123,6 +131,7 @@ class Play:
             elif self.state.doing.wants(what.effect):
                 self._take(what)
         self._advance()
+        self.rows.append(len(self.journal))
         self._check()
         if not was_running and not self.state.lifecycle.running:
             assert self.programs() <= programs, "a run that does not run started something"
@@ -193,10 +202,11 @@ class Play:
         if life.phase is Phase.ABORTING:
             assert self.programs(), "an aborted run ends when nothing runs any more"
         assert self.system.summary(self.state).ended == life.ended, "the summary says whether the run has ended"
-        for effect in doing:
+        for effect in (one for one in doing if one.id not in self._taken_over):
+            assert effect.id not in self._left, f"{effect.id} was launched before the run went back"
             run, unit, _ = split_effect_id(effect.id)
             assert (run, unit) == (self.context.run, effect.unit), f"{effect.id} does not name its run and unit"
-        late = {outcome.effect for outcome in self.over}
+        late = {outcome.effect for outcome in self.over} - self._taken_over
         assert not [effect.id for effect in doing if effect.id in late], "an effect that was over is wanted again"
         assert self.state.doing.active == sum(isinstance(effect, ACTIVE) for effect in doing)
         if self._check_state is not None:
@@ -204,7 +214,28 @@ class Play:
         if self._thorough:
             self._check_replay()
 
-    def programs(self) -> set[str]:
+    def go_back(self, row: int, *, fork: bool) -> None:
+        """Go back to where the run was after a tick, or go on with a copy of it; nothing may tell what was done since."""
+        self.now_us += US
+        launched = {one.effect for one in self.over} | self.programs()
+        point, number = self.rows[row], self.context.generation + 1
+        if fork:
+            self.context = msgspec.structs.replace(self.context, run=RunId(f"{self.context.run}-fork"))
+            turn: Event = Forked(of="checked", at=row + 1, point="then")
+        else:
+            turn = WentBack(to=row + 1, point="then", generation=number)
+        state = self.system.fresh(self.spec, self.context)
+        folded = Folded(self.system, state, 0, self.now_us)
+        for event, at_us in self.journal[:point]:
+            folded.apply([event], at_us)
+        folded.apply([turn], self.now_us)
+        close(folded, self.now_us, "went back")
+        self.state, self._left = state, launched
+        assert not [one for one in state.doing if isinstance(one, PROGRAMS)], "what was at work at a point ends there"
+        self._taken_over = {one.id for one in state.doing}
+        self._check()
+
+    def programs(self) -> set[EffectId]:
         """Say what runs: the ids of effects that occupy the machine."""
         return {effect.id for effect in self.state.doing if isinstance(effect, ACTIVE)}
 

@@ -6,6 +6,7 @@ Give it a function that makes an empty store; it raises AssertionError with the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -15,7 +16,7 @@ from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists
-from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Store, UsageRow
+from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Spending, Store, UsageRow, Which
 
 ONE, TWO, THREE = RunId("one"), RunId("two"), RunId("three")
 
@@ -24,17 +25,22 @@ def check_store(make: Callable[[], Store]) -> None:
     """Run every check on a fresh store each."""
     for check in (
         _a_run_is_there_with_its_first_events,
+        _lists_have_what_is_asked_for,
         _a_used_id_is_refused,
         _appends_are_ordered_and_fenced,
         _a_conflict_answers_its_own_run_only,
         _directives_count_once_and_are_taken_with_the_append,
         _usage_counts_once,
         _what_was_spent_outlives_its_run,
+        _spending_is_summed_by_agent_and_model,
         _a_rate_limit_is_kept_by_account_and_window,
         _a_day_is_shared_by_all_runs,
         _identities_are_kept_newest_last,
         _a_renamed_run_keeps_everything,
         _a_deleted_run_leaves_nothing,
+        _rows_of_all_runs_are_read_on_in_order,
+        _a_key_never_returns,
+        _a_mark_changes_with_every_write,
     ):
         store = make()
         try:
@@ -67,6 +73,27 @@ def _a_run_is_there_with_its_first_events(store: Store) -> None:
     assert store.spec(ONE) == b"{}"
     assert store.run(THREE) is None
     assert [run.id for run in store.runs()] == [TWO, ONE], "runs are listed newest first"
+
+
+def _lists_have_what_is_asked_for(store: Store) -> None:
+    store.create(*new_run(ONE, 5))
+    store.create(*new_run(TWO, 6))
+    new, first = new_run(THREE, 6)
+    store.create(msgspec.structs.replace(new, system="other", name="third"), first)
+    assert _append(store, TWO, 1, None, summary=Summary(status="completed")) is None
+
+    def ids(**which: Any) -> list[str]:
+        return [run.id for run in store.runs(Which(**which))]
+
+    assert ids() == [THREE, TWO, ONE], "of two runs of one moment the later one is listed first"
+    assert ids(most=2) == [THREE, TWO]
+    assert (ids(ended=True), ids(ended=False)) == ([TWO], [THREE, ONE]), "a summary says whether a run has ended"
+    assert (ids(system="sample"), ids(system="sample", ended=False)) == ([TWO, ONE], [ONE])
+    assert (ids(name="third"), ids(name="none")) == ([THREE], [])
+    assert (ids(begins="t"), ids(begins="t", most=1), ids(begins="tw")) == ([THREE, TWO], [THREE], [TWO])
+    assert store.count() == (3, 2)
+    assert _append(store, TWO, 1, None, summary=Summary(status="running")) is None
+    assert (store.count(), ids(ended=True)) == ((3, 3), []), "a run that goes on has not ended"
 
 
 def _a_used_id_is_refused(store: Store) -> None:
@@ -129,6 +156,9 @@ def _what_was_spent_outlives_its_run(store: Store) -> None:
     row = UsageRow(effect=EffectId("one/a/i0.a1.l1.agent"), unit="a", agent="x", usage=Usage(input_tokens=3, cost_usd=0.5))
     store.create(*new_run(ONE))
     assert _append(store, ONE, 1, usage=(row,)) is None
+    store.create(*new_run(TWO))
+    assert (store.costs(), store.costs(ONE), store.costs(TWO), store.costs(THREE)) == ({ONE: 0.5}, {ONE: 0.5}, {}, {})
+    store.delete(TWO)
     store.delete(ONE)
     assert store.usage(ONE) == []
     assert [(line.run, line.pruned, line.usage) for line in store.usage()] == [(ONE, True, row.usage)]
@@ -141,6 +171,28 @@ def _what_was_spent_outlives_its_run(store: Store) -> None:
     assert _append(store, ONE, 1, usage=(row,)) is None
     assert sorted((line.run, line.pruned) for line in store.usage()) == [(ONE, False), (ONE, True), ("one~1", False)]
     assert store.day(1) == Day(cost_usd=1.5, tokens=9), "the day forgets none of them"
+
+
+def _spending_is_summed_by_agent_and_model(store: Store) -> None:
+    store.create(*new_run(ONE))
+    used = (
+        ("x", Usage(model="m", input_tokens=3, cost_usd=0.5)),
+        ("x", Usage(model="m", output_tokens=4, cache_read_tokens=5)),
+        ("x", Usage(cost_usd=0.25)),
+        ("y", Usage(model="m")),
+    )
+    for seq, (agent, usage) in enumerate(used, 1):
+        row = UsageRow(effect=EffectId(f"one/a/i0.a{seq}.l1.agent"), unit="a", agent=agent, usage=usage)
+        assert _append(store, ONE, seq, usage=(row,)) is None
+    whole = [
+        Spending(agent="x", model="", launches=1, cost_usd=0.25, tokens=0, unknown=0),
+        Spending(agent="x", model="m", launches=2, cost_usd=0.5, tokens=12, unknown=1),
+        Spending(agent="y", model="m", launches=1, cost_usd=None, tokens=0, unknown=1),
+    ]
+    assert store.spending(1) == whole
+    assert [one.agent for one in store.spending(4)] == ["y"], "what came before does not count"
+    store.delete(ONE)
+    assert store.spending(1) == whole, "what was spent outlives its run"
 
 
 def _a_rate_limit_is_kept_by_account_and_window(store: Store) -> None:
@@ -212,3 +264,54 @@ def _a_deleted_run_leaves_nothing(store: Store) -> None:
     store.create(*new_run(ONE))
     assert len(store.rows(ONE)) == 1
     assert store.inbox(ONE) == []
+
+
+def _rows_of_all_runs_are_read_on_in_order(store: Store) -> None:
+    assert store.since(0, 10) == [], "an empty store has no rows"
+    epoch, newest = store.newest()
+    assert epoch, "a store is told from another one by its epoch"
+    assert newest == 0
+    store.create(*new_run(ONE, 5))
+    store.create(*new_run(TWO, 6), copied=[])
+    _append(store, ONE, 1, b"[2]")
+    found = store.since(0, 10)
+    assert [(row.run, row.seq, row.body) for row in found] == [(ONE, 1, b"[1]"), (TWO, 1, b"[1]"), (ONE, 2, b"[2]")]
+    assert store.newest() == (epoch, found[-1].key)
+    assert store.since(found[0].key, 1) == found[1:2], "so many, from there on"
+    assert store.since(found[-1].key, 10) == []
+
+
+def _a_key_never_returns(store: Store) -> None:
+    store.create(*new_run(ONE))
+    store.create(*new_run(TWO))
+    _append(store, TWO, 1)
+    last = store.since(0, 10)[-1].key
+    store.delete(TWO)
+    gone = store.since(last, 10)
+    assert [(row.run, row.body) for row in gone] == [(TWO, None)], "readers are told that a run is gone"
+    assert [row.run for row in store.since(0, 10)] == [ONE, TWO], "its rows are gone"
+    store.create(*new_run(TWO))
+    assert store.since(gone[-1].key, 10)[0].key > gone[-1].key > last, "a key was given to another row"
+    last = store.newest()[1]
+    store.rename(ONE, RunId("one~1"))
+    assert {row.run for row in store.since(last, 10)} == {ONE, "one~1"}, "both ids mean something else now"
+    assert store.since(0, 1)[0].run == "one~1", "older rows go by the new id"
+
+
+def _a_mark_changes_with_every_write(store: Store) -> None:
+    seen = [store.mark()]
+    assert store.mark() == seen[0], "a look changes nothing"
+    store.create(*new_run(ONE))
+    seen.append(store.mark())
+    _append(store, ONE, 1)
+    seen.append(store.mark())
+    assert store.posted(ONE, "d1") is None
+    store.post(ONE, "d1", b"{}", 2)
+    seen.append(store.mark())
+    assert store.posted(ONE, "d1") is False, "it waits"
+    _append(store, ONE, 2, taken=("d1",))
+    assert store.posted(ONE, "d1") is True, "it was taken"
+    assert store.posted(TWO, "d1") is None, "it was another run's"
+    store.delete(ONE)
+    seen.append(store.mark())
+    assert len(set(map(repr, seen))) == len(seen)

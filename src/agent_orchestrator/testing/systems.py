@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.system import System
-from agent_orchestrator.testing.bounds import check_bounds, check_stops
+from agent_orchestrator.testing.bounds import check_bounds, check_returns, check_stops
 from agent_orchestrator.testing.outcomes import Reports
 from agent_orchestrator.testing.play import CheckDocument, CheckState, Play
 
@@ -35,6 +35,7 @@ def check_system(
             Play(system, spec, random.Random(seed), reports, check_document).play(ticks)
         check_bounds(system, spec, reports)
         check_stops(system, spec, reports)
+        check_returns(system, spec, reports)
 
 
 def play_system(

@@ -15,7 +15,8 @@ import msgspec
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.ids import EffectId, RunId, launch_folder, split_effect_id
-from agent_orchestrator.engine.launches import Order, Shortage, Standing, Watch
+from agent_orchestrator.engine.launches import Order, Standing, Watch
+from agent_orchestrator.errors import Shortage
 from agent_orchestrator.testing.clock import FakeClock
 from agent_orchestrator.testing.faults import Faults, FaultyStore
 
@@ -154,7 +155,7 @@ class SimulatedLaunches:
         """Mark and spawn, with a boundary before, between and after."""
         machine = self._machine
         if not machine.faults.calm and machine.faults.boundaries % 41 == 40:
-            raise Shortage("the machine is short of processes")
+            raise Shortage(detail="the machine is short of processes")
         machine.faults.boundary()
         if order.effect in machine.processes:
             return  # Another engine was first; watching finds it.
@@ -171,7 +172,11 @@ class SimulatedLaunches:
         """Return those that are alive, and those that were stopped and whose end is not settled."""
         return sorted(effect for effect, process in self._machine.processes.items() if process.alive or process.stopped)
 
-    def alive_at(self, run: RunId, at_ns: int) -> EffectId | None:
+    def claim(self, effect: EffectId) -> Path | None:
+        """Return None: nobody plants anything here."""
+        return None
+
+    def alive_between(self, since_ns: int, until_ns: int, run: RunId | None = None) -> EffectId | None:
         """Return None: files have the machine's real times, and processes the simulated ones."""
         return None
 
@@ -201,7 +206,7 @@ class SimulatedLaunches:
             if process is not None and process.alive:
                 ran_s = machine.clock.monotonic_s() - process.started_s
                 if limits.budget_s is not None and ran_s >= limits.budget_s:
-                    self.stop(effect, Failure(kind=FailureKind.BUDGET, message="Stopped: the time for it is over"))
+                    self.stop(effect, Failure(kind=FailureKind.BUDGET, message="Stopped: it ran out of time"))
                 elif limits.timeout_s is not None and ran_s >= limits.timeout_s:
                     self.stop(effect, Failure(kind=FailureKind.TIMEOUT, message=f"Timed out after {limits.timeout_s:g} s"))
             if process is not None and process.alive:

@@ -10,7 +10,8 @@ import pytest
 from agent_orchestrator.agents import find_agent
 from agent_orchestrator.agents.adapter import Agent, AgentTask, Invocation
 from agent_orchestrator.agents.options import AgentSettings, Price, read_settings, resolve_agent
-from agent_orchestrator.config import Settings, config_files, load_agents
+from agent_orchestrator.config import Settings, config_files
+from agent_orchestrator.config.defaults import load_agents
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.errors import AgentMissing, UsageError
@@ -26,7 +27,9 @@ def settings_in(tmp_path: Path, repo: str = "", user: str = "") -> Settings:
         (home / ".orc.toml").write_text(repo)
     if user:
         (users / "orc" / "config.toml").write_text(user)
-    return Settings(home=home, folder=home, environ={"XDG_CONFIG_HOME": str(users), "HOME": "/nowhere"})
+    return Settings(
+        home=home, folder=home, environ={"XDG_CONFIG_HOME": str(users), "HOME": "/nowhere", "ORC_TRUSTED_PATHS": str(home)}
+    )
 
 
 def adapter(name: str) -> Agent:
@@ -57,8 +60,8 @@ def test_without_files_there_is_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("agent = 1", r"\.orc\.toml: unknown key agent; there are publish, \[agents\.NAME\] and \[budget\]"),
-        ("[agents.claude]\nmax_turn = 3", r"\.orc\.toml: \[agents\.claude\]: unknown key max_turn; did you mean max_turns\?"),
+        ("agent = 1", r"\.orc\.toml:1: unknown key agent; did you mean agents\?"),
+        ("[agents.claude]\nmax_turn = 3", r"\.orc\.toml:2: \[agents\.claude\]: unknown key max_turn; did you mean max_turns\?"),
         ("[agents.claude]\nmax_turns = 'x'", r"\[agents\.claude\]: max_turns: Expected `int \| null`, got `str`"),
         (
             "[agents.x]\nprompt_mode = 'fax'",
@@ -69,7 +72,7 @@ def test_without_files_there_is_nothing(tmp_path: Path) -> None:
         ("[agents.x.prices.default]\ninput = 1", r"\[agents\.x\]: prices: Object missing required field `output`"),
         ("[agents.x.prices.default]\ninput = nan\noutput = 1", r"prices\.default\.input is nan"),
         ("[agents.x.prices.default]\ninput = -1\noutput = 1", r"prices\.default\.input is -1"),
-        ("agents = 3", r"agents must be tables"),
+        ("agents = 3", r"agents must be a table"),
         ("[agents", r"is not TOML"),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_link_a_pipe_and_a_folder_are_not_reports(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    says = {"link": "it is a symbolic link", "pipe": "it is not a plain file", "folder": "it is not a plain file"}
+    says = {"link": "it is a symbolic link", "pipe": "it is not a regular file", "folder": "it is not a regular file"}
     for name, why in says.items():
         refused = read_report_file(tmp_path / name)
         assert isinstance(refused, Failure), name

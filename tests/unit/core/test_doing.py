@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agent_orchestrator.core.doing import Doing
-from agent_orchestrator.core.effects import RunCheck, Wait
-from agent_orchestrator.core.events import Aborted, DirectiveRefused, Ended, Paused, Resumed, StopReason
+from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck, Wait
+from agent_orchestrator.core.events import Aborted, DirectiveRefused, Ended, Paused, Resumed, StopReason, UnitSteered
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Abort, Pause
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
+from agent_orchestrator.core.report import ReportRule
 
 
 def wait(unit: str, launch: int = 1) -> Wait:
@@ -53,6 +54,37 @@ def test_changes_are_told_once_in_order() -> None:
     assert doing.take_changes() == []
     doing.drop("a")
     assert doing.take_changes() == ["a"]
+
+
+def agent(unit: str, role: str, iteration: int = 0, launch: int = 1) -> RunAgent:
+    """An agent in a role."""
+    return RunAgent(
+        id=EffectId(f"run/{unit}/i{iteration}.a1.l{launch}.agent"),
+        unit=unit,
+        agent=AgentChoice(name="a"),
+        role=role,
+        report=ReportRule(words={}),
+        iteration=iteration,
+        attempt=1,
+        prompt_text="work",
+    )
+
+
+def test_words_for_a_unit_reach_each_of_its_agents_once_and_again_when_the_same_iteration_is_tried_again() -> None:
+    doing = Doing()
+    doing.steer(UnitSteered(text="the lexer", unit="1.1"))
+
+    def told(effect: RunAgent) -> tuple[str, ...]:
+        doing.put(effect)
+        found = doing.of(effect.unit)
+        assert isinstance(found, RunAgent)
+        return found.steering
+
+    assert told(agent("1.1", "supervisor")) == ("the lexer",)
+    assert told(agent("1.1", "executor")) == ("the lexer",), "who plans a task is not who does it"
+    assert told(agent("1.1", "executor", launch=2)) == ("the lexer",)
+    assert told(agent("1.1", "executor", iteration=1)) == ()
+    assert told(agent("1.2", "executor")) == ()
 
 
 def test_each_effect_remembers_the_boot_in_which_it_came_to_be_wanted() -> None:

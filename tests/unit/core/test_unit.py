@@ -74,3 +74,13 @@ def test_a_check_leaves_its_evidence_and_reruns_are_counted_in_a_row() -> None:
     assert record.reruns == 1
     record.count_rerun(again=False)
     assert record.reruns == 0
+
+
+def test_to_keep_one_more_launch_copies_none_of_those_before() -> None:
+    record = launched()
+    record.open_launch(EffectId("r/u/2"), 2)
+    kept = record.history
+    for number in range(3, 3 * LAUNCHES_KEPT):
+        record.open_launch(EffectId(f"r/u/{number}"), number)
+        assert record.history is kept, "a new list each time would be a copy of all, item after item"
+    assert [launch.started_us for launch in kept] == list(range(2 * LAUNCHES_KEPT, 3 * LAUNCHES_KEPT))

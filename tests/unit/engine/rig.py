@@ -89,6 +89,8 @@ class Rig:
         self.system: System = system or as_system(self.toy)
         self.tree_of: Callable[[Path, Path], str | None] = lambda workdir, scratch: "tree"
         self.redactor = Redactor(())
+        self.more: dict[str, Any] = {}
+        """Parts of the world besides."""
         self.launches: Callable[[], SimulatedLaunches] = lambda: SimulatedLaunches(self.machine)
 
     def create(self, spec: Any, run: str = "one") -> StoredRun:
@@ -172,6 +174,7 @@ class Rig:
             redactor=self.redactor,
             tree_of=lambda workdir, scratch: self.tree_of(workdir, scratch),
             threads=False,
+            **self.more,
         )
 
     def events(self, run: StoredRun) -> list[Event]:

@@ -197,7 +197,7 @@ def test_when_the_working_time_is_over_the_run_pauses_and_more_time_lets_it_go_o
     run = limited(rig, rig.create(spec("a")), wall_s=600.0)
     summary = rig.drive(run)
     assert (summary.status, summary.stop) == ("paused", "budget_exhausted")
-    assert summary.detail.startswith("the run's time of 10m 00s is over; raise it with: orc resume")
+    assert summary.detail.startswith("the run's time of 10m 00s is used up; raise it with: orc resume")
     more = SetLimits(id="more", limits=Budget(run=Amounts(wall_s=700.0)))
     assert rig.drive(run, inputs=[more, Resume(id="r")]).status == "completed"
     assert rig.state(run).steps["a"].attempts == 1

@@ -97,3 +97,32 @@ def test_runs_that_are_ready_together_are_committed_together(tmp_path: Path) -> 
     facts = [[part.run for part in batch if part.body is not None] for batch in rig.store.batches]
     assert sum(len(batch) for batch in facts) == 100, "taken up, done"
     assert len([batch for batch in facts if batch]) <= 4
+
+
+def test_an_error_that_nobody_foresaw_answers_everybody_too() -> None:
+    store = filled()
+
+    async def main() -> list[object]:
+        committer = Committer(store, asyncio.get_running_loop())
+        store.refuse(MemoryError("no memory"))  # type: ignore[arg-type]
+        return list(await asyncio.gather(*(committer.append(part(run)) for run in ("one", "two")), return_exceptions=True))
+
+    assert [type(answer) for answer in run_jumping(main(), FakeClock())] == [MemoryError, MemoryError]
+
+
+def test_what_is_appended_now_is_durable_at_once_and_raises_what_went_wrong() -> None:
+    store = filled()
+
+    async def main() -> None:
+        committer = Committer(store, asyncio.get_running_loop())
+        assert committer.is_idle
+        committer.append_now(part("two"))
+        assert len(store.rows(RunId("two"))) == 2
+        with pytest.raises(Conflict):
+            committer.append_now(part("one", 7))
+        store.refuse(DiskFull(path="orc.db"))
+        with pytest.raises(DiskFull):
+            committer.append_now(part("one"))
+
+    run_jumping(main(), FakeClock())
+    assert [one.run for one in store.batches[0]] == ["two"]

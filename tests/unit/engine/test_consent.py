@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_orchestrator.config import load_agents, load_settings
+from agent_orchestrator.config import load_settings
+from agent_orchestrator.config.defaults import load_agents
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.ids import EffectId, UnitId, effect_id

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.config import load_agents, load_settings
+from agent_orchestrator.config import load_settings
+from agent_orchestrator.config.defaults import load_agents
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.engine.session import drive_in_loop
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -35,7 +36,8 @@ def run(repo: Path, result: dict[str, Any]) -> tuple[str, dict[str, Any], list[A
     (repo / ".orc.toml").write_text(f'[agents.claude]\nbinary = "{client}"\n')
     (repo / "prompt.md").write_text("Work.\n")
     (repo / "workflow.yaml").write_text("name: one\nsteps:\n  - {id: work, agent: coder, prompt: prompt.md}\n")
-    with Orchestrator(settings=load_settings(str(repo), {"PATH": "/usr/bin:/bin"})) as orchestrator:
+    environ = {"PATH": "/usr/bin:/bin", "ORC_TRUSTED_PATHS": str(repo)}
+    with Orchestrator(settings=load_settings(str(repo), environ)) as orchestrator:
         given = WorkflowOptions(workflow=str(repo / "workflow.yaml"), agent="claude", max_attempts=1)
         prepared = prepare(given, repo, {}, load_agents(orchestrator.settings))
         made = start_workflow(orchestrator, prepared.spec).run

@@ -21,7 +21,7 @@ from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.process import ProcessLaunches
 from agent_orchestrator.engine.process.folder import Birth, take_lock, write_birth
 from agent_orchestrator.testing.world import Machine, SimulatedLaunches
-from tests.unit.engine.rig import Rig, agent, jump, named
+from tests.unit.engine.rig import Rig, jump, named
 from tests.unit.engine.toy import Did
 
 ANSWER = "manual/one__a.json"
@@ -46,6 +46,16 @@ def ended(rig: Rig, effect: EffectId) -> Path:
     return mark
 
 
+def asked(rig: Rig, effect: AskHuman = ASK, word: str = "k7") -> Path:
+    """The question as an earlier process put it, after the agent ended."""
+    mark, file = ended(rig, effect.after), rig.machine.directory(effect.id) / "question"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(word)
+    while file.stat().st_ctime_ns <= mark.stat().st_ctime_ns:
+        file.write_text(word)
+    return file
+
+
 def outcome(rig: Rig, run: Any) -> Any:
     (done,) = rig.of_kind(run, Did)
     assert done.outcome.who.surface is Surface.ANSWER_FILE
@@ -55,7 +65,7 @@ def outcome(rig: Rig, run: Any) -> Any:
 def test_an_answer_is_consumed_into_the_directory_of_the_question(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(ASK)
-    mark = ended(rig, ASK.after)
+    mark = asked(rig)
 
     async def answer(engine: Engine) -> None:
         await jump(engine, 5)
@@ -70,7 +80,7 @@ def test_an_answer_is_consumed_into_the_directory_of_the_question(tmp_path: Path
 def test_an_invalid_answer_is_renamed_and_said_and_the_question_stays(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(ASK)
-    mark = ended(rig, ASK.after)
+    mark = asked(rig)
 
     async def answer(engine: Engine) -> None:
         for text in ("yes", '{"approved": "true"}', '{"approved": true, "by": "me"}', '{"approved": false}'):
@@ -87,7 +97,7 @@ def test_an_invalid_answer_is_renamed_and_said_and_the_question_stays(tmp_path: 
 def test_an_empty_answer_is_one_that_is_still_being_written(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(ASK)
-    mark = ended(rig, ASK.after)
+    mark = asked(rig)
 
     async def answer(engine: Engine) -> None:
         answer_after(rig, "", mark)
@@ -103,7 +113,7 @@ def test_an_empty_answer_is_one_that_is_still_being_written(tmp_path: Path) -> N
 def test_an_answer_that_is_there_is_taken_before_anybody_may_leave(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(ASK)
-    answer_after(rig, YES, ended(rig, ASK.after))
+    answer_after(rig, YES, asked(rig))
     rig.drive(run, stays=lambda driver: not driver.waits_only_for_people())
     assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
 
@@ -121,6 +131,7 @@ def test_an_answer_written_while_the_steps_own_agent_ran_is_not_consent(tmp_path
     async def answer(engine: Engine) -> None:
         await jump(engine, 5)
         assert not engine.drivers["one"].state.outcomes
+        mark = rig.machine.directory(ASK.id) / "question"
         answer_after(rig, json.dumps({"approved": False, "comments": "no"}), mark)
 
     rig.drive(run, answer)
@@ -129,21 +140,27 @@ def test_an_answer_written_while_the_steps_own_agent_ran_is_not_consent(tmp_path
     assert [notice for notice in rig.notes.notices if "not consent" in notice]
 
 
-def test_an_answer_that_lay_there_before_the_agent_started_is_kept_out_of_its_reach_and_counts(tmp_path: Path) -> None:
+def test_an_answer_that_was_written_before_anything_was_asked_is_not_consent(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    run = rig.toys(agent("a", answer_file=ANSWER))
-    (rig.home / "manual").mkdir()
-    (rig.home / ANSWER).write_text(YES)
+    run = rig.toys(ASK)
+    answer_after(rig, YES, ended(rig, ASK.after))
+    rig.drive(run, stays=lambda driver: not driver.waits_only_for_people())
+    assert not rig.of_kind(run, Did)
+    assert (rig.home / f"{ANSWER}.unasked").read_text() == YES
+    assert [why for why in refusals(rig, run) if "was written before anything was asked: that is not consent" in why]
 
-    async def look(engine: Engine) -> None:
-        await jump(engine, 1)
-        assert not (rig.home / ANSWER).exists(), "the agent cannot change it"
 
-    rig.drive(run, look)
-    ask = AskHuman(id=named("a", "human", "two"), unit="a", question="Good?", answer_file=ANSWER, after=named("a"))
-    second = rig.toys(ask, run="two")
-    rig.drive(second)
-    assert outcome(rig, second) == HumanAnswered(effect=ask.id, approved=True, comments="fine")
+def test_a_question_that_the_judged_agent_put_there_itself_is_put_anew(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = rig.toys(ASK)
+    planted = asked(rig, word="mine")
+    mark = ended(rig, ASK.after)
+    while mark.stat().st_ctime_ns <= planted.stat().st_ctime_ns:
+        mark.touch()
+    answer_after(rig, json.dumps({"approved": True, "question": "mine"}), mark)
+    rig.drive(run, stays=lambda driver: not driver.waits_only_for_people())
+    assert not rig.of_kind(run, Did)
+    assert planted.read_text() != "mine"
 
 
 def test_an_answer_that_cannot_be_taken_yet_is_said_once_and_taken_later(tmp_path: Path) -> None:
@@ -152,13 +169,12 @@ def test_an_answer_that_cannot_be_taken_yet_is_said_once_and_taken_later(tmp_pat
     in_the_way = rig.machine.directory(ASK.id)
     in_the_way.parent.mkdir(parents=True)
     in_the_way.write_text("as a full disk would, this keeps the directory from being made")
-    (rig.home / "manual").mkdir()
-    (rig.home / ANSWER).write_text(YES)
 
     async def make_room(engine: Engine) -> None:
         await jump(engine, 5)
-        assert (rig.home / ANSWER).exists()
         in_the_way.unlink()
+        await jump(engine, 5)
+        answer_after(rig, YES, rig.machine.directory(ASK.id) / "question")
 
     rig.drive(run, make_room)
     assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
@@ -168,9 +184,10 @@ def test_an_answer_that_cannot_be_taken_yet_is_said_once_and_taken_later(tmp_pat
 def test_an_answer_that_was_taken_before_a_crash_is_still_there_afterwards(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(ASK)
-    taken = rig.machine.directory(ASK.id) / "answer.json"
-    taken.parent.mkdir(parents=True)
+    question, taken = asked(rig), rig.machine.directory(ASK.id) / "answer.json"
     taken.write_text(YES)
+    while taken.stat().st_ctime_ns <= question.stat().st_ctime_ns:
+        taken.write_text(YES)
     rig.drive(run)
     assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
 
@@ -182,9 +199,9 @@ class WithFolders(SimulatedLaunches):
         super().__init__(machine)
         self._real = ProcessLaunches(machine.folder, SystemClock(), boot_id())
 
-    def alive_at(self, run: RunId, at_ns: int) -> EffectId | None:
+    def alive_between(self, since_ns: int, until_ns: int, run: RunId | None = None) -> EffectId | None:
         """By the marks of the launch."""
-        return self._real.alive_at(RunId(run), at_ns)
+        return self._real.alive_between(since_ns, until_ns, run)
 
 
 def begun(folder: Path) -> int:
@@ -201,12 +218,15 @@ def refusals(rig: Rig, run: Any) -> list[str]:
     return [event.why for event in rig.of_kind(run, DirectiveRefused)]
 
 
-def test_an_answer_written_while_another_agent_of_the_run_was_alive_is_not_consent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", [named("b"), named("b", run="another")])
+def test_an_answer_written_while_another_agent_was_alive_is_not_consent(tmp_path: Path, other: EffectId) -> None:
     rig = Rig(tmp_path)
     rig.launches = lambda: WithFolders(rig.machine)
     run = rig.toys(ASK)
-    mark, other = ended(rig, ASK.after), named("b")
+    mark = asked(rig)
     lock = begun(rig.machine.directory(other))
+    plain = json.dumps({"approved": False, "comments": "no"})
+    wrong = json.dumps({"approved": True, "question": "guessed"})
 
     async def answer(engine: Engine) -> None:
         answer_after(rig, YES, mark)
@@ -215,13 +235,20 @@ def test_an_answer_written_while_another_agent_of_the_run_was_alive_is_not_conse
         os.close(lock)
         over = rig.machine.directory(other) / "exit.0"
         over.touch()
-        answer_after(rig, json.dumps({"approved": False, "comments": "no"}), over)
+        for text in (plain, wrong):
+            answer_after(rig, text, over)
+            await jump(engine, 5)
+            assert not engine.drivers["one"].state.outcomes
+        answer_after(rig, json.dumps({"approved": False, "comments": "no", "question": "k7"}), over)
 
     rig.drive(run, answer)
     assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=False, comments="no")
-    assert (rig.home / f"{ANSWER}.unasked").read_text() == YES
-    (why,) = refusals(rig, run)
-    assert f"was written while the launch {other} was alive: that is not consent" in why
+    kept = [(rig.home / f"{ANSWER}.unasked{number}").read_text() for number in ("", "-2", "-3")]
+    assert kept == [YES, plain, wrong]
+    first, second, third = refusals(rig, run)
+    assert f"was written while the launch {other} was alive: that is not consent" in first
+    assert f"does not name the question, and the launch {other} has lived since it was asked" in second
+    assert "names another question" in third
 
 
 def test_no_file_answers_where_the_step_names_none(tmp_path: Path) -> None:
@@ -237,12 +264,11 @@ def test_no_file_answers_where_the_step_names_none(tmp_path: Path) -> None:
     assert (rig.home / ANSWER).read_text() == YES, "it is not ours to take"
 
 
-@pytest.mark.parametrize("folder", [ASK.id, ASK.after])
-def test_an_answer_forged_in_a_launch_folder_by_the_judged_agent_is_not_consent(tmp_path: Path, folder: str) -> None:
+def test_an_answer_forged_in_a_launch_folder_by_the_judged_agent_is_not_consent(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(ASK)
     os.close(begun(rig.machine.directory(ASK.after)))
-    forged = rig.machine.directory(EffectId(folder)) / "answer.json"
+    forged = rig.machine.directory(ASK.id) / "answer.json"
     forged.parent.mkdir(parents=True, exist_ok=True)
     forged.write_text(YES)
     mark = ended(rig, ASK.after)

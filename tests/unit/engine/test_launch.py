@@ -11,14 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent_orchestrator.core.effects import AgentChoice, Checkpoint, Merge, RunCheck, Tree
+from agent_orchestrator.core.effects import AgentChoice, Checkpoint, KeptTree, Merge, RunCheck, Tree
+from agent_orchestrator.core.events import EvidenceWeighed, TreeKept
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.ids import RunId
-from agent_orchestrator.core.inputs import CheckpointEnded, MergeEnded, MergeVerdict, Pause
+from agent_orchestrator.core.inputs import CheckpointEnded, Commit, FileChange, MergeEnded, MergeVerdict
 from agent_orchestrator.core.report import ReportRule
 from agent_orchestrator.engine.clock import SystemClock, boot_id
 from agent_orchestrator.engine.engine import Engine, World
-from agent_orchestrator.engine.launches import CannotStart, Order, Shortage
+from agent_orchestrator.engine.launches import Order
 from agent_orchestrator.engine.perform.merge import NoMerges
 from agent_orchestrator.engine.process import ProcessLaunches
 from agent_orchestrator.engine.redact import Redactor
@@ -93,56 +94,12 @@ def test_a_report_of_another_launch_is_never_read(tmp_path: Path) -> None:
     assert outcome(rig, run).failure.kind is FailureKind.REPORT_MISSING
 
 
-class Short(SimulatedLaunches):
-    """Refuses the first starts."""
-
-    refusals: list[Exception] = []  # noqa: RUF012 - shared on purpose: what is left of it is the test's business
-
-    def start(self, order: Order) -> None:
-        if Short.refusals:
-            raise Short.refusals.pop(0)
-        super().start(order)
-
-
-def test_a_shortage_of_the_machine_is_waited_out_and_is_no_attempt(tmp_path: Path) -> None:
-    rig = Rig(tmp_path)
-    Short.refusals = [Shortage("no processes left"), OSError(28, "No space left on device")]
-    rig.launches = lambda: Short(rig.machine)
-    run = rig.toys(agent("a"))
-    rig.drive(run)
-    assert outcome(rig, run).failure is None
-    assert rig.machine.starts == [named("a")]
-    assert ["has to wait" in notice for notice in rig.notes.notices] == [True, True]
-    assert "no processes left" in rig.notes.notices[0]
-
-
-def test_a_program_that_can_never_start_fails_at_once(tmp_path: Path) -> None:
-    rig = Rig(tmp_path)
-    Short.refusals = [CannotStart("agent cannot be started: there is no such file.")]
-    rig.launches = lambda: Short(rig.machine)
-    run = rig.toys(agent("a"))
-    rig.drive(run)
-    assert outcome(rig, run).failure.kind is FailureKind.LAUNCH
-    assert rig.machine.starts == []
-
-
 def test_an_agent_that_a_stored_run_names_and_that_is_not_here_fails_the_launch(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     run = rig.toys(agent("a", agent=AgentChoice(name="aider")))
     rig.drive(run)
     assert outcome(rig, run).failure.kind is FailureKind.LAUNCH
     assert "There is no agent 'aider'" in outcome(rig, run).failure.message
-
-
-def test_an_error_that_waiting_does_not_mend_fails_the_launch(tmp_path: Path) -> None:
-    rig = Rig(tmp_path)
-    Short.refusals = [NotADirectoryError(20, "Not a directory", "artifacts")]
-    rig.launches = lambda: Short(rig.machine)
-    run = rig.toys(agent("a"))
-    rig.drive(run)
-    assert outcome(rig, run).failure.kind is FailureKind.LAUNCH
-    assert "Not a directory: 'artifacts'" in outcome(rig, run).failure.message
-    assert rig.notes.notices == []
 
 
 def test_output_that_its_agent_made_unreadable_fails_the_attempt(tmp_path: Path) -> None:
@@ -153,22 +110,6 @@ def test_output_that_its_agent_made_unreadable_fails_the_attempt(tmp_path: Path)
     assert outcome(rig, run).failure.kind is FailureKind.REPORT_INVALID
     assert "Is a directory" in outcome(rig, run).failure.message
     assert rig.notes.notices == []
-
-
-def test_a_stop_while_the_machine_is_short_ends_the_wait(tmp_path: Path) -> None:
-    rig = Rig(tmp_path)
-    Short.refusals = [Shortage("no processes left")] * 100
-    rig.launches = lambda: Short(rig.machine)
-    run = rig.toys(agent("a"))
-
-    async def stop(engine: Engine) -> None:
-        await jump(engine, 20)
-        engine.drivers["one"].deliver(Pause(id="d1", now=True))
-
-    assert rig.drive(run, stop).status == "paused"
-    assert outcome(rig, run).failure.kind is FailureKind.STOPPED
-    assert rig.clock.monotonic_s() < 25, "it does not wait for the next try"
-    Short.refusals = []
 
 
 def test_the_time_limit_of_a_step_is_the_launchs(tmp_path: Path) -> None:
@@ -186,6 +127,28 @@ def test_a_check_identifies_the_tree_before_and_after(tmp_path: Path) -> None:
     run = rig.toys(RunCheck(id=named("a", "check"), unit="a", command="make test"))
     rig.drive(run)
     assert (outcome(rig, run).tree_before, outcome(rig, run).tree_after) == ("before", "after")
+
+
+def test_a_check_that_ran_fewer_tests_or_whose_tests_were_touched_is_doubted_in_its_evidence(tmp_path: Path) -> None:
+    says = {named("a", "check"): (1.0, "12 passed in 1s"), named("b", "check"): (5.0, "11 passed in 1s")}
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(says[effect][0], says=((0.5, says[effect][1]),)))
+    asked: list[tuple[str | None, str]] = []
+
+    def changed(folder: Path, old: str | None, new: str) -> tuple[FileChange, ...]:
+        asked.append((old, new))
+        return (FileChange("M", "tests/test_a.py"), FileChange("A", "tests/test_b.py"))
+
+    rig.more = {"list_changes": changed, "keep_tree": lambda folder, scratch, run, tree: None}
+    run = rig.toys(*(RunCheck(id=named(unit, "check"), unit=unit, command="pytest") for unit in ("a", "b")))
+    rig.journal(run, TreeKept(kept=KeptTree(commit="found")), TreeKept(kept=KeptTree(commit="left"), unit="an agent"))
+    rig.drive(run)
+    one, other = sorted((done.outcome for done in rig.of_kind(run, Did)), key=lambda outcome: str(outcome.effect))
+    touch = "test files were changed: tests/test_a.py"
+    assert (one.counted, one.doubts, one.exit_code) == ((12, 12), (touch,), 0)
+    assert (other.counted, other.doubts) == ((11, 11), ("11 tests ran where 12 ran before", touch))
+    assert other.tail.endswith(f"\norc: the check passed, but 11 tests ran where 12 ran before; {touch}.")
+    assert [event.tests for event in rig.of_kind(run, EvidenceWeighed)] == [12, 11]
+    assert asked == [("found", "left")] * 2
 
 
 def test_the_tree_before_a_check_is_remembered_through_a_crash(tmp_path: Path) -> None:
@@ -243,21 +206,31 @@ class Colliding(NoMerges):
         return MergeEnded(effect=effect.id, verdict=MergeVerdict.CONFLICT, conflict_text=f"<<<<<<<\ntoken {SECRET}\n=======")
 
 
-def test_a_secret_in_a_diff_or_a_conflict_reaches_no_event(tmp_path: Path) -> None:
+def test_a_secret_in_a_diff_a_conflict_a_name_or_a_subject_reaches_no_event_and_no_commit(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     rig.redactor = Redactor([SECRET])
-    world = rig.world
+    messages: list[str | None] = []
 
     def save_tree(workdir: Path, scratch: Path, effect: Checkpoint) -> CheckpointEnded:
-        return CheckpointEnded(effect=effect.id, diff=f"+ token {SECRET}")
+        messages.extend((effect.message, effect.branch_message))
+        changed, commits = (FileChange("A", f"{SECRET}.txt"),), (Commit("c", f"use {SECRET}"),)
+        return CheckpointEnded(effect=effect.id, diff=f"+ token {SECRET}", changed=changed, commits=commits)
 
-    rig.world = lambda: msgspec.structs.replace(world(), save_tree=save_tree, merges=Colliding())  # type: ignore[method-assign]
-    checkpoint = Checkpoint(id=named("a", "save"), unit="a", ref="refs/orc/a", message="a", at_us=1)
-    run = rig.toys(checkpoint, Merge(id=named("b", "merge"), unit="b", branch="b", into="main", message="b", at_us=1))
+    class Merging(Colliding):
+        def plan(self, repo: Path, effect: Merge) -> MergeEnded:
+            messages.append(effect.message)
+            return super().plan(repo, effect)
+
+    rig.more = {"save_tree": save_tree, "merges": Merging()}
+    told = f"say {SECRET}"
+    checkpoint = Checkpoint(id=named("a", "save"), unit="a", ref="refs/orc/a", message=told, branch_message=told, at_us=1)
+    run = rig.toys(checkpoint, Merge(id=named("b", "merge"), unit="b", branch="b", into="main", message=told, at_us=1))
     rig.drive(run)
     saved, merged = sorted((done.outcome for done in rig.of_kind(run, Did)), key=lambda one: one.effect)
     assert saved.diff == "+ token [redacted]"
+    assert (saved.changed[0].path, saved.commits[0].subject) == ("[redacted].txt", "use [redacted]")
     assert "token [redacted]" in merged.conflict_text
+    assert messages == ["say [redacted]"] * 3
 
 
 def in_trees(rig: Rig, opened: list[str]) -> None:

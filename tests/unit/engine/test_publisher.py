@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
+import pytest
 
 from agent_orchestrator.core.effects import Wait
 from agent_orchestrator.core.events import Ended
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import AgentEnded, Pause
+from agent_orchestrator.core.system import Document
+from agent_orchestrator.engine.allowance import BURST_BYTES, FILE_BYTES, RATE_BYTES_S
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.publisher import DUTY
 from agent_orchestrator.errors import DiskFull
+from agent_orchestrator.projections.inspection import is_ours
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.rig import Rig, agent, jump, named, until
+from tests.unit.engine.toy import Did, as_system
 
 PRINT_S = 0.15
 AGENTS = 200
@@ -118,7 +127,7 @@ def test_an_edit_under_a_live_engine_is_kept_aside_and_announced(tmp_path: Path)
     assert aside.name.startswith("toy.json.edited-")
     assert json.loads(aside.read_text()) == {"phase": "mine"}
     assert printed(rig) == {"phase": "ended", "done": ["a"]}
-    assert [notice for notice in rig.notes.notices if "was changed while the run was driven" in notice]
+    assert [notice for notice in rig.notes.notices if "was changed while the run was running" in notice]
 
 
 def test_a_torn_file_is_written_again_and_not_kept(tmp_path: Path) -> None:
@@ -180,6 +189,27 @@ def test_an_unwritable_place_is_said_and_the_run_goes_on(tmp_path: Path) -> None
     (rig.home / "toy.json").mkdir()
     assert rig.drive(run).status == "completed"
     assert rig.notes.notices
+    assert list(rig.home.glob(".*")) == [], "no draft is left behind"
+
+
+def test_a_file_of_ours_stays_ours_however_many_print_outs_cannot_replace_it(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, lambda effect: LaunchCourse(float(effect.split("/")[1][1:])))
+    run = rig.toys(*(agent(f"s{number}") for number in range(40)))
+
+    def clean_away(batch: Sequence[Append]) -> None:
+        if (rig.home / "toy.json").exists():
+            for draft in rig.home.glob(".*"):
+                draft.unlink()
+
+    rig.store.on_append = clean_away
+    rig.drive(run)
+    assert printed(rig)["phase"] == "running", "nothing replaced the first"
+    assert any("The state files are behind" in note for note in rig.notes.notices)
+    assert is_ours(rig.home / "toy.json", rig.store.printed(RunId("one"))["toy.json"])
+    rig.store.on_append = lambda batch: None
+    rig.drive(run)
+    assert printed(rig)["phase"] == "ended"
+    assert asides(rig) == []
 
 
 def test_the_last_print_out_is_tried_again_when_the_disk_is_full(tmp_path: Path) -> None:
@@ -219,3 +249,137 @@ def test_a_store_that_refuses_identities_leaves_the_old_file_and_is_asked_again(
     assert rig.drive(run).status == "completed"
     assert len(refused) == 3
     assert printed(rig) == {"phase": "ended", "done": ["a"]}
+
+
+def promising(rig: Rig, always: bool) -> Rig:
+    """The toy promises its readers every state in which one more is done."""
+    rig.toy.moments = {Did: always}
+    rig.system = as_system(rig.toy)
+    return rig
+
+
+def drafts(rig: Rig) -> list[int]:
+    """Count what is done in the drafts that lie there, in the order in which they were written."""
+    found = sorted(rig.home.glob(".toy.json.*"), key=lambda file: int(file.name.split("-")[1].split(".")[0]))
+    return [len(json.loads(file.read_text())["done"]) for file in found]
+
+
+def test_each_state_of_a_tick_that_is_promised_is_written_with_the_commit_of_the_tick(tmp_path: Path) -> None:
+    rig = promising(Rig(tmp_path, lambda effect: LaunchCourse(1.0)), always=True)
+    run = rig.toys(agent("a"), agent("b"), agent("c"))
+    seen: list[tuple[list[int], bool]] = []
+
+    def look(batch: Sequence[Append]) -> None:
+        seen.extend((drafts(rig), part.body is not None) for part in batch if part.printed)
+
+    rig.store.on_append = look
+    rig.drive(run)
+    assert ([1, 2, 3], True) in seen
+    assert [file.name for file in rig.home.iterdir() if file.name.startswith(".")] == []
+    assert sorted(printed(rig)["done"]) == ["a", "b", "c"]
+
+
+def test_a_new_run_is_shown_as_it_begins(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.toy.shows_wanted = True
+    seen: list[Any] = []
+    rig.store.on_append = lambda batch: seen.extend(
+        json.loads(file.read_text())["wanted"] for file in rig.home.glob(".toy.json.*")
+    )
+    rig.drive(rig.toys(agent("a")))
+    assert seen[0] == 0
+
+
+def test_states_of_a_tick_that_was_refused_leave_nothing_behind(tmp_path: Path) -> None:
+    rig = promising(Rig(tmp_path, lambda effect: LaunchCourse(1.0)), always=True)
+    run = rig.toys(agent("a"), agent("b"))
+    left: list[list[int]] = []
+
+    def refuse(batch: Sequence[Append]) -> None:
+        if any(b'"did"' in (part.body or b"") for part in batch):
+            left.append(drafts(rig))
+            if len(left) < 3:
+                rig.store.refuse(DiskFull(path="orc.db"))
+
+    rig.store.on_append = refuse
+    rig.drive(run)
+    assert left == [[1, 2]] * 3
+    assert asides(rig) == []
+    assert sorted(printed(rig)["done"]) == ["a", "b"]
+
+
+def test_more_states_than_the_store_remembers_are_promised_over_several_ticks(tmp_path: Path) -> None:
+    rig = promising(Rig(tmp_path, lambda effect: LaunchCourse(1.0)), always=True)
+    count = 50
+    run = rig.toys(*(agent(f"s{number}") for number in range(count)))
+    seen: list[int] = []
+
+    def look(batch: Sequence[Append]) -> None:
+        for part in batch:
+            assert len(part.printed) <= 8
+        seen.extend(drafts(rig))
+
+    rig.store.on_append = look
+    rig.drive(run)
+    assert sorted(set(seen)) == list(range(count + 1)), "none is left out"
+
+
+@pytest.mark.parametrize("always", [True, False])
+def test_a_burst_writes_no_more_than_its_allowance_unless_it_must(tmp_path: Path, always: bool) -> None:
+    rig = promising(Rig(tmp_path, lambda effect: LaunchCourse(0.01 * (1 + int(effect.split("/")[1][1:])))), always=always)
+    size = rig.toy.padding = 100_000
+    rig.toy.on_print = lambda: rig.clock.advance(0.001)
+    run = rig.toys(*(agent(f"s{number}") for number in range(AGENTS)))
+    begun_s = rig.clock.monotonic_s()
+    rig.drive(run)
+    elapsed_s = rig.clock.monotonic_s() - begun_s
+    parts = [part for batch in rig.store.batches for part in batch if part.printed]
+    passing = sum(len(part.printed) for part in parts if part.body is not None)
+    allowed = (BURST_BYTES + elapsed_s * RATE_BYTES_S) / (size + FILE_BYTES) + 1
+    if always:
+        assert passing == AGENTS
+    else:
+        assert BURST_BYTES // (size + FILE_BYTES) <= passing <= allowed
+        assert passing < AGENTS / 2
+    assert len(printed(rig)["done"]) == AGENTS
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A print-out that does not change."""
+
+    number: int
+
+
+def count_calls(act: Callable[[], object]) -> Counter[str]:
+    """Count the calls of functions by name."""
+    calls: Counter[str] = Counter()
+
+    def note(frame: Any, event: str, called: Any) -> None:
+        if event == "call":
+            calls[frame.f_code.co_name] += 1
+        elif event == "c_call":
+            calls[called.__name__] += 1
+
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_print_out_that_did_not_change_is_neither_encoded_nor_looked_at_again(once: bool, tmp_path: Path) -> None:
+    calls = []
+    for records in (0, 30):
+        (tmp_path / str(records)).mkdir()
+        rig = Rig(tmp_path / str(records), lambda effect: LaunchCourse(0.1 * (1 + int(effect.split("/")[1][1:]))))
+        rig.toy.on_print = lambda advance=rig.clock.advance: advance(0.001)  # type: ignore[misc]
+        rig.toy.records = [Document(path=f"records/{n}.json", body=Record(n), once=once) for n in range(records)]
+        run = rig.toys(*(agent(f"s{number}") for number in range(15)))
+        calls.append(count_calls(lambda rig=rig, run=run: rig.drive(run)))  # type: ignore[misc]
+        assert len(list((tmp_path / str(records)).rglob("records/*.json"))) == records
+    none, many = calls
+    assert none["_drafts"] == many["_drafts"] > 5
+    assert many["encode_document"] <= none["encode_document"] + 30
+    assert many["stat"] <= none["stat"] + 10 * 30, "each is looked at when it is first written, and no more"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES
 from agent_orchestrator.engine import redact
 from agent_orchestrator.engine.redact import Redactor
 
@@ -101,3 +104,31 @@ def test_a_temporary_left_by_a_crash_is_in_nobodys_way(tmp_path: Path) -> None:
     assert Redactor(["hunter22"]).redact_file(file)
     assert file.read_text() == "[redacted]"
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("before", ["", "x", "xy", "user:"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_value_in_base64_is_taken_out_wherever_it_begins(before: str, encode: Callable[[bytes], bytes]) -> None:
+    secret = "hunter2?>~hunter2"
+    text = f"Authorization: {encode((before + secret + ' and more').encode()).decode()}"
+    shown = Redactor([secret]).redact_text(text)
+    assert "[redacted]" in shown
+
+
+def test_a_value_in_json_in_json_is_taken_out() -> None:
+    secret = 'se"cret\\value'
+    twice = json.dumps({"line": json.dumps({"key": secret})})
+    assert json.dumps(json.dumps(secret))[3:-3] in twice
+    assert "cret" not in Redactor([secret]).redact_text(twice)
+
+
+def test_a_terabyte_of_holes_is_not_read_and_what_lies_behind_them_is_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    with file.open("wb") as out:
+        out.truncate(2**40)
+    assert not Redactor(["correct-horse"]).redact_file(file)
+    with file.open("r+b") as out:
+        out.seek(-20, os.SEEK_END)
+        out.write(b"correct-horse")
+    Redactor(["correct-horse"]).redact_file(file)
+    assert file.stat().st_size == OUTPUT_LIMIT_BYTES

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent_orchestrator.config import load_agents, load_settings
+from agent_orchestrator.config import load_settings
+from agent_orchestrator.config.defaults import load_agents
 from agent_orchestrator.engine.engine import Silent
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
@@ -28,7 +29,8 @@ def test_it_is_parked_until_it_would_have_woken(repo: Path) -> None:
     (repo / ".orc.toml").write_text(f'[agents.codex]\nbinary = "{client}"\n')
     (repo / "prompt.md").write_text("Work.\n")
     (repo / "workflow.yaml").write_text("name: one\nsteps:\n  - {id: work, agent: coder, prompt: prompt.md}\n")
-    with Orchestrator(settings=load_settings(str(repo), {"PATH": "/usr/bin:/bin"})) as orchestrator:
+    environ = {"PATH": "/usr/bin:/bin", "ORC_TRUSTED_PATHS": str(repo)}
+    with Orchestrator(settings=load_settings(str(repo), environ)) as orchestrator:
         given = WorkflowOptions(workflow=str(repo / "workflow.yaml"), agent="codex", max_attempts=1)
         started = start_workflow(orchestrator, prepare(given, repo, {}, load_agents(orchestrator.settings)).spec)
         made = started.run

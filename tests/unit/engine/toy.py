@@ -57,7 +57,7 @@ class ToyState:
 
 def as_system(toy: Any) -> System:
     """The toy, or what behaves like it, as a value."""
-    said: dict[str, Any] = {name: getattr(toy, name, None) for name in System.__struct_fields__}
+    said: dict[str, Any] = {name: getattr(toy, name) for name in System.__struct_fields__ if hasattr(toy, name)}
     return System(**said)
 
 
@@ -71,6 +71,10 @@ class ToySystem:
 
     def __init__(self) -> None:
         self.on_print: Callable[[], None] = lambda: None
+        self.moments: dict[type[Event], bool] = {}
+        self.padding = 0
+        self.records: list[Document] = []
+        self.shows_wanted = False
 
     def fresh(self, spec: ToySpec, context: Context) -> ToyState:
         return ToyState(spec, context)
@@ -123,7 +127,12 @@ class ToySystem:
 
     def documents(self, state: ToyState, now_us: int) -> list[Document]:
         self.on_print()
-        return [Document(path=PATH, body={"phase": state.lifecycle.phase.value, "done": list(state.outcomes)})]
+        body: dict[str, Any] = {"phase": state.lifecycle.phase.value, "done": list(state.outcomes)}
+        if self.padding:
+            body["padding"] = "x" * self.padding
+        if self.shows_wanted:
+            body["wanted"] = state.wanted
+        return [Document(path=PATH, body=body), *self.records]
 
     def summary(self, state: ToyState) -> Summary:
         life = state.lifecycle

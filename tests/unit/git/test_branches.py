@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from agent_orchestrator.core.effects import Checkpoint, Tree
-from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.git.branches import find_branch, move_back, switch_to_new
+from agent_orchestrator.git.branches import find_branch, switch_to_new
 from agent_orchestrator.git.checkpoint import take_checkpoint
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.ownership import list_uncommitted
-from agent_orchestrator.git.snapshots import Backup, find_head
+from agent_orchestrator.git.snapshots import find_head
 from tests.unit.git.test_repository import git
 
 AT_US = 1_700_000_000_000_000
@@ -63,23 +60,6 @@ def test_nothing_is_committed_on_a_branch_that_is_not_the_runs(repo: Path, tmp_p
     ended = take_checkpoint(repo, tmp_path, checkpoint("one", branch="phases/task", empty=True))
     assert "instead of phases/task" in ended.unavailable
     assert find_head(repo) == before
-
-
-def test_moving_back_keeps_commits_and_uncommitted_work_under_a_ref(repo: Path, tmp_path: Path) -> None:
-    branch = switch_to_new(repo, "phases/task")
-    start = find_head(repo)
-    assert start is not None
-    (repo / "later").write_text("later")
-    take_checkpoint(repo, tmp_path, checkpoint("later"))
-    (repo / "mine").write_text("mine")
-    ref = move_back(repo, tmp_path, branch, start, Backup("refs/orc/r/rewound", "before", AT_US))
-    assert find_head(repo) == start
-    assert not (repo / "later").exists()
-    assert not (repo / "mine").exists()
-    assert git(repo, "status", "--porcelain") == ""
-    assert git(repo, "show", f"{ref}:mine") == "mine"
-    with pytest.raises(Unavailable, match="is not checked out"):
-        move_back(repo, tmp_path, "phases/other", start, Backup("refs/orc/r/rewound", "before", AT_US))
 
 
 def test_work_is_saved_also_when_somebody_deleted_what_it_began_at(repo: Path, tmp_path: Path) -> None:

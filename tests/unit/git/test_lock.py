@@ -12,7 +12,7 @@ import pytest
 
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.git.command import held_locks, hold_lock
-from agent_orchestrator.git.worktree import folder_of, open_tree
+from agent_orchestrator.git.worktree import add_worktree, folder_of, open_tree
 
 ORPHANING = """
 import os, signal, subprocess, sys
@@ -67,3 +67,16 @@ def test_a_worktree_is_made_once(repo: Path, times: int) -> None:
     for _ in range(times):
         open_tree(repo, "x", Tree(branch="feature/a", start="main"))
     assert len(list((repo / ".git" / "worktrees").iterdir())) == 1
+
+
+def test_a_lock_file_from_before_a_power_cut_that_emptied_our_mark_is_removed(repo: Path) -> None:
+    add_worktree(repo, "r1")
+    for mark in (repo / ".git" / "orc" / "locks").iterdir():
+        mark.write_bytes(b"")
+    old, young = repo / ".git" / "refs" / "heads" / "old.lock", repo / ".git" / "refs" / "heads" / "young.lock"
+    for lock in (old, young):
+        lock.touch()
+    os.utime(old, (0, 0))
+    add_worktree(repo, "r2")
+    assert not old.exists(), "it is older than this start of the machine"
+    assert young.exists(), "somebody may have it"

@@ -58,7 +58,7 @@ def test_changes_made_since_the_plan_are_not_deleted_either(repo: Path) -> None:
     folder = add_worktree(repo, "f8c1")
     plan = plan_removal(repo, "f8c1")
     (folder / "draft.txt").write_text("unfinished")
-    with pytest.raises(GitFailed, match="modified or untracked"):
+    with pytest.raises(GitFailed, match=r"uncommitted changes \(draft\.txt\)"):
         remove_trees(repo, plan)
     assert (folder / "draft.txt").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -10,14 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent_orchestrator.core.events import TakenUp
+from agent_orchestrator.core.foreign.account import FieldAccount
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.core.units import from_iso
+from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.loop.imports import ImportedLoop, import_state
 from agent_orchestrator.systems.loop.state import LoopState
 from agent_orchestrator.systems.loop.system import LOOP
 from tests.scenarios.loop_world import loop_state_schema
+from tests.unit.variations import example, find_unsaid, vary
 
 NOW_US = from_iso("2027-01-01T00:00:00Z")
 BUILD = {
@@ -116,6 +120,73 @@ def test_camel_case_and_loud_words_are_understood() -> None:
     assert set(taken.left) == {"autoCommit", "branch", "filesModified"}
 
 
+def test_standing_here_does_not_make_a_loop_last_longer() -> None:
+    file = {"task": "x", "completion": "y", "status": "running", "iteration": 2, "started_at": "2026-02-02T21:00:00Z"}
+    state = evolve(import_state({**file, "last_updated": "2026-02-02T21:10:00Z"}, "state.json"))
+    later_us = NOW_US + 90 * US
+    LOOP.evolve(state, TakenUp(boot="b", host="here", pid=7, version="0"), later_us)
+    document = json.loads(msgspec.json.encode(next(iter(LOOP.documents(state, later_us))).body))
+    assert document["metrics"]["total_duration_seconds"] == 600
+
+
+TRACKED = {
+    "id": "ralph-research-issues-2026-01-25",
+    "task": "Write an issue for each",
+    "completion_criteria": ["All 158 have an issue"],
+    "max_iterations": 100,
+    "checkpoint_frequency": 5,
+    "current_iteration": 3,
+    "status": "completed",
+    "flow_track": "research",
+    "started_at": "2026-01-25T17:00:00Z",
+    "completed_at": "2026-01-25T17:45:00Z",
+    "metrics": {"issues_created": 158, "issue_range": "#95-#252", "agents_used": 12},
+    "labels": {"priority:top-10": 139},
+    "learnings": ["Batches help", "The API copes"],
+}
+PHASED = {
+    "task": "Bring the launcher back",
+    "completion_criteria": "The app builds, runs and is covered",
+    "max_iterations": 50,
+    "current_iteration": 5,
+    "status": "complete",
+    "started_at": "2026-02-19T06:30:00Z",
+    "completed_at": "2026-02-19T06:52:00Z",
+    "current_phase": "construction",
+    "phases": {"research": "complete", "planning": "complete"},
+    "gitea_issues_created": [54, 55],
+    "verification": {"tests": "514 pass, 0 failures", "bundles_produced": ["a.deb (6.0MB)"]},
+    "files_created": ["lib.rs"],
+}
+BEGUN = {
+    "task": "Build the package",
+    "completion_criteria": ["The structure is there (src/it/)", "CLI working: it --tier smoke"],
+    "max_iterations": 50,
+    "current_iteration": 0,
+    "status": "running",
+    "started_at": "2026-01-24T03:30:00Z",
+    "issues_completed": [],
+    "test_coverage": 0,
+}
+"""The shapes of files in public repositories, their words changed."""
+
+
+@pytest.mark.parametrize(
+    ("file", "status", "iteration", "seconds"),
+    [(TRACKED, "completed", 3, 45 * 60), (PHASED, "completed", 5, 22 * 60), (BEGUN, "paused", 0, 0)],
+)
+def test_the_shapes_of_public_files_are_understood(file: dict[str, Any], status: str, iteration: int, seconds: int) -> None:
+    taken = import_state(file, "current-loop.json")
+    document = print_state(taken)
+    assert (document["status"], document["iteration"]) == (status, iteration)
+    assert document["metrics"]["total_duration_seconds"] == seconds
+    assert document["completed_at"] == file.get("completed_at")
+    assert find_unsaid(file, account_of(taken)) == []
+    known = {"loop_id", "id", "task", "completion_criteria", "max_iterations", "checkpoint_frequency", "current_iteration"}
+    known |= {"status", "started_at", "completed_at", "learnings"}
+    assert {re.split(r"[.\[]", line)[0] for line in taken.left} == file.keys() - known - {"metrics"} | {"metrics"} & file.keys()
+
+
 @pytest.mark.parametrize("word", ["complete", "completed", "SUCCESS", "Done", "success", "finished"])
 def test_what_is_done_stays_done_in_all_words(word: str) -> None:
     assert import_state({**BUILD, "status": word}, "x").status == "completed"
@@ -193,7 +264,7 @@ FILES = st.one_of(
     st.dictionaries(NAMES, VALUES, max_size=12),
     st.builds(lambda file, more: {**file, **more}, st.sampled_from([BUILD, CAMEL]), st.dictionaries(NAMES, VALUES, max_size=6)),
 )
-MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def plain(file: dict[str, Any]) -> dict[str, Any]:
@@ -241,3 +312,25 @@ def test_a_loop_that_is_done_is_never_resumed(file: dict[str, Any], word: str) -
     state = evolve(taken)
     assert (state.status, state.lifecycle.ended) == ("completed", True)
     assert print_state(taken)["completed_at"] is not None
+
+
+@MANY
+@given(st.sampled_from([example("loop_state_example.json"), BUILD, CAMEL]).flatmap(vary))
+def test_every_field_may_be_odd_and_each_is_accounted_for(file: dict[str, Any]) -> None:
+    try:
+        taken = import_state(file, "state.json")
+    except InvalidDocument:
+        return
+    assert find_unsaid(file, account_of(taken)) == []
+    first = print_state(taken)
+    assert print_state(import_state(first, "state.json")) == first
+
+
+def account_of(taken: ImportedLoop) -> FieldAccount:
+    account = FieldAccount()
+    account.change_all(taken.notes)
+    for line in taken.taken:
+        account.take(line)
+    for line in taken.left:
+        account.leave(line)
+    return account

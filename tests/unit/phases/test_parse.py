@@ -8,6 +8,7 @@ import pytest
 
 import agent_orchestrator.systems.phases as package
 from agent_orchestrator.errors import InvalidSpec
+from agent_orchestrator.systems.phases.commands import find_command
 from agent_orchestrator.systems.phases.parse import parse_document
 from agent_orchestrator.systems.phases.spec import PhasesPlan, make_criteria, slug_of
 from tests.acceptance.phases_rig import FOUR_PHASES, SMALL
@@ -48,7 +49,7 @@ def test_a_criterion_with_a_command_is_run_and_named_after_its_words() -> None:
 
 
 def test_criteria_of_the_same_words_have_keys_of_their_own() -> None:
-    made = make_criteria([("Tests pass", "make a"), ("Tests pass", "make b"), ("`make c`", "make c"), ("…", None)])
+    made = make_criteria([(text, find_command(text)) for text in ("Tests pass `make a`", "Tests pass `make b`", "`make c`", "…")])
     assert [one.key for one in made] == ["tests_pass", "tests_pass_2", "make_c", "criterion"]
 
 
@@ -69,7 +70,7 @@ def test_what_is_left_out_has_its_defaults() -> None:
 @pytest.mark.parametrize(
     ("was", "now", "needle", "said"),
     [
-        ("# Task: Small thing", "# Small thing", "# Small", "the first heading must name the task: # Task: NAME"),
+        ("# Task: Small thing", "# Task:", "# Task:", "the first heading must name the task: # Task: NAME"),
         ("### Phase 1: Only", "### Phase 2: Only", "### Phase", "phase 1 is missing: phases are numbered from 1 on"),
         ("#### Task 1.2: Second", "#### Task 1.1: Second", "Second", "task 1.1 stands twice, first in line 11"),
         ("#### Task 1.2: Second", "#### Task 2.2: Second", "Second", "task 2.2 stands in phase 1"),
@@ -77,7 +78,7 @@ def test_what_is_left_out_has_its_defaults() -> None:
         ("**Dependencies**: 1.1", "**Dependencies**: the first", "the first", "task 1.2 depends on 'the first'"),
         ("**Dependencies**: 1.1", "**Dependancies**: 1.1", "Dependancies", "'Dependancies' is no field of a task"),
         ("- [ ] It is good\n\n", "- [ ]\n\n", "- [ ]\n", "a criterion of task 1.1 has no text"),
-        ("- [ ] It is good\n**D", "- It is good\n**D", "- It is", "a criterion is a checkbox: write - [ ] It is good"),
+        ("- [ ] It is good\n**D", "It is good\n**D", "#### Task 1.2", "task 1.2 has no success criteria"),
         ("Something small.", "‹what is to be reached›", "‹what", "the template's example ‹what is to be reached› is left in"),
         ("**Dependencies**: 1.1", "**Files**: ../secrets", "../", "'../secrets' leads out of the repository"),
     ],
@@ -118,7 +119,7 @@ def test_a_dependency_on_a_later_task_and_a_circle_are_told_apart() -> None:
 
 
 def test_all_faults_are_told_at_once_in_the_order_of_their_lines() -> None:
-    text = SMALL.replace("# Task: Small thing", "# Small").replace("Task 1.2", "Task 1.1").replace(": 1.1\n", ": 9.9\n")
+    text = SMALL.replace("# Task: Small thing", "# Task:").replace("Task 1.2", "Task 1.1").replace(": 1.1\n", ": 9.9\n")
     found = faults(text)
     assert len(found) >= 3
     assert [int(fault.split(":")[1]) for fault in found] == sorted(int(fault.split(":")[1]) for fault in found)
@@ -140,7 +141,9 @@ def test_a_section_that_is_not_read_is_pointed_out() -> None:
     [
         ("## Supervisor Checks\n\n- **Enable**: perhaps\n", "Enable is 'perhaps': it must be yes or no"),
         ("## Supervisor Checks\n\n- **Frequency**: daily\n", "Frequency is 'daily': it must be one of every task"),
-        ("## Outer Ralph Loop\n\n- **Maximum iterations**: 50\n", "the outer loop makes at most 10 iterations"),
+        ("## Supervisor Checks\n\n**Enable Supervisor**: Yes | No\n", "Enable Supervisor is 'yes | no': it must be yes or no"),
+        ("## Outer Ralph Loop\n\n- **Maximum iterations**: many\n", "Maximum iterations is 'many'"),
+        ("## Safety Bounds\n\n| Bound | Value |\n|---|---|\n| Maximum fun | 3 |\n", "'Maximum fun' is no safety bound"),
         ("## Safety Bounds\n\n- **Maximum patience**: 3\n", "'Maximum patience' is no safety bound"),
     ],
 )
@@ -166,17 +169,12 @@ def test_settings_are_strict(lines: str, said: str) -> None:
         ("**Dependencies**: 1.1", "Dependencies: 1.1", "Dependencies: 1.1", "'Dependencies' would not be read like this"),
         (
             "**Description**: The model",
-            "By hand.\n\n**Description**: The model",
-            "By hand.",
-            "this would not be read: write it into",
-        ),
-        (
-            "**Description**: The model",
             "- [ ] It is\n\n**Description**: The model",
             "- [ ] It is",
-            "this would not be read: write **S",
+            "this would not be read: write it below **Success Criteria**",
         ),
-        ("**Agents Needed**", "##### Notes\n\n**Agents Needed**", "##### Notes", "'Notes' would not be read"),
+        ("#### Task 1.1:", "#### Tsak 1.1:", "#### Tsak", "'Tsak 1.1: Update the model' is no task"),
+        ("- [ ] It is good", "\n| It is good |", "| It is good |", "a criterion is an item, not a row of a table"),
     ],
 )
 def test_nothing_that_was_written_is_overlooked(was: str, now: str, needle: str, said: str) -> None:
@@ -199,8 +197,181 @@ def test_the_context_keeps_what_stands_below_its_own_headings() -> None:
     assert plan.context == f"{told}\n\n### Rules\n\nNo new dependencies."
 
 
-def test_text_below_a_phase_is_pointed_out() -> None:
-    text = FOUR_PHASES.replace("### Phase 2: Endpoints\n", "### Phase 2: Endpoints\n\nSlowly.\n")
-    assert parse_document(text, "task.md").warnings == (
-        f"line {line_of(text, '### Phase 2')}: what stands below 'Phase 2: Endpoints' is not read; the context and tasks are",
+def test_text_below_a_phase_is_part_of_it() -> None:
+    text = FOUR_PHASES.replace("### Phase 2: Endpoints\n", "### Phase 2: Endpoints\n\n**Goal**: Slowly.\n\n---\n")
+    parsed = parse_document(text, "task.md")
+    assert (parsed.plan.phases[1].text, parsed.warnings) == ("**Goal**: Slowly.", ())
+
+
+OLDER = """\
+# Unified Task: 🚀 Data package
+
+> **Template Version**: 1.0
+
+---
+
+## 🎯 Goal
+
+Data is fetched.
+
+---
+
+## Success Criteria (Global)
+
+[What must be true for the whole]
+
+- [ ] All tests pass (`python3 -m pytest`)
+- [ ] Coverage >= 80%
+
+## Safety Bounds
+
+**Maximum iterations per task**: 12
+**Maximum cost**: $20 (for consultations)
+**Maximum time**: 3 hours per session
+
+> These bounds prevent runaway execution.
+
+## Phases & Tasks
+
+### Phase 1: Foundation
+
+**Goal**: A place to work
+
+#### Task 1.1: Make the package
+
+**Description**: Files and folders
+
+**Success Criteria**:
+- [ ] `pyproject.toml` with `src/` layout
+- [ ] Example in the README:
+  ```python
+  from data import Client
+  ```
+- [ ] Unit tests for:
+  - `test_client.py` - the client
+  - the cache
+
+**Agents Needed**:
+- `build-engineer` (packaging, releases)
+
+> **Agent Selection Guide**: see the catalogue
+
+**Dependencies**: None (starts at once)
+
+**Implementation Notes**: small steps
+
+---
+
+#### 1.2 - Fetch
+
+**Acceptance Criteria**: it fetches
+
+**Dependencies**: Task 1.1 (the package)
+
+### Phase 2 — The rest
+
+#### Task 1: Load testing
+
+- [ ] Fast
+
+**Dependencies**: All previous tasks
+
+##### Hints
+
+Be careful.
+
+## Supervisor Checks
+
+**Enable Supervisor**: Yes
+
+**Check Frequency**:
+- [x] Pre-task (before each task starts)
+- [ ] Post-task
+- [ ] On-demand
+
+**Check For**:
+- [x] Architecture violations
+- [ ] Weather
+
+**Auto-Fix Minor Issues**: No
+
+## Outer Ralph Loop
+
+**Enable Outer Ralph**: Yes
+
+**Success Criteria** (applied to all):
+- [ ] No code smells
+- [ ] Coverage >= 80%
+
+**Focus Areas**:
+- Documentation
+
+**Maximum Iterations**: 15
+
+## Delegation Strategy
+
+None
+"""
+
+
+def test_a_document_of_an_older_tool_is_read_in_its_own_spelling() -> None:
+    plan = parse_document(OLDER, "task.md", {"python3", "test"}.__contains__).plan
+    first, second, third = plan.tasks
+    assert (plan.name, plan.goal, plan.phases[0].text) == ("🚀 Data package", "Data is fetched.", "**Goal**: A place to work")
+    assert (plan.bounds.max_iterations, plan.bounds.max_cost_usd, plan.bounds.max_time_s) == (12, 20.0, 10800.0)
+    assert [(one.text, one.command) for one in plan.criteria] == [
+        ("All tests pass (`python3 -m pytest`)", "python3 -m pytest"),
+        ("Coverage >= 80%", None),
+        ("No code smells", None),
+    ]
+    assert [one.text for one in first.criteria] == [
+        "`pyproject.toml` with `src/` layout",
+        "Example in the README: from data import Client",
+        "Unit tests for: `test_client.py` - the client; the cache",
+    ]
+    assert (first.agents, first.needs, first.description) == (
+        ("build-engineer",),
+        (),
+        "Files and folders\nImplementation Notes: small steps",
     )
+    assert (second.id, second.name, second.needs, [one.text for one in second.criteria]) == (
+        "1.2",
+        "Fetch",
+        ("1.1",),
+        ["it fetches"],
+    )
+    assert (third.id, third.needs, third.description) == ("2.1", ("1.1", "1.2"), "Hints\nBe careful.")
+    supervision = plan.supervision
+    assert (supervision.enabled, supervision.before, supervision.after, supervision.auto_fix) == (True, True, False, False)
+    assert (supervision.focus, plan.outer_ralph, plan.outer_max, plan.outer_focus) == (
+        ("Architecture violations",),
+        True,
+        10,
+        ("Documentation",),
+    )
+
+
+def test_what_of_an_older_document_is_not_used_is_pointed_out() -> None:
+    warnings = parse_document(OLDER, "task.md").warnings
+    assert [one.partition(": ")[2] for one in warnings] == [
+        "Maximum Iterations is 15: the outer loop makes at most 10 iterations",
+        "the section 'Delegation Strategy' is not read",
+    ]
+
+
+def test_the_line_ends_of_another_system_change_nothing() -> None:
+    assert read(OLDER.replace("\n", "\r\n")) == read(OLDER)
+
+
+def test_settings_may_stand_in_a_table_and_phases_without_a_section() -> None:
+    text = SMALL.replace("## Phases & Tasks\n", "## Safety Bounds\n\n| Bound | Value |\n|---|---|\n| Maximum cost | $5 |\n")
+    for document in (text, text.replace("### Phase 1", "## Phase 1").replace("#### Task", "### Task")):
+        plan = read(document)
+        assert (plan.bounds.max_cost_usd, [task.id for task in plan.tasks]) == (5.0, ["1.1", "1.2"])
+
+
+def test_a_heading_between_tasks_that_asks_for_nothing_is_a_note() -> None:
+    text = SMALL.replace("#### Task 1.2", "#### Remember\n\nTo breathe.\n\n#### Task 1.2")
+    parsed = parse_document(text, "task.md")
+    assert [task.id for task in parsed.plan.tasks] == ["1.1", "1.2"]
+    assert parsed.warnings == (f"line {line_of(text, '#### Remember')}: 'Remember' is a note, and is not read",)

@@ -193,7 +193,7 @@ def test_a_task_goes_on_with_what_was_said_against_another_plan() -> None:
 
 
 def test_rejected_work_that_is_taken_back_to_a_checkpoint_is_done_again_with_the_reason() -> None:
-    whole = "## Success Criteria (Global)\n\n- [ ] In the end `make`\n\n## Phases & Tasks"
+    whole = "## Success Criteria (Global)\n\n- [ ] In the end: `make`\n\n## Phases & Tasks"
     document = (DOCUMENTS / "plain.md").read_text("utf-8").replace("## Phases & Tasks", whole)
     world = planned(document, yes=True)
     for task in ("1.1", "1.2", "1.3"):

@@ -29,7 +29,7 @@ def test_a_program_that_used_up_what_is_left_of_its_time_is_stopped_for_the_budg
     ending = run_to_end(tmp_path, sh(tmp_path, "sleep 60"), Watch(budget_s=0.3, timeout_s=30.0))
     assert ending.cause is not None
     assert ending.cause.kind is FailureKind.BUDGET
-    assert ending.cause.message == "Stopped: the time for it is over after 0.3s."
+    assert ending.cause.message == "Stopped: it ran out of time after 0.3s."
 
 
 def test_a_program_that_goes_on_writing_is_not_idle(tmp_path: Path) -> None:

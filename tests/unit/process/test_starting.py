@@ -11,12 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent_orchestrator.core.failure import FailureKind
-from agent_orchestrator.engine.launches import CannotStart, Shortage, Standing
+from agent_orchestrator.engine.launches import CannotStart, Standing
 from agent_orchestrator.engine.process import folder as folders
 from agent_orchestrator.engine.process.launches import refusal
+from agent_orchestrator.errors import Shortage
+from tests.faults import preload
 from tests.unit.process.rig import STOPPED, ending_of, make_launches, name, order, over, run_to_end, sh, until
 
 
@@ -250,17 +253,19 @@ def test_any_other_error_of_the_system_is_final(number: int) -> None:
     assert isinstance(refusal(OSError(number, os.strerror(number)), "agent"), CannotStart)
 
 
-def test_without_descriptors_a_start_is_a_shortage(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("limit", "held"), [(40, 40), (9, 0)], ids=["all are used", "the number of the lock is beyond the limit"]
+)
+def test_without_descriptors_a_start_is_a_shortage(tmp_path: Path, limit: int, held: int) -> None:
     script = (
         "import os, resource, sys; sys.path[:0] = eval(sys.argv[1]); from pathlib import Path\n"
         "from tests.unit.process.rig import make_launches, name, sh\n"
-        "from agent_orchestrator.engine.launches import Shortage\n"
+        "from agent_orchestrator.errors import Shortage\n"
         "here = Path(sys.argv[2]); launches = make_launches(here)\n"
         "launches.directory(name()).mkdir(parents=True)\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
-        "held = []\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))\n"
         "try:\n"
-        "    while True: held.append(os.dup(0))\n"
+        f"    for _ in range({held}): os.dup(0)\n"
         "except OSError: pass\n"
         "try: launches.start(sh(here, 'true'))\n"
         "except Shortage as error: print(error)"
@@ -269,6 +274,59 @@ def test_without_descriptors_a_start_is_a_shortage(tmp_path: Path) -> None:
         [sys.executable, "-c", script, repr(sys.path), str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
     )
     assert "Too many open files" in done.stdout
+
+
+@pytest.mark.skipif(preload.find_compiler() is None, reason="there is no C compiler")
+def test_a_shim_that_cannot_fork_leaves_the_launch_to_be_started_again(tmp_path: Path) -> None:
+    variables = preload.faulty(preload.build(tmp_path / "library"), tmp_path / "log", "fork", 1, errno.EAGAIN)
+
+    async def play() -> None:
+        launches = make_launches(tmp_path)
+        started = sh(tmp_path, "echo ran >>ran")
+        launches.start(msgspec.structs.replace(started, env={**started.env, **variables}))
+        ending = await over(ending_of(launches, name()))
+        assert ending.unstarted == "no process could be made"
+        assert launches.standing(name(), same_boot=True) is Standing.NEW
+        launches.start(started)
+        again = await over(ending_of(launches, name()))
+        assert (again.unstarted, again.exit_code) == ("", 0)
+
+    asyncio.run(play())
+    assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+def test_only_the_word_of_the_shim_or_a_wall_says_that_a_program_did_not_start(tmp_path: Path) -> None:
+    tried = {
+        "echo 'orc: 5: exec: agent: Cannot allocate memory' >&2; exit 126": True,
+        "echo 'bwrap: Creating new namespace failed: Resource temporarily unavailable' >&2; exit 1": True,
+        "echo 'bwrap: No such file or directory' >&2; exit 1": False,
+        "echo 'orc: No space left on device' >&2; echo more >&2; exit 1": False,
+        "echo worked; echo 'orc: No space left on device' >&2; exit 1": False,
+        "echo 'tar: No space left on device' >&2; exit 1": False,
+        "echo 'orc: No space left on device' >&2": False,
+    }
+    for number, (script, unstarted) in enumerate(tried.items(), 1):
+        ending = run_to_end(tmp_path, sh(tmp_path, script, effect=name(number)))
+        assert bool(ending.unstarted) is unstarted, script
+
+
+def test_a_link_in_the_place_of_a_runs_launches_or_of_a_mark_is_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    launches = make_launches(tmp_path)
+    run = launches.directory(name()).parent
+    run.parent.mkdir(parents=True)
+    run.symlink_to(outside)
+    with pytest.raises(CannotStart, match="through a link"):
+        launches.start(sh(tmp_path, "true"))
+    run.unlink()
+    launches.directory(name()).mkdir(parents=True)
+    for mark in (folders.VOID, folders.HUNG, folders.LOCK):
+        (launches.directory(name()) / mark).symlink_to(outside / mark)
+    folders.leave_mark(launches.directory(name()), folders.VOID)
+    with pytest.raises(OSError, match="Too many levels"):
+        folders.take_lock(launches.directory(name()), create=True)
+    assert not list(outside.iterdir())
 
 
 def test_a_launch_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:

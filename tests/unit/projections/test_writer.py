@@ -14,6 +14,7 @@ from agent_orchestrator.projections.inspection import is_ours
 from agent_orchestrator.projections.writer import (
     Draft,
     append_lines,
+    discard_draft,
     encode_document,
     put_in_place,
     sweep_drafts,
@@ -74,7 +75,7 @@ def test_drafts_never_share_a_name_and_dead_ones_are_swept(tmp_path: Path) -> No
     assert first.temporary != second.temporary
     assert first.temporary.name.endswith(DRAFT)
     put_in_place(first)
-    sweep_drafts([first.target])
+    sweep_drafts(tmp_path, [first.target])
     assert [file.name for file in first.target.parent.iterdir()] == ["state.json"]
 
 
@@ -85,6 +86,24 @@ def test_a_link_that_leads_out_of_the_repository_is_not_followed(tmp_path: Path)
     (home / ".agents").symlink_to(outside)
     with pytest.raises(Unavailable, match="through a link"):
         draft(home)
+
+
+@pytest.mark.parametrize("level", [".agents", ".agents/runs", ".agents/runs/one"])
+def test_a_link_planted_between_two_writes_is_not_followed(level: str, tmp_path: Path) -> None:
+    home, outside = tmp_path / "repo", tmp_path / "outside"
+    home.mkdir()
+    made = draft(home)
+    assert put_in_place(made)
+    waiting = draft(home, first=False)
+    (home / level).rename(outside)
+    (home / level).symlink_to(outside)
+    before = {path: path.stat().st_mtime_ns for path in outside.rglob("*")}
+    for act in (lambda: draft(home, first=False), lambda: put_in_place(waiting), lambda: append_lines(home, DOCUMENT)):
+        with pytest.raises(Unavailable, match="through a link"):
+            act()
+    discard_draft(waiting)
+    sweep_drafts(home, [made.target])
+    assert {path: path.stat().st_mtime_ns for path in outside.rglob("*")} == before
 
 
 def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_names_left_alone(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import fcntl
 import multiprocessing
 import os
 import re
-import resource
 import shutil
 import stat
-from multiprocessing.synchronize import Event
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor, wait
+from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
 
 import apsw
@@ -35,6 +37,8 @@ from agent_orchestrator.store.port import Append, Day, UsageRow
 from agent_orchestrator.store.queries import migrations, queries
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.testing.store import new_run
+
+STARTED_AT_ONCE = 40
 
 
 def part(seq: int, body: bytes = b"[]") -> Append:
@@ -87,6 +91,7 @@ def test_a_store_deleted_under_us_stops_acknowledging_and_is_rescued(tmp_path: P
     shutil.rmtree(folder)
     with pytest.raises(StoreVanished) as raised:
         store.append([part(2, b"[3]")])
+    assert stat.S_IMODE(raised.value.values["rescue"].stat().st_mode) == 0o600
     rescued = apsw.Connection(str(raised.value.values["rescue"]))
     assert rescued.execute("SELECT count(*) FROM events").fetchall() == [(3,)]
 
@@ -106,7 +111,7 @@ def test_the_schema_is_not_changed_while_somebody_drives(tmp_path: Path) -> None
     store = SqliteStore(tmp_path)
     driving = store.driving()
     store._db.pragma("user_version", 0)
-    with pytest.raises(Unavailable, match="another orc drives runs"):
+    with pytest.raises(Unavailable, match="another orc is running"):
         SqliteStore(tmp_path)
     os.close(driving)
 
@@ -168,6 +173,54 @@ def test_a_directive_gets_in_while_another_process_writes_without_pause(tmp_path
         writer.join(30)
 
 
+def _start_at_once(folder: Path, gate: Barrier, name: str) -> None:
+    gate.wait(60)
+    store = SqliteStore(folder)
+    store.create(*new_run(RunId(name)))
+    for seq in range(1, 4):
+        assert store.append([Append(run=RunId(name), expected_seq=seq, at_us=1, body=b"[1]")]) == [None]
+    store.close()
+
+
+def test_forty_processes_that_start_on_a_new_store_at_once_all_get_their_turn(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    gate = context.Barrier(STARTED_AT_ONCE)
+    names = [f"run-{number}" for number in range(STARTED_AT_ONCE)]
+    starts = [context.Process(target=_start_at_once, args=(tmp_path / "orc", gate, name)) for name in names]
+    for start in starts:
+        start.start()
+    for start in starts:
+        start.join(120)
+    assert [start.exitcode for start in starts] == [0] * STARTED_AT_ONCE
+    assert {run.id for run in SqliteStore(tmp_path / "orc").runs()} == set(names)
+
+
+def test_starts_queue_and_do_not_fight_for_the_lock_of_the_database(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    before = os.open(tmp_path / "turnstile", os.O_RDWR)
+    fcntl.flock(before, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(1) as threads:
+        creating = threads.submit(store.create, *new_run(RunId("one")))
+        wait([creating], timeout=1.0)
+        waited = not creating.done()
+        os.close(before)
+        creating.result()
+    assert waited, "another one was about to start"
+    assert store.run("one") is not None
+
+
+def test_a_start_waits_for_another_one_that_makes_the_schema(tmp_path: Path) -> None:
+    held = [os.open(tmp_path / name, os.O_RDWR | os.O_CREAT) for name in ("turnstile", "drivers.lock")]
+    for lock in held:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(1) as threads:
+        opening = threads.submit(SqliteStore, tmp_path)
+        wait([opening], timeout=1.5)  # It used to give up after half a second.
+        for lock in held:
+            os.close(lock)
+        assert opening.result().health() == (len(migrations()), [])
+
+
 def test_a_frozen_poster_does_not_stop_the_engine(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     store.create(*new_run(RunId("one")))
@@ -226,12 +279,70 @@ def test_a_full_disk_changes_nothing_and_is_named(tmp_path: Path) -> None:
 
 
 def test_the_systems_own_words_for_a_full_disk_are_mapped(tmp_path: Path) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    assert soft == hard or soft > 0
     with pytest.raises(DiskFull), translated(tmp_path):
         raise OSError(28, "No space left on device")
     with pytest.raises(StoreUnwritable, match="Permission denied"), translated(tmp_path):
         raise PermissionError(13, "Permission denied")
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from agent_orchestrator.errors import Unavailable
+from agent_orchestrator.store.sqlite import SqliteStore
+from tests.unit.store.test_sqlite import new_run, part, RunId
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = SqliteStore(Path(sys.argv[1]))
+store.create(*new_run(RunId("one")))
+limit = Path(sys.argv[1], "orc.db-wal").stat().st_size
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    store.append([part(1, b"x" * 100_000)])
+except Unavailable as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_a_file_that_may_not_grow_is_named_as_that(tmp_path: Path) -> None:
+    """A real fault: the kernel refuses the write, and the disk is neither full nor failing."""
+    said = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("StoreUnwritable "), said
+    assert "ulimit -f" in said
+
+
+UNWRITABLE = """
+import resource, signal, sys
+from pathlib import Path
+from agent_orchestrator.errors import Unavailable
+from agent_orchestrator.store.sqlite import SqliteStore
+from tests.unit.store.test_sqlite import part, RunId
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+store = SqliteStore(Path(sys.argv[1]))
+print([run.id for run in store.runs()], len(store.rows(RunId("one"))))
+one = RunId("one")
+for write in (lambda: store.append([part(2)]), lambda: store.post(one, "d1", b"x", 1), lambda: store.delete(one), store.driving):
+    try:
+        write()
+    except Unavailable as error:
+        print("refused", error is store.unwritable)
+store.close()
+"""
+
+
+def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:
+    """A real fault: where no file may grow, SQLite cannot make the shared memory of its log, as on a full disk."""
+    store = SqliteStore(tmp_path)
+    store.create(*new_run(RunId("one")))
+    store.append([part(1)])
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    for name in ("orc.db", "orc.db-wal"):
+        shutil.copy(tmp_path / name, copied)
+    done = subprocess.run([sys.executable, "-c", UNWRITABLE, str(copied)], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["['one'] 2", *["refused True"] * 4], done.stderr
+    again = SqliteStore(copied)
+    assert again.append([part(2)]) == [None], "and nothing was harmed by looking"
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "9p", "virtiofs", "drvfs"])

@@ -9,7 +9,7 @@ import pytest
 
 from agent_orchestrator.errors import InvalidSpec
 from agent_orchestrator.systems.swarm.tasks import ParsedTasks, find_cycle, parse
-from agent_orchestrator.systems.swarm.tracker import HOLDING
+from agent_orchestrator.systems.swarm.tracker import HOLDING, WAITS
 
 
 def read(*lines: dict[str, Any] | str) -> ParsedTasks:
@@ -67,10 +67,17 @@ def test_a_cycle_is_named_from_bead_to_bead() -> None:
     assert find_cycle({"a": (), "b": ("a",), "c": ("a", "b")}) == []
 
 
-@pytest.mark.parametrize("kind", sorted(HOLDING))
+@pytest.mark.parametrize("kind", sorted(HOLDING - {WAITS}))
 def test_these_dependencies_of_a_tracker_hold_back(kind: str) -> None:
     parsed = read(issue("b", ("a", kind)), issue("a"))
     assert parsed.tasks[0].depends_on == ("a",)
+
+
+def test_waiting_for_an_issue_is_waiting_for_its_children() -> None:
+    waits = issue("b", ("a", WAITS))
+    assert read(waits, issue("a"), issue("a.1", ("a", "parent-child"))).tasks[0].depends_on == ("a.1",)
+    assert read(waits, issue("a")).tasks[0].depends_on == (), "it has none"
+    assert read(waits).held == {"b": "it waits for a: it is not in the file"}
 
 
 @pytest.mark.parametrize("kind", ["related", "discovered-from", "duplicates", "parent-child"])

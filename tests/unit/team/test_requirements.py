@@ -150,15 +150,29 @@ def test_one_requirement_more_during_the_final_check_stops_it() -> None:
 def test_the_status_of_groups_and_tasks_may_be_edited_by_hand() -> None:
     world = working(group("A"), group("B", "A"))
     document = world.file("pm_state.json")
+    document["all_tasks"][1]["status"] = "in_progress"
+    (event, *_) = world.tell(Edited(path="coordination/pm_state.json", document=document))
+    assert event == StatusesEdited(groups={}, tasks={"TB": "in_progress"})
+    status = world.file("group_status.json")
+    status["A"]["status"] = "waiting_qa"
+    world.tell(Edited(path="coordination/group_status.json", document=status))
+    assert world.role("A") == "qa_expert"
+
+
+def test_an_edit_passes_no_verdict() -> None:
+    world = working(group("A"), group("B", "A"))
+    document = world.file("pm_state.json")
     document["task_groups"][0]["status"] = "complete"
     document["all_tasks"][1]["status"] = "complete"
-    (event, *_) = world.tell(Edited(path="coordination/pm_state.json", document=document))
-    assert event == StatusesEdited(groups={"A": "complete"}, tasks={"TB": "complete"})
-    assert (world.status("A"), world.role("B")) == ("complete", "developer")
-    status = world.file("group_status.json")
-    status["A"]["status"] = "waiting_review"
-    world.tell(Edited(path="coordination/group_status.json", document=status))
-    assert (world.role("A"), world.file("pm_state.json")["completed_groups"]) == ("tech_lead", [])
+    (event,) = world.tell(Edited(path="coordination/pm_state.json", document=document))
+    assert isinstance(event, EditRefused)
+    assert [problem.partition(":")[0] for problem in event.problems] == ["A.status", "all_tasks"]
+    for status in ("waiting_review", "tech_review", "complete"):
+        edited = world.file("group_status.json")
+        edited["A"]["status"] = status
+        (event,) = world.tell(Edited(path="coordination/group_status.json", document=edited))
+        assert isinstance(event, EditRefused), status
+    assert world.role("A") == "developer"
 
 
 def test_an_edit_with_a_fault_is_refused_with_the_field() -> None:

@@ -13,11 +13,13 @@ import pytest
 import yaml
 
 import agent_orchestrator.systems.workflow as package
-from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.events import DirectiveRefused, EditRefused
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import Abort, Edited, Pause, Resume
 from agent_orchestrator.errors import InvalidDocument, InvalidId, Refused
-from agent_orchestrator.systems.workflow.decide.edits import check_state_document, import_state
+from agent_orchestrator.systems.workflow.decide.edits import check_state_document
+from agent_orchestrator.systems.workflow.events import StateEdited
+from agent_orchestrator.systems.workflow.imports import import_state
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import World, failing, run_state_schema
@@ -175,6 +177,32 @@ def test_an_edit_that_names_an_unknown_step_is_refused() -> None:
     assert event.problems == ("steps.zz: there is no such step in this run",)
 
 
+JUDGED = """
+name: judged
+steps:
+  - {id: checked, agent: x, prompt: p.md, check: "true"}
+  - {id: gate, agent: x, prompt: p.md, needs: [checked], loop_back_to: checked}
+  - {id: gated, agent: x, prompt: p.md, gates: [open]}
+  - {id: person, agent: x, prompt: p.md, human_in_the_loop: true}
+  - {id: plain, agent: x, prompt: p.md}
+"""
+
+
+@pytest.mark.parametrize("status", ["COMPLETED", "SKIPPED"])
+@pytest.mark.parametrize(
+    ("step", "judge"), [("checked", "its check"), ("gate", "its own report"), ("gated", "its gates"), ("person", "orc approve")]
+)
+def test_an_edit_cannot_pass_what_judges_a_step(step: str, judge: str, status: str) -> None:
+    world = World(JUDGED)
+    world.tell(Pause(id="p", now=True))
+    (event,) = edit(world, lambda document: document["steps"][step].update(status=status))
+    assert isinstance(event, EditRefused)
+    assert f"steps.{step}.status: an edit cannot make it {status}" in event.problems[0]
+    assert judge in event.problems[0]
+    (event,) = edit(world, lambda document: document["steps"]["plain"].update(status=status))
+    assert isinstance(event, StateEdited)
+
+
 FAULTS: list[tuple[tuple[str, ...], Any, str]] = [
     (("run_id",), 5, "run_id: must be text"),
     (("created_at",), "yesterday", "created_at: 'yesterday' is not a time"),
@@ -245,13 +273,13 @@ def folded_import(document: dict[str, Any], text: str = CHAIN) -> tuple[World, t
     world.journal = []
     world._add([*WORKFLOW.begin(world.spec, world.context), *imported.facts])
     world.check()
-    return world, imported.notes
+    return world, (*imported.account.lines("changed"), *imported.account.lines("left"))
 
 
 def test_a_foreign_run_keeps_what_is_done_and_waits_to_be_resumed() -> None:
     world, notes = folded_import(foreign())
     assert world.statuses() == {"a": "COMPLETED", "b": "PENDING", "c": "PENDING"}
-    assert notes == ("steps.b: was RUNNING, is PENDING",)
+    assert notes[0] == "steps.b: was RUNNING, is PENDING"
     assert WORKFLOW.summary(world.state).status == "paused"
     assert (world.step("a").artifacts, world.step("a").metrics) == (["a.py"], {"n": "1"})
     resumed(world)
@@ -280,12 +308,33 @@ def test_a_sloppy_foreign_file_is_taken_over_and_said_so() -> None:
     said = "\n".join(notes)
     for word in (
         "created_at: '$START'",
-        "steps.a.artifacts",
         "steps.b.status: 'whatever'",
-        "steps.old: left out",
+        "steps.old: the workflow has no such step",
         "steps.c: new",
     ):
         assert word in said
+
+
+def test_a_foreign_run_in_other_spellings_is_understood() -> None:
+    steps = [
+        {"id": "a", "state": "success", "startTime": 1736951400, "attempt": "2", "outputs": ["a.py"], "owner": "me"},
+        {"id": "b", "status": "Completed ✅", "error": None},
+        {"id": "c", "status": "in-progress", "endedAt": "2025-01-15T14:30:00Z"},
+    ]
+    document = {"id": "old1", "workflow": "chain", "created": "2025-01-15 14:30:00", "steps": steps, "host": "h"}
+    imported = import_state(document, World(CHAIN).spec)
+    edited = imported.facts[0]
+    assert isinstance(edited, StateEdited)
+    assert (imported.run, imported.created_us) == ("old1", 1736951400000000)
+    assert edited.changes["a"] == {
+        "status": "COMPLETED",
+        "attempts": 2,
+        "started_at": "2025-01-15T14:30:00.000000Z",
+        "artifacts": ["a.py"],
+    }
+    assert edited.changes["b"] == {"status": "COMPLETED"}
+    assert "c" not in edited.changes
+    assert {"steps[0].owner", "host", "steps[2].endedAt (the step has not ended)"} <= set(imported.account.lines("left"))
 
 
 @pytest.mark.parametrize(

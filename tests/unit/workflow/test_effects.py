@@ -151,11 +151,46 @@ def test_an_item_reaches_the_agent_as_json_and_in_the_prompt() -> None:
     assert WORKFLOW.details(world.state)["steps"]["a"]["item"] == 1
 
 
-def test_items_from_a_step_without_a_list_are_its_artifacts() -> None:
-    text = steps("id: a, agent: x, prompt: p", "id: b, agent: x, prompt: p, needs: [a], loop: {items_from_step: a}")
-    world = World(text)
+LOOPED = steps("id: a, agent: x, prompt: p", "id: b, agent: x, prompt: p, needs: [a], loop: {items_from_step: a}")
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ('["x", {"y": 1}]', ("x", {"y": 1})),
+        ('{"items": [1, 2], "more": true}', (1, 2)),
+        ('{"items": "x"}', ("one.md", "two.md")),
+        ('{"stories": []}', ("one.md", "two.md")),
+        ('"x"', ("one.md", "two.md")),
+        ("# A plan\n- not JSON\n", ("one.md", "two.md")),
+        ("[" * 100_000, ("one.md", "two.md")),
+        (None, ("one.md", "two.md")),
+    ],
+)
+def test_items_from_a_step_are_what_its_first_artifact_lists_or_else_its_artifacts(
+    text: str | None, items: tuple[object, ...]
+) -> None:
+    world = World(LOOPED)
     world.agent("a", {"artifacts": ["one.md", "two.md"], "metrics": {"items": "not a list"}})
-    assert world.state.works["b"].items == ("one.md", "two.md")
+    effect = world.doing("b")
+    assert isinstance(effect, ReadFile)
+    assert effect.path == "one.md"
+    missing = failing(FailureKind.LAUNCH, "one.md does not exist") if text is None else None
+    world.tell(FileRead(effect=effect.id, text=text or "", failure=missing))
+    assert world.state.works["b"].items == items
+
+
+def test_items_from_a_step_without_artifacts_are_none() -> None:
+    world = World(LOOPED)
+    world.agent("a", {})
+    assert (world.step("b").status, world.step("b").logs) == ("COMPLETED", ["The loop has no items: nothing was done."])
+
+
+def test_more_than_a_hundred_items_fail_a_step_that_does_not_say_how_many_to_take() -> None:
+    world = World(LOOPED)
+    world.agent("a", {"metrics": {"items": list(range(101))}})
+    assert world.step("b").status == "FAILED"
+    assert world.step("b").last_error == "the loop has 101 items, more than 100; its max_iterations must say how many to take"
 
 
 @pytest.mark.parametrize(
@@ -220,4 +255,4 @@ def test_a_person_waited_for_is_in_the_summary() -> None:
     world = World(steps("id: a, agent: x, prompt: p, human_in_the_loop: true"))
     world.agent("a", {})
     summary = WORKFLOW.summary(world.state)
-    assert (summary.status, summary.stop, summary.detail, summary.ended) == ("waiting", "waiting_on_human", "a person: a", False)
+    assert (summary.status, summary.stop, summary.detail, summary.ended) == ("waiting", "waiting_on_human", "approval: a", False)

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from agent_orchestrator.errors import InvalidSpec
-from agent_orchestrator.systems.workflow.parse import env_names, find_cycle, is_above, parse
+from agent_orchestrator.systems.workflow.graph import find_cycle, is_above
+from agent_orchestrator.systems.workflow.parse import env_names, parse
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_options_kept, with_prompts
 
 FULL = """\
@@ -254,3 +255,11 @@ def test_a_changed_file_keeps_the_options_of_the_run() -> None:
     kept = with_options_kept(new, old)
     assert (kept.max_attempts, kept.variables, kept.timeout_s) == (7, {"a": "1", "b": "3"}, 5.0)
     assert [step.id for step in kept.steps] == ["a", "b"]
+
+
+def test_needs_whose_artifacts_would_have_the_same_name_are_refused() -> None:
+    steps = "".join(f"  - {{id: {name}, agent: x, prompt: p.md}}\n" for name in ("a-b", "a_b"))
+    text = f"name: w\nsteps:\n{steps}  - {{id: c, agent: x, prompt: p.md, needs: [a-b, a_b]}}\n"
+    with pytest.raises(InvalidSpec, match="DEP_A_B_ARTIFACTS; give one of them another id"):
+        parse(text, "workflow.yaml")
+    parse(text.replace("[a-b, a_b]", "[a-b]"), "workflow.yaml")

@@ -85,6 +85,9 @@ class Admission:
             self._asked.discard(event.hold.effect)
             return self._doing.wants(event.hold.effect)
         if isinstance(event, HoldEnded):
+            hold = self._doing.holds.get(event.unit)
+            if hold is not None and hold.effect == event.effect and hold.why is HoldReason.SHORTAGE:
+                return True
             true = running and self._doing.is_held(event.effect)
             if not true:
                 self._granted.discard(event.effect)
@@ -106,6 +109,8 @@ class Admission:
             effect = self._doing.of(unit)
             if not isinstance(effect, RunAgent) or effect.id in self._granted or effect.id in self._asked:
                 continue
+            if known.why is HoldReason.SHORTAGE and self._driver.slots.has(unit):
+                continue  # It may start, and tries to.
             hold = self._judge(effect)
             if hold is None:
                 self._granted.add(effect.id)
@@ -194,7 +199,7 @@ class Admission:
             self._driver.slots.stop_agents(Failure(kind=FailureKind.BUDGET, message=f"Stopped: {self._time_is_over()}."))
 
     def _time_is_over(self) -> str:
-        return f"the run's time of {say_amount('wall_s', self._doing.budget.run.wall_s or 0.0)} is over"
+        return f"the run's time of {say_amount('wall_s', self._doing.budget.run.wall_s or 0.0)} is used up"
 
     def close(self) -> None:
         """End all timers."""

@@ -18,14 +18,15 @@ from agent_orchestrator.core.inputs import AgentEnded, Usage
 from agent_orchestrator.store.port import Store, StoredUsage
 
 
-def metered(outcome: AgentEnded, effect: RunAgent, store: Store, *, cumulative: bool) -> AgentEnded:
-    """The outcome with the launch's own usage and its cost, where there is a price."""
+def metered(outcome: AgentEnded, effect: RunAgent, store: Store, *, cumulative: bool, copied: bool = False) -> AgentEnded:
+    """The outcome with the launch's own usage and its cost, where there is a price; a copied session brings its count along."""
     usage = outcome.usage
     if usage is None:
         return outcome
     if cumulative and effect.session is not None:
-        earlier = (row for row in store.usage(run_of(effect.id)) if row.effect != effect.id)
-        usage = own_part(usage, (row for row in earlier if row.usage.session == usage.session))
+        earlier = (row for row in store.usage(None if copied else run_of(effect.id)) if row.effect != effect.id)
+        known = {usage.session, effect.session} if copied else {usage.session}
+        usage = own_part(usage, (row for row in earlier if row.usage.session in known))
     return msgspec.structs.replace(outcome, usage=price_usage(usage, effect.agent))
 
 

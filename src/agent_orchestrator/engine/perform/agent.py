@@ -13,16 +13,17 @@ from agent_orchestrator.agents.adapter import Agent, Announcing, Ending, Metered
 from agent_orchestrator.agents.options import silence_s
 from agent_orchestrator.agents.output import read_tails, readable
 from agent_orchestrator.core.budget import Budget
-from agent_orchestrator.core.effects import RunAgent
+from agent_orchestrator.core.effects import KeptTree, RunAgent
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import AgentEnded, Outcome
 from agent_orchestrator.core.limits import METER_LOOK_S, TAIL_CHARS
 from agent_orchestrator.engine.budget.usage import metered
 from agent_orchestrator.engine.launches import Order, Watch
-from agent_orchestrator.engine.perform.human import refuse_early_answer
 from agent_orchestrator.engine.perform.launch import Launched
 from agent_orchestrator.engine.perform.prepare import make_task, write_task
+from agent_orchestrator.engine.perform.shortage import problem_of
 from agent_orchestrator.engine.perform.work import Finished
+from agent_orchestrator.errors import OrcError
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -49,6 +50,7 @@ class AgentWork(Launched):
         self._sleeping = cast(Sleeping, agent) if hasattr(agent, "watch_sleep") else None
         self._task = make_task(driver, effect, self.directory, agent)
         self._cumulative = False
+        self._kept: tuple[Path, ...] = ()
         self._meter: Callable[[], Reading] | None = None
         self._asleep: Callable[[], Failure | None] | None = None
         self._seen: tuple[Reading, Budget] | None = None
@@ -56,10 +58,9 @@ class AgentWork(Launched):
 
     def order(self) -> Order:
         """Writes prompt and feedback and asks the adapter how to start."""
-        if self._task.answer is not None:
-            refuse_early_answer(self.driver, self.effect, self._task.answer)
         write_task(self._task, self._agent)
         plan = self._agent.plan(self._task)
+        self._kept = plan.keeps
         return Order(
             effect=self.effect.id,
             argv=plan.argv,
@@ -68,6 +69,13 @@ class AgentWork(Launched):
             stdin=plan.stdin,
             terminal=self.effect.terminal,
         )
+
+    def open_paths(self) -> tuple[Path, ...]:
+        """The artifacts, and what its client keeps of its own, made here because behind the wall it could not make them."""
+        for folder in self._kept:
+            if not folder.suffix:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return (self._task.artifacts_dir, *self._kept)
 
     def limits(self) -> Watch:
         """The step's limits."""
@@ -158,8 +166,30 @@ class AgentWork(Launched):
         )
 
     def deliver(self, outcome: Outcome) -> None:
+        """Keeps the tree first: a run can go back to every point at which an agent ended."""
+        assert isinstance(outcome, AgentEnded), "an agent ends as an agent does"
+        self.driver.keep_tree(self.effect, lambda kept: self._kept_tree(outcome, kept))
+
+    def _kept_tree(self, outcome: AgentEnded, kept: KeptTree | OrcError | OSError | None) -> None:
+        if self._abandoned:
+            return
+        if isinstance(kept, Exception) and not self._unwanted:
+            self._shortage.later(kept, lambda: self._keep_again(outcome, kept))
+        else:
+            self._deliver(msgspec.structs.replace(outcome, kept=problem_of(kept)))
+
+    def _keep_again(self, outcome: AgentEnded, problem: OrcError | OSError) -> None:
+        """Tries again, unless somebody stops the run: that waits for no room, and needs for its facts what was kept back."""
+        if self._abandoned:
+            return
+        if self.driver.state.lifecycle.running:
+            self.deliver(outcome)
+        else:
+            self._deliver(msgspec.structs.replace(outcome, kept=problem_of(problem)))
+
+    def _deliver(self, outcome: AgentEnded) -> None:
         """Counts what was consumed, on the loop because the ledger is read, and keeps a copy of the report for people."""
-        if isinstance(outcome, AgentEnded):
-            outcome = metered(outcome, self.effect, self.engine.store, cumulative=self._cumulative)
-            self.engine.keep_report(self.driver, self.effect, outcome)
+        copied = self._task.copies_session
+        outcome = metered(outcome, self.effect, self.engine.store, cumulative=self._cumulative, copied=copied)
+        self.engine.keep_report(self.driver, self.effect, outcome)
         super().deliver(outcome)

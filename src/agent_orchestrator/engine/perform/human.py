@@ -1,38 +1,52 @@
 """Waits for a person's answer file. The answer is moved into the effect's own directory before it is read, so that it
 counts for this question only and is still there if we die before its fact is durable.
 
-An answer that appeared while an agent or a check of the run was alive is not consent: it could have written it. Where a
-question names no answer file, only a directive answers it.
+A file is consent only if no program of ours can have written it: it came after the question, which is kept with the time
+and with a random word in the question's directory, and no launch of any run has lived since then. Where others work meanwhile,
+the file has to name the word, which is shown to the person, and nothing may be alive when it is written. Where a question names
+no answer file, only a directive answers it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
+import os
+import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from agent_orchestrator.core.effects import AskHuman, RunAgent
+from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.core.effects import ACTIVE, AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import HumanAnswered
 from agent_orchestrator.core.limits import HUMAN_POLL_S, REPORT_LIMIT_BYTES
 from agent_orchestrator.core.who import Surface, Who
-from agent_orchestrator.engine.files import TooLarge, move_aside, read_bounded
+from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.perform.work import Finished, Waiting
-from agent_orchestrator.engine.process.folder import read_birth
 from agent_orchestrator.engine.sender import name_of_user
+from agent_orchestrator.errors import is_shortage
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
-TAKEN = "answer.json"
+TAKEN, QUESTION = "answer.json", "question"
+WORD_BYTES = 4
+WORD_LIMIT_BYTES = 64
 
 
 class _Answer(msgspec.Struct, forbid_unknown_fields=True):
     approved: bool
     comments: str = ""
+    question: str = ""
+
+
+class _Asked(NamedTuple):
+    """The question as it was put: when, and the word that names it."""
+
+    at_ns: int
+    word: str
 
 
 class HumanWork(Waiting):
@@ -43,11 +57,10 @@ class HumanWork(Waiting):
         self.effect = effect
         self._file = self.home(effect.answer_file)
         self._believed = bool(effect.answer_file)
-        launches = driver.engine.launches
-        self._taken = launches.directory(effect.id) / TAKEN
-        self._earlier = launches.directory(effect.after) / TAKEN
-        self._agent_started_ns = _started_ns(launches.directory(effect.after))
-        self._agent_ended_ns = _ended_ns(launches.directory(effect.after))
+        self._launches = driver.engine.launches
+        # A question that the run took over by going back is asked anew: an answer from before is none.
+        self._folder = driver.directory(effect.id)
+        self._taken = self._folder / TAKEN
         self._problem = ""
 
     def start(self, *, halt: bool) -> None:
@@ -56,6 +69,9 @@ class HumanWork(Waiting):
             return
         with contextlib.suppress(OSError):  # `orc approve` works without it.
             self._file.parent.mkdir(parents=True, exist_ok=True)
+            if any(isinstance(one, ACTIVE) for one in self.driver.state.doing):
+                word = self._ask().word
+                self._say(f"{self.effect.unit} can be answered while others work, too: {_example(word)} in {self._file}.")
         super().start(halt=halt)
 
     def _look(self) -> None:
@@ -73,81 +89,85 @@ class HumanWork(Waiting):
         else:
             self.look_again(HUMAN_POLL_S)
 
+    def _ask(self) -> _Asked:
+        """Put the question on record, once; one that lies there since before the judged agent ended was not put by us."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = self._folder / QUESTION
+        if file.exists() and _changed_ns(file) <= _ended_ns(self._launches.directory(self.effect.after)):
+            file.unlink()
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(descriptor, secrets.token_hex(WORD_BYTES).encode())
+            finally:
+                os.close(descriptor)
+        return _Asked(_changed_ns(file), read_bounded(file, WORD_LIMIT_BYTES, follow=False).decode("ascii", "replace"))
+
     def _find(self) -> HumanAnswered | None:
-        if not self._taken.exists():
-            if not self._take_early():
-                self._take()
-        elif _changed_ns(self._taken) <= self._agent_ended_ns:
-            self._refuse(self._taken, self.effect.after)  # Nothing was asked yet when it was put there.
-        return self._read() if self._taken.exists() else None
-
-    def _take_early(self) -> bool:
-        """Say whether there was an answer before the agent started; kept for us then, it did not change since."""
-        if not self._earlier.exists():
-            return False
-        if _changed_ns(self._earlier) > self._agent_started_ns:
-            self._refuse(self._earlier, self.effect.after)
-            return False
-        self._taken.parent.mkdir(parents=True, exist_ok=True)
-        self._earlier.rename(self._taken)
-        return True
-
-    def _take(self) -> None:
-        if not _has_content(self._file):
-            return
-        changed_ns = _changed_ns(self._file)
-        intruder = self.driver.engine.launches.alive_at(self.driver.run.id, changed_ns)
-        if intruder is None and changed_ns <= self._agent_ended_ns:
-            intruder = self.effect.after
-        if intruder is not None:
-            self._refuse(self._file, intruder)
-            return
-        self._taken.parent.mkdir(parents=True, exist_ok=True)
-        self._file.rename(self._taken)
-
-    def _refuse(self, file: Path, launch: str) -> None:
-        if file != self._file:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            file.rename(self._file)
-        set_aside(self.driver, self.effect, self._file, launch)
-
-    def _read(self) -> HumanAnswered | None:
-        try:
-            answer = msgspec.json.decode(read_bounded(self._taken, REPORT_LIMIT_BYTES), type=_Answer)
-        except (OSError, TooLarge, msgspec.DecodeError) as error:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+        asked = self._ask()
+        if self._taken.exists():  # taken before we died, or put there by somebody else
+            if (why := self._why_not(asked, _changed_ns(self._taken), named=True)) is None:
+                return self._read(self._taken)
             self._taken.rename(self._file)
+            self._set_aside(why)
+            return None
+        if not _has_content(self._file):
+            return None
+        changed_ns, answer = _changed_ns(self._file), self._read(self._file)
+        if answer is None:
+            return None
+        word = _decode(self._file).question
+        why = self._why_not(asked, changed_ns, named=word == asked.word)
+        if word not in ("", asked.word):
+            why = "names another question"
+        if why is not None:
+            self._set_aside(why)
+            return None
+        self._file.rename(self._taken)
+        return answer if self._read(self._taken) == answer else None
+
+    def _why_not(self, asked: _Asked, changed_ns: int, *, named: bool) -> str | None:
+        """Say why a file that was written or moved at a time is no consent."""
+        if (launch := self._launches.alive_between(changed_ns, changed_ns)) is not None:
+            return f"was written while the launch {launch} was alive"
+        if changed_ns <= asked.at_ns:
+            return "was written before anything was asked"
+        if not named and (launch := self._launches.alive_between(asked.at_ns, changed_ns)) is not None:
+            return f"does not name the question, and the launch {launch} has lived since it was asked"
+        return None
+
+    def _set_aside(self, why: str) -> None:
+        """Put an answer that is no consent aside, say so and journal it; the question stays."""
+        who, run, unit = _owner(self._file), self.driver.run.id, self.effect.unit
+        aside = move_aside(self._file, "unasked")
+        why = f"{aside} {why}: that is not consent"
+        ways = f"please answer again, with `orc approve {run} {unit}` or `orc reject {run} {unit}`"
+        self._say(f"{why}; {ways}.")
+        self.driver.note(DirectiveRefused(directive=f"{self.effect.id}:answer file", why=why, who=who))
+
+    def _read(self, file: Path) -> HumanAnswered | None:
+        try:
+            answer, who = _decode(file), _owner(file)
+        except (OSError, msgspec.DecodeError) as error:
+            if is_shortage(error):
+                raise
+            if file != self._file:
+                file.rename(self._file)
             aside = move_aside(self._file, "invalid")
             self._say(f'{aside} is not an answer ({error}); write {{"approved": true, "comments": "…"}} to {self._file}.')
             return None
-        who = _owner(self._taken)
         return HumanAnswered(effect=self.effect.id, approved=answer.approved, comments=answer.comments, who=who)
 
     def _say(self, text: str) -> None:
         self.driver.engine.notify(self.driver, text)
 
 
-def refuse_early_answer(driver: Driver, effect: RunAgent, answer: Path) -> None:
-    """Before an agent starts: an answer that another agent of the run could have written is no consent."""
-    launch = driver.engine.launches.alive_at(driver.run.id, _changed_ns(answer)) if answer.exists() else None
-    if launch is not None:
-        set_aside(driver, effect, answer, launch)
+def _decode(file: Path) -> _Answer:
+    return msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES, follow=False), type=_Answer)
 
 
-def keep_early_answer(answer: Path, launch_dir: Path) -> None:
-    """Before an agent starts: an answer that lies there already is put out of its reach."""
-    if answer.exists():
-        answer.rename(launch_dir / TAKEN)
-
-
-def set_aside(driver: Driver, effect: AskHuman | RunAgent, file: Path, launch: str) -> None:
-    """Puts an answer that is no consent aside, says so and journals it; the question stays."""
-    who, run, unit = _owner(file), driver.run.id, effect.unit
-    aside = move_aside(file, "unasked")
-    why = f"{aside} was written while the launch {launch} was alive: that is not consent"
-    ways = f"please answer again, with `orc approve {run} {unit}` or `orc reject {run} {unit}`"
-    driver.engine.notify(driver, f"{why}; {ways}.")
-    driver.note(DirectiveRefused(directive=f"{effect.id}:answer file", why=why, who=who))
+def _example(word: str) -> str:
+    return msgspec.json.encode({"approved": True, "question": word}).decode()
 
 
 def _owner(file: Path) -> Who:
@@ -166,12 +186,4 @@ def _has_content(file: Path) -> bool:
 
 
 def _ended_ns(launch_dir: Path) -> int:
-    for marker in launch_dir.glob("exit.*"):
-        return marker.stat().st_ctime_ns
-    return 0
-
-
-def _started_ns(launch_dir: Path) -> int:
-    """When the launch's lock was made at the latest: everything that was put there before is older."""
-    birth = read_birth(launch_dir)
-    return birth.started_us * 1000 if birth is not None else sys.maxsize
+    return max((marker.stat().st_ctime_ns for marker in launch_dir.glob("exit.*")), default=0)

@@ -6,9 +6,7 @@ stop came first ends as stopped, without a process.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +14,12 @@ from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.effects import Merge, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Outcome
-from agent_orchestrator.core.retry import shortage_pause_s
-from agent_orchestrator.engine.launches import SHORTAGES, CannotStart, Order, Shortage, Standing, Watch
+from agent_orchestrator.engine.launches import CannotStart, Order, Standing, Watch
+from agent_orchestrator.engine.perform.shortage import ShortageWait, caught
 from agent_orchestrator.engine.perform.work import Finished
-from agent_orchestrator.errors import OrcError
+from agent_orchestrator.engine.walls.enclosure import enclose
+from agent_orchestrator.engine.walls.places import Surroundings
+from agent_orchestrator.errors import OrcError, is_shortage
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -46,15 +46,16 @@ class Launched:
         self._watching = False
         self._unwanted = False
         self._abandoned = False
-        self._shortages = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._shortage = ShortageWait(driver, effect)
         self.directory = self.engine.launches.directory(effect.id)
 
     def start(self, *, halt: bool) -> None:
         """Starts a new launch, or takes over what an earlier process left."""
         self._unwanted = halt
         standing = Standing.NEW
-        if self._inherited:
+        if not self._inherited:
+            self._claim()
+        else:
             standing = self.engine.launches.standing(self._effect.id, same_boot=self._same_boot)
         if standing is Standing.NEW:
             self.engine.slices.add(self._prepare)
@@ -63,6 +64,12 @@ class Launched:
         if halt:
             self.engine.launches.stop(self._effect.id, STOPPED)
 
+    def _claim(self) -> None:
+        with contextlib.suppress(OSError):  # what cannot be moved is met again by the start, which says why
+            if (planted := self.engine.launches.claim(self._effect.id)) is not None:
+                why = "had its folder before it was started: somebody made it, and what lies in it counts for nothing"
+                self.engine.notify(self.driver, f"The launch {self._effect.id} {why}; it is kept as {planted}.")
+
     def stop(self) -> None:
         """Stops the program, or keeps it from starting."""
         if self._unwanted:
@@ -70,35 +77,26 @@ class Launched:
         self._unwanted = True
         if self._watching:
             self.engine.launches.stop(self._effect.id, STOPPED)
-        elif self._timer is not None:
+        elif self._shortage.cancel():
             # Waiting for the machine to recover: nothing has started, so it can end at once.
-            self._timer.cancel()
             self.engine.slices.add(self._spawn)
 
     def abandon(self) -> None:
         """The program lives on."""
         self._abandoned = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._shortage.cancel()
 
     def _prepare(self) -> None:
         if self._unwanted or not self.prepares():
             self._spawn()
         else:
-            self.engine.offload(None, self._prepared, self._go_on)
-
-    def _prepared(self) -> OrcError | OSError | None:
-        try:
-            self.prepare()
-        except (OrcError, OSError) as error:
-            return error
-        return None
+            self.engine.offload(None, lambda: caught(self.prepare), self._go_on)
 
     def _go_on(self, problem: OrcError | OSError | None) -> None:
         if problem is None or self._unwanted or self._abandoned:
             self.engine.slices.add(self._spawn)
-        elif isinstance(problem, OSError) and problem.errno in SHORTAGES:
-            self._later(str(problem), self._prepare)
+        elif is_shortage(problem):
+            self._shortage.later(problem, self._prepare, starts=True)
         else:
             self.engine.launches.void(self._effect.id)
             self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(problem)))
@@ -112,7 +110,6 @@ class Launched:
         self.driver.open_tree(self._tree)
 
     def _spawn(self) -> None:
-        self._timer = None
         if self._abandoned:
             return
         if self._unwanted:
@@ -120,59 +117,81 @@ class Launched:
             self._end_unstarted(STOPPED)
             return
         try:
-            self.engine.launches.start(self.order())
+            self.engine.launches.start(self._behind_wall(self.order()))
         except CannotStart as error:
             self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(error)))
-        except Shortage as error:
-            self._later(str(error), self._spawn)
-        except OSError as error:
-            if error.errno in SHORTAGES:
-                self._later(str(error), self._spawn)
+        except (OrcError, OSError) as error:
+            if is_shortage(error):
+                self._shortage.later(error, self._spawn, starts=True)
             else:
-                self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=f"It cannot be started: {error}"))
-        except OrcError as error:
-            self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(error)))
+                said = str(error) if isinstance(error, OrcError) else f"It cannot be started: {error}"
+                self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=said))
         else:
+            self._shortage.end()
             self._watch()
+
+    def is_enclosed(self) -> bool:
+        """Say whether the wall of the run stands around this program; one of orc's own that speaks to the world has none."""
+        return True
+
+    def open_paths(self) -> tuple[Path, ...]:
+        """Paths that it may write to beside the tree and its own folder."""
+        return ()
+
+    def _behind_wall(self, order: Order) -> Order:
+        """Raises CannotStart where the wall cannot stand: without it nothing is started."""
+        context = self.driver.run.context
+        if context.sandbox is None or not self.is_enclosed():
+            return order
+        around = Surroundings(
+            repo=self.driver.home,
+            store=self.engine.launches.directory(self._effect.id).parents[2],
+            tree=order.cwd,
+            launch=self.directory,
+            env=order.env,
+            more=self.open_paths(),
+        )
+        online = context.sandbox.network == "on" or (context.sandbox.network == "agents" and isinstance(self._effect, RunAgent))
+        return enclose(order, context.sandbox, around, online=online, passed=context.pass_env)
 
     def _watch(self) -> None:
         self._watching = True
         self.engine.launches.watch(self._effect.id, self.limits(), self._ended)
 
     def _ended(self, ending: Ending) -> None:
-        if not self._abandoned:
+        if self._abandoned:
+            return
+        if not ending.unstarted:
             self.engine.slices.add(lambda: self._collect(ending))
+            return
+        self._watching = False
+        if self._unwanted:
+            self.engine.slices.add(self._spawn)
+        else:
+            self._shortage.later(ending.unstarted, self._spawn, starts=True)
 
     def _collect(self, ending: Ending) -> None:
         """Judges in place when there is little to read, in a thread when there is much."""
 
-        def judged() -> Outcome | OSError:
+        def judged() -> Outcome | Exception:
             try:
                 return self.judge(ending)
             except Exception as error:
-                if isinstance(error, OSError) and error.errno in SHORTAGES:
+                if is_shortage(error):
                     return error
                 failure = Failure(kind=FailureKind.REPORT_INVALID, message=f"The end could not be judged: {error!r}")
                 return self.unjudged(ending, failure)
 
-        def settle(outcome: Outcome | OSError) -> None:
-            if isinstance(outcome, OSError):
+        def settle(outcome: Outcome | Exception) -> None:
+            if self._abandoned:
+                return
+            if isinstance(outcome, Exception):
                 # A full disk is not the agent's fault: its outcome waits in its directory.
-                self._later(str(outcome), lambda: self._collect(ending))
+                self._shortage.later(outcome, lambda: self._collect(ending))
             else:
                 self.deliver(outcome)
 
         self.engine.offload(self.weight(ending), judged, settle)
-
-    def _later(self, why: str, action: Callable[[], None]) -> None:
-        pause_s = shortage_pause_s(self._shortages)
-        self._shortages += 1
-        self.engine.notify(self.driver, f"{self._effect.unit} has to wait: {why}. Trying again in {pause_s:g} s.")
-        self._timer = self.engine.loop.call_later(pause_s, self._again, action)
-
-    def _again(self, action: Callable[[], None]) -> None:
-        self._timer = None  # It is on its way: a stop that comes now must not send it a second time.
-        self.engine.slices.add(action)
 
     def redact(self, *files: Path) -> None:
         """Takes secrets out of what the program left, before anything is quoted from it."""

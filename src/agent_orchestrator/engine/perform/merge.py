@@ -13,13 +13,14 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.agents.output import read_tails
-from agent_orchestrator.core.effects import Merge
+from agent_orchestrator.core.effects import KeptTree, Merge, Tree
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict
-from agent_orchestrator.engine.launches import SHORTAGES, Order, Watch
+from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict, Outcome
+from agent_orchestrator.engine.files import write_plainly
+from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.perform.launch import Launched
 from agent_orchestrator.engine.perform.work import Finished
-from agent_orchestrator.errors import OrcError
+from agent_orchestrator.errors import OrcError, is_shortage
 from agent_orchestrator.git.merges import PlannedMerge
 from agent_orchestrator.git.worktree import merge_folder
 
@@ -67,7 +68,7 @@ class MergeWork(Launched):
     def __init__(self, driver: Driver, effect: Merge, finished: Finished, *, inherited: bool, same_boot: bool) -> None:
         # Without a check nothing is launched, and what an earlier process did is found by looking.
         super().__init__(driver, effect, finished, inherited=inherited and effect.check is not None, same_boot=same_boot)
-        self.effect = effect
+        self.effect = msgspec.structs.replace(effect, message=driver.engine.redactor.redact_text(effect.message))
         self._repo = Path(effect.repo) if effect.repo else driver.home
         self._folder = merge_folder(self._repo, driver.run.context.run, effect.into)
 
@@ -77,7 +78,7 @@ class MergeWork(Launched):
         else:
             self.engine.offload(None, self._plan, self._planned)
 
-    def _plan(self) -> MergeEnded | OSError | None:
+    def _plan(self) -> MergeEnded | OrcError | OSError | None:
         """The outcome, when there is one already; None when the check is to be run."""
         merges, effect = self.engine.world.merges, self.effect
         try:
@@ -86,23 +87,28 @@ class MergeWork(Launched):
                 return msgspec.structs.replace(plan, conflict_text=self.engine.redactor.redact_text(plan.conflict_text))
             if effect.check is None:
                 return merges.land(self._repo, effect, plan)
-            self.directory.mkdir(parents=True, exist_ok=True)
-            (self.directory / PLAN).write_bytes(msgspec.json.encode(plan))
+            write_plainly(self.directory.parents[1], self.directory / PLAN, msgspec.json.encode(plan))
             merges.checkout(self._repo, self._folder, plan.commit)
-        except OrcError as error:
-            return self._unavailable(str(error))
-        except OSError as error:
-            return error if error.errno in SHORTAGES else self._unavailable(str(error))
+        except (OrcError, OSError) as error:
+            return error if is_shortage(error) else self._unavailable(str(error))
         return None
 
-    def _planned(self, found: MergeEnded | OSError | None) -> None:
+    def _planned(self, found: MergeEnded | OrcError | OSError | None) -> None:
         if isinstance(found, MergeEnded):
             now_us = self.engine.clock.now_us()
             self.deliver(msgspec.structs.replace(found, started_us=now_us, ended_us=now_us))
         elif found is None or self._unwanted or self._abandoned:
             self.engine.slices.add(self._spawn)
         else:
-            self._later(str(found), self._prepare)
+            self._shortage.later(found, self._prepare, starts=True)
+
+    def deliver(self, outcome: Outcome) -> None:
+        """Says where the target is now: a run can go back to before and after each merge."""
+        if isinstance(outcome, MergeEnded) and outcome.verdict is MergeVerdict.LANDED and outcome.commit is not None:
+            target = Tree(repo=self.effect.repo, branch=self.effect.into)
+            kept = KeptTree(commit=outcome.commit, head=outcome.commit, branch=self.effect.into, tree=target, target=True)
+            outcome = msgspec.structs.replace(outcome, kept=kept)
+        super().deliver(outcome)
 
     def order(self) -> Order:
         """The check, on the merged tree."""
@@ -144,6 +150,8 @@ class MergeWork(Launched):
             plan = msgspec.json.decode((self.directory / PLAN).read_bytes(), type=PlannedMerge)
             return self.engine.world.merges.land(self._repo, self.effect, plan)
         except (OrcError, msgspec.DecodeError) as error:
+            if is_shortage(error):
+                raise
             return self._unavailable(str(error))
 
     def _failed(self, ending: Ending) -> MergeEnded:

@@ -14,8 +14,9 @@ from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.engine.perform.prepare import make_task
+from agent_orchestrator.engine.perform.shortage import ShortageWait, caught, problem_of
 from agent_orchestrator.engine.perform.work import Finished
-from agent_orchestrator.errors import OrcError
+from agent_orchestrator.errors import OrcError, is_shortage
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -34,6 +35,7 @@ class PlayedWork:
         self._timer: asyncio.Handle | None = None
         self._task: AgentTask | None = None
         self._over = False
+        self._shortage = ShortageWait(driver, effect)
 
     def start(self, *, halt: bool) -> None:
         """Schedules the action; a time limit shorter than the part ends it early."""
@@ -46,17 +48,17 @@ class PlayedWork:
         else:
             self.driver.engine.offload(None, self._open_tree, self._play)
 
-    def _open_tree(self) -> OrcError | None:
-        try:
-            self.driver.open_tree(self.effect.tree)
-        except OrcError as error:
-            return error
-        return None
+    def _open_tree(self) -> OrcError | OSError | None:
+        return caught(lambda: self.driver.open_tree(self.effect.tree))
 
-    def _play(self, problem: OrcError | None) -> None:
+    def _play(self, problem: OrcError | OSError | None) -> None:
         loop = self.driver.engine.loop
         if self._over:
             return
+        if problem is not None and is_shortage(problem):
+            self._shortage.later(problem, lambda: self.driver.engine.offload(None, self._open_tree, self._play), starts=True)
+            return
+        self._shortage.end()
         if problem is not None:
             self._end_with(Failure(kind=FailureKind.LAUNCH, message=str(problem)))
             return
@@ -67,7 +69,7 @@ class PlayedWork:
         if delay_s == 0:
             self._act()
         elif budget_s is not None and budget_s < min(delay_s, limit_s):
-            over = Failure(kind=FailureKind.BUDGET, message=f"Stopped: the time for it is over after {budget_s:g} s")
+            over = Failure(kind=FailureKind.BUDGET, message=f"Stopped: it ran out of time after {budget_s:g} s")
             self._timer = loop.call_later(budget_s, self._end_with, over)
         elif delay_s <= limit_s and delay_s != math.inf:
             self._timer = loop.call_later(delay_s, self._act)
@@ -96,6 +98,13 @@ class PlayedWork:
         self._end(AgentEnded(effect=self.effect.id, started_us=self._started_us, ended_us=now_us, failure=failure))
 
     def _end(self, outcome: AgentEnded) -> None:
+        """Keeps the tree first, where the part may have changed it."""
+        if self._task is not None and outcome.exit_code is not None and self._agent.touches(self._task):
+            self.driver.keep_tree(self.effect, lambda kept: self._tell(msgspec.structs.replace(outcome, kept=problem_of(kept))))
+        else:
+            self._tell(outcome)
+
+    def _tell(self, outcome: AgentEnded) -> None:
         if self.effect.report_copy is not None and outcome.report is not None:
             content = msgspec.json.format(msgspec.json.encode(outcome.report)) + b"\n"
             self.driver.engine.publisher.copy_later(self.driver, self.effect.report_copy, content)
@@ -114,5 +123,6 @@ class PlayedWork:
     def abandon(self) -> None:
         """Forgets the timer."""
         self._over = True
+        self._shortage.cancel()
         if self._timer is not None:
             self._timer.cancel()

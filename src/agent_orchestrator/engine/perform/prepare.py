@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import Agent, AgentTask, InProcessAgent
-from agent_orchestrator.agents.environment import render_prompt, tell_refused
+from agent_orchestrator.agents.adapter import COPIES, Agent, AgentTask, InProcessAgent
+from agent_orchestrator.agents.environment import render_prompt, tell_refused, tell_steering
+from agent_orchestrator.beneath import open_folder
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
-from agent_orchestrator.engine.files import TooLarge, read_bounded, write_plainly
+from agent_orchestrator.engine.files import write_plainly
 from agent_orchestrator.engine.launches import CannotStart
-from agent_orchestrator.engine.perform.human import keep_early_answer
+from agent_orchestrator.errors import is_shortage
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent | InProcessAgent) -> AgentTask:
     """Return who does what where; nothing is read or written."""
+    session, copies = _session(driver, effect, agent)
     return AgentTask(
-        effect=effect,
+        effect=effect if session == effect.session else msgspec.structs.replace(effect, session=session),
+        copies_session=copies,
         run=driver.run.id,
         home=driver.home,
         workdir=driver.tree(effect.tree),
@@ -32,8 +35,23 @@ def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent |
         refused=_refused(driver, effect),
         inherited_env=_child_env(driver, effect, agent),
         budget_usd=driver.budget.told_usd(effect),
+        sandboxed=driver.run.context.sandbox is not None,
         form=driver.system.forms.get(effect.report.form),
     )
+
+
+def _session(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) -> tuple[str | None, bool]:
+    """Return the session to go on with, and whether as a copy.
+
+    One that knows of work which this run left behind is not gone on with; nor is another run's, by an agent that would add to it.
+    """
+    doing = driver.state.doing
+    if effect.session is None or effect.session in doing.stale:
+        return None, False
+    if effect.session not in doing.shared:
+        return effect.session, False
+    copies = COPIES in getattr(agent, "abilities", ())
+    return (effect.session, True) if copies else (None, False)
 
 
 def _child_env(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) -> dict[str, str]:
@@ -62,21 +80,23 @@ def _refused(driver: Driver, effect: RunAgent) -> tuple[str, ...]:
 def write_task(task: AgentTask, agent: Agent) -> None:
     """Writes what the agent will read. Raises CannotStart when its prompt cannot be had."""
     effect = task.effect
-    task.launch_dir.mkdir(parents=True, exist_ok=True)
-    task.artifacts_dir.mkdir(parents=True, exist_ok=True)
+    launches = task.launch_dir.parents[1]
+    with open_folder(task.home, task.artifacts_dir, make=True):
+        pass  # It is there, and no link leads to it.
     text = effect.prompt_text if effect.prompt_text is not None else _read_prompt(effect.prompt_file)
     prompt = render_prompt(text, effect.variables, effect.feedback if agent.appends_feedback else ())
+    if effect.steering and agent.appends_feedback:
+        prompt = f"{tell_steering(effect.steering)}\n{prompt}"
     if task.refused and agent.appends_feedback:
         prompt = f"{prompt.rstrip()}\n\n{tell_refused(task.refused)}"
     if asked := agent.ask_for_report(task):
         prompt = f"{prompt.rstrip()}\n\n{asked}"
-    write_plainly(task.prompt, prompt.encode())
+    write_plainly(launches, task.prompt, prompt.encode())
     if task.feedback is not None:
-        entries = (*effect.told, *effect.feedback)
-        task.feedback.write_bytes(msgspec.json.format(msgspec.json.encode({"entries": entries})) + b"\n")
+        entries = (*effect.told, *effect.feedback, *({"said": text} for text in effect.steering))
+        write_plainly(launches, task.feedback, msgspec.json.format(msgspec.json.encode({"entries": entries})) + b"\n")
     if task.answer is not None:
         task.answer.parent.mkdir(parents=True, exist_ok=True)
-        keep_early_answer(task.answer, task.launch_dir)
 
 
 def _read_prompt(file: str | None) -> str:
@@ -85,8 +105,8 @@ def _read_prompt(file: str | None) -> str:
     try:
         return read_bounded(Path(file), REPORT_LIMIT_BYTES).decode("utf-8")
     except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        if is_shortage(error):
             raise  # The machine's fault, not the file's: tried again later.
         raise CannotStart(f"The prompt file {file} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, TooLarge) as error:
+    except UnicodeDecodeError as error:
         raise CannotStart(f"The prompt file {file} cannot be used: {error}") from error

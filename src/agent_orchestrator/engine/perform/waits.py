@@ -7,27 +7,35 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.effects import AwaitGates, ReadFile, Wait
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import FileRead, GatesOpened, TimerFired
 from agent_orchestrator.core.limits import GATE_POLL_S, REPORT_LIMIT_BYTES, WAIT_RECHECK_S
 from agent_orchestrator.core.units import US
-from agent_orchestrator.engine.files import TooLarge, read_bounded
 from agent_orchestrator.engine.perform.work import Finished, Waiting
+from agent_orchestrator.errors import is_shortage
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
 
 
 class TimerWork(Waiting):
-    """Waits for a wall-clock time. Compared again every 30 s: monotonic timers stand still in suspend."""
+    """Waits for a wall-clock time. Compared again every 30 s: monotonic timers stand still in suspend.
+
+    A clock that is set back makes no wait longer than it was when it began: monotonic time ends it, too.
+    """
 
     def __init__(self, driver: Driver, effect: Wait, finished: Finished) -> None:
         super().__init__(driver, finished)
         self.effect = effect
+        clock = driver.engine.clock
+        left_us = effect.until_us - max(clock.now_us(), driver.folded.at_us)  # It may have been set back before, too.
+        self._ends_s = clock.monotonic_s() + left_us / US
 
     def _look(self) -> None:
-        left_s = (self.effect.until_us - self.driver.engine.clock.now_us()) / US
+        clock = self.driver.engine.clock
+        left_s = min((self.effect.until_us - clock.now_us()) / US, self._ends_s - clock.monotonic_s())
         if left_s <= 0:
             self.over(TimerFired(effect=self.effect.id))
         else:
@@ -55,7 +63,7 @@ class GatesWork(Waiting):
             return msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES), type=dict[str, object])
         except FileNotFoundError:
             problem = "does not exist yet"
-        except (OSError, TooLarge) as error:
+        except OSError as error:
             problem = f"cannot be read ({error})"
         except (msgspec.DecodeError, RecursionError) as error:
             problem = f"is not a JSON object ({error})"
@@ -73,7 +81,13 @@ class ReadWork(Waiting):
         self.effect = effect
 
     def _look(self) -> None:
-        self.driver.engine.loop.call_soon(lambda: self.over(self._read()))
+        self.driver.engine.loop.call_soon(self._settle)
+
+    def _settle(self) -> None:
+        try:
+            self.over(self._read())
+        except OSError:  # The machine is short of something: that says nothing about the file.
+            self.look_again(GATE_POLL_S)
 
     def _read(self) -> FileRead:
         root = self.driver.tree(self.effect.tree).resolve()
@@ -82,7 +96,9 @@ class ReadWork(Waiting):
             if not file.is_relative_to(root):
                 raise PermissionError("it lies outside the working tree")
             text = read_bounded(file, REPORT_LIMIT_BYTES).decode("utf-8")
-        except (OSError, TooLarge, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError) as error:
+            if is_shortage(error):
+                raise
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             failure = Failure(kind=FailureKind.SPEC, message=f"{self.effect.path} cannot be read: {reason}")
             return FileRead(effect=self.effect.id, failure=failure)

@@ -7,6 +7,7 @@ launch is never started again.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import sys
@@ -15,14 +16,23 @@ from typing import NamedTuple
 
 import msgspec
 
+from agent_orchestrator.bounded import TooLarge, open_regular, read_bounded
+from agent_orchestrator.errors import says_shortage
+
 LOCK, VOID, OUT, ERR = "lock", "void", "out", "err"
 STOPPED = "stopped"
 """Left before a program is stopped, until its end is settled: nobody may want it any more, but what it consumed counts."""
+LOST = "lost"
+"""Left by whoever found that a program had vanished without an exit code: from then on it is known to be dead."""
 HUNG = "hung"
 """Left before a program is stopped that had written its result and did not exit."""
 
 _EXIT = "exit."
+_EXIT_CHARS_MAX = len("exit.255")
 _BIRTH = msgspec.json.Encoder()
+_LINES_BYTES_MAX = 4096
+_OUR_WORDS = ("orc: ", "bwrap: ")
+"""The shim and the walls begin their messages so."""
 
 
 class Birth(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,28 +48,34 @@ class Birth(msgspec.Struct, frozen=True, kw_only=True):
 class Marks(NamedTuple):
     """The marks that a launch left behind."""
 
-    exit_code: int | None = None
+    exit_codes: tuple[int, ...] = ()
+    """One, unless somebody else than the shim made one."""
     begun: bool = False
     void: bool = False
     hung: bool = False
 
     @property
+    def exit_code(self) -> int | None:
+        """The exit code, where there is no doubt about it."""
+        return self.exit_codes[0] if len(self.exit_codes) == 1 else None
+
+    @property
     def ended(self) -> bool:
         """Say whether it may never be started (again)."""
-        return self.begun or self.void or self.exit_code is not None
+        return self.begun or self.void or bool(self.exit_codes)
 
 
 def take_lock(folder: Path, *, create: bool = False) -> int | None:
     """A descriptor that holds the launch's lock; None while somebody else does. FileNotFoundError without a lock file."""
-    flags = os.O_RDWR | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         lock = os.open(f"{folder}/{LOCK}", flags | (os.O_CREAT if create else 0), 0o644)
     except FileNotFoundError:
         # On a full disk the shim renames the lock itself to the exit mark; what the agent left behind still holds it.
-        mark = _exit_mark(folder)
-        if mark is None:
+        marks = sorted(_exit_marks(folder), key=lambda mark: -os.stat(f"{folder}/{mark}").st_size)
+        if not marks:
             raise
-        lock = os.open(f"{folder}/{mark}", flags)
+        lock = os.open(f"{folder}/{marks[0]}", flags)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -89,22 +105,27 @@ def read_marks(folder: Path) -> Marks:
         names = os.listdir(folder)
     except FileNotFoundError:
         return Marks()
-    code = next((code for name in names if (code := _exit_code(name)) is not None), None)
+    codes = tuple(sorted(code for name in names if (code := _exit_code(name)) is not None))
     begun = LOCK in names and os.stat(f"{folder}/{LOCK}").st_size > 0
-    return Marks(exit_code=code, begun=begun, void=VOID in names, hung=HUNG in names)
+    return Marks(exit_codes=codes, begun=begun, void=VOID in names, hung=HUNG in names)
 
 
 def _exit_code(name: str) -> int | None:
     code = name.removeprefix(_EXIT)
-    return int(code) if code.isdecimal() and len(code) < len(name) else None
+    return int(code) if code.isdecimal() and len(code) < len(name) <= _EXIT_CHARS_MAX else None
 
 
-def _exit_mark(folder: Path) -> str | None:
+def _exit_marks(folder: Path) -> list[str]:
     try:
-        names = os.listdir(folder)
+        return sorted(name for name in os.listdir(folder) if _exit_code(name) is not None)
     except FileNotFoundError:
-        return None
-    return next((name for name in names if _exit_code(name) is not None), None)
+        return []
+
+
+def leave_mark(folder: Path, name: str) -> None:
+    """Leave an empty file in a launch's folder; what lies under its name, a link too, is a mark already."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
 
 
 def write_birth(lock: int, birth: Birth) -> None:
@@ -116,6 +137,39 @@ def unwrite_birth(lock: int) -> None:
     """The launch did not begin after all."""
     os.ftruncate(lock, 0)
     os.lseek(lock, 0, os.SEEK_SET)
+
+
+def find_unstarted(folder: Path, code: int | None) -> str:
+    """Say why a program was not started, where the shim's exit code, by the kernel's word, and its files prove it; else "".
+
+    The shim's child makes `err` before it becomes the program. What it says there itself, or the wall around the program, is
+    all that was written when the program could not be executed.
+    """
+    if code is None or code <= 0:
+        return ""
+    try:
+        said = read_bounded(folder / ERR, _LINES_BYTES_MAX, follow=False).decode("utf-8", "replace").strip()
+        if os.stat(f"{folder}/{OUT}").st_size > 0:
+            return ""
+    except FileNotFoundError:
+        made = (folder / ERR).exists() or (folder / OUT).exists() or not folder.is_dir()
+        return "" if made else "no process could be made"
+    except TooLarge:
+        return ""
+    ours = said.startswith(_OUR_WORDS) and "\n" not in said and says_shortage(said)
+    return said if ours else ""
+
+
+def reopen(folder: Path, lock: int) -> None:
+    """Makes a launch whose program was never started new again, through the descriptor that holds its lock."""
+    unwrite_birth(lock)
+    for mark in _exit_marks(folder):
+        if (folder / LOCK).exists():
+            (folder / mark).unlink()
+        else:  # on a full disk the lock became the exit mark
+            (folder / mark).rename(folder / LOCK)
+    for name in (OUT, ERR):
+        (folder / name).unlink(missing_ok=True)
 
 
 def read_birth(folder: Path) -> Birth | None:
@@ -133,12 +187,15 @@ def read_pid(folder: Path) -> int | None:
 
 
 def _lines(folder: Path) -> tuple[bytes, bytes]:
-    try:
-        with open(f"{folder}/{LOCK}", "rb") as file:
-            birth, _, rest = file.read().partition(b"\n")
-    except OSError:
-        return b"", b""
-    return birth, rest.partition(b"\n")[0]
+    for name in (LOCK, *_exit_marks(folder)):  # on a full disk the lock became the exit mark
+        try:
+            with open_regular(folder / name) as file:
+                birth, _, rest = file.read(_LINES_BYTES_MAX).partition(b"\n")
+        except OSError:
+            continue
+        if birth:
+            return birth, rest.partition(b"\n")[0]
+    return b"", b""
 
 
 def ended_us(folder: Path, code: int) -> int | None:
@@ -149,13 +206,17 @@ def ended_us(folder: Path, code: int) -> int | None:
         return None
 
 
-def last_sign_ns(folder: Path) -> int:
-    """Until when a launch lived: its exit mark, or the last thing that it wrote when it was lost; for ever while it lives."""
+def last_sign_ns(folder: Path, *, same_boot: bool) -> int:
+    """Until when a launch may have lived: our mark of its end, and for ever without one.
+
+    One that a restart of the machine ended without a mark lived until the last thing that it wrote.
+    """
     if is_locked(folder):
         return sys.maxsize
-    mark = _exit_mark(folder)
-    names = [mark] if mark is not None else [LOCK, OUT, ERR]
-    signs = [file.stat().st_ctime_ns for name in names if (file := folder / name).exists()]
+    names = [*_exit_marks(folder), *(name for name in (LOST, VOID) if (folder / name).exists())]
+    if not names and same_boot:
+        return sys.maxsize
+    signs = [file.stat().st_ctime_ns for name in names or (LOCK, OUT, ERR) if (file := folder / name).exists()]
     return max(signs, default=0)
 
 

@@ -12,8 +12,10 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from agent_orchestrator.engine.kinship import HAS_PROC, listed_by_ps, nonces_of
+from agent_orchestrator.engine.process.folder import is_locked, read_birth
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +52,14 @@ def signal_carrier(pid: int, nonce: str, number: int, *, pidfds: bool) -> bool:
     except PermissionError:
         return False
     return True
+
+
+def signal_launches(run: Path) -> int:
+    """Tell every process of a run's living launches to end, where nothing can be written; return how many were told."""
+    births = [read_birth(folder) for folder in run.iterdir() if is_locked(folder)] if run.is_dir() else []
+    living = {birth.nonce for birth in births if birth is not None}
+    found = [(pid, nonce) for pid, nonces in _processes() for nonce in living.intersection(nonces)]
+    return sum(signal_carrier(pid, nonce, signal.SIGTERM, pidfds=HAS_PIDFD) for pid, nonce in found)
 
 
 class Sweep:

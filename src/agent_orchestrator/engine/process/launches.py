@@ -15,15 +15,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.beneath import open_folder
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.ids import EffectId, RunId, launch_folder, launched_in
 from agent_orchestrator.engine.clock import Clock
-from agent_orchestrator.engine.launches import SHORTAGES, CannotStart, Order, Shortage, Standing, Watch
+from agent_orchestrator.engine.launches import CannotStart, Order, Standing, Watch
 from agent_orchestrator.engine.process import folder as folders
 from agent_orchestrator.engine.process.identity import HAS_PIDFD
 from agent_orchestrator.engine.process.monitor import Monitor
 from agent_orchestrator.engine.process.shim import prepare_engine, spawn
 from agent_orchestrator.engine.process.watched import Shim, Watched
+from agent_orchestrator.errors import Shortage, is_shortage
+
+PLANTED = "planted-"
 
 
 class ProcessLaunches:
@@ -50,9 +54,9 @@ class ProcessLaunches:
         try:
             lock = folders.take_lock(folder)
         except FileNotFoundError:
-            # The lock comes before every mark, and goes only by becoming one. After a reboot a mark may have been lost,
-            # so nothing proves that it never ran.
-            return Standing.NEW if same_boot else Standing.OVER
+            # The lock comes before every mark, and goes only by becoming one, or by a hand that is not ours. After a reboot a
+            # mark may have been lost, so nothing proves that it never ran.
+            return Standing.NEW if same_boot and not (folder / folders.OUT).exists() else Standing.OVER
         if lock is None:
             return Standing.ALIVE
         try:
@@ -61,12 +65,22 @@ class ProcessLaunches:
             os.close(lock)
         return Standing.OVER if ended or not same_boot else Standing.NEW
 
+    def claim(self, effect: EffectId) -> Path | None:
+        """Moves away what somebody put where a launch is to be made for the first time: marks there would pass for its end."""
+        folder = self.directory(effect)
+        planted = folder.with_name(f"{PLANTED}{secrets.token_hex(4)}.{folder.name.replace('~', '-')}")
+        try:
+            folder.rename(planted)
+        except FileNotFoundError:
+            return None
+        return planted
+
     def start(self, order: Order) -> None:
         """Locks, marks and spawns. Raises Shortage or CannotStart, then nothing runs."""
         _check_startable(order)
         folder = self.directory(order.effect)
         try:
-            lock = _lock_for_start(folder)
+            lock = self._lock_for_start(folder)
             if lock is None:
                 return
             try:
@@ -93,12 +107,14 @@ class ProcessLaunches:
                 found.append(effect)
         return found
 
-    def alive_at(self, run: RunId, at_ns: int) -> EffectId | None:
-        """A launch of the run that lived at that time; one that lives on counts from its start, whatever its program is doing."""
-        for folder in sorted((self._root / run).glob("*~*")):
+    def alive_between(self, since_ns: int, until_ns: int, run: RunId | None = None) -> EffectId | None:
+        """A launch that lived then, as far as that can be told; one whose end is not proven counts from its start."""
+        for folder in sorted(self._root.glob(f"{run or '*'}/*~*")):
             birth = folders.read_birth(folder)
-            if birth is not None and birth.started_us * 1000 <= at_ns <= folders.last_sign_ns(folder):
-                return launched_in(run, folder.name)
+            if birth is None or birth.started_us * 1000 > until_ns:
+                continue
+            if since_ns <= folders.last_sign_ns(folder, same_boot=birth.boot == self._boot):
+                return launched_in(RunId(folder.parent.name), folder.name)
         return None
 
     def settle(self, effect: EffectId) -> None:
@@ -109,12 +125,12 @@ class ProcessLaunches:
 
     def void(self, effect: EffectId) -> None:
         """Marks a launch that never started, so that it never will; one that somebody holds is left to him."""
-        lock = _lock_for_start(self.directory(effect))
+        lock = self._lock_for_start(self.directory(effect))
         if lock is None:
             return
         try:
             if not folders.read_marks(self.directory(effect)).ended:
-                (self.directory(effect) / folders.VOID).touch()
+                folders.leave_mark(self.directory(effect), folders.VOID)
         finally:
             os.close(lock)
 
@@ -134,7 +150,7 @@ class ProcessLaunches:
             if effect not in self._stopped:
                 self._stopped.add(effect)
                 with contextlib.suppress(OSError):  # On a full disk it has to be stopped all the same.
-                    (self.directory(effect) / folders.STOPPED).touch()
+                    folders.leave_mark(self.directory(effect), folders.STOPPED)
             self._monitor.stop(effect, cause)
 
     def close(self) -> None:
@@ -145,6 +161,11 @@ class ProcessLaunches:
         for shim in self._started.values():
             shim.release()
         self._started.clear()
+
+    def _lock_for_start(self, folder: Path) -> int | None:
+        """The folder is made where it is missing; a link on the way to it is not followed."""
+        with open_folder(self._root, folder, make=True):
+            return folders.take_lock(folder, create=True)
 
     def _spawn(self, order: Order, folder: Path, lock: int) -> None:
         birth = folders.Birth(
@@ -177,20 +198,12 @@ def refusal(error: OSError | ValueError, program: str) -> Shortage | CannotStart
     """Return what a failed start means: try again later, or never."""
     if isinstance(error, ValueError):  # a NUL byte, or a name that cannot stand in an environment
         return CannotStart(f"{program} cannot be started: {error}.")
-    if error.errno in SHORTAGES:
-        return Shortage(f"The machine is short of something: {error.strerror}.")
+    if is_shortage(error):
+        return Shortage(detail=error.strerror)
     if error.errno == errno.E2BIG:
         return CannotStart(f"{program} cannot be started: its arguments or environment are too long; pass long values by file.")
     where = f" ({error.filename})" if error.filename else ""
     return CannotStart(f"{program} cannot be started: {error.strerror}{where}.")
-
-
-def _lock_for_start(folder: Path) -> int | None:
-    try:
-        return folders.take_lock(folder, create=True)
-    except FileNotFoundError:
-        folder.mkdir(parents=True, exist_ok=True)
-        return folders.take_lock(folder, create=True)
 
 
 def _check_startable(order: Order) -> None:

@@ -7,12 +7,14 @@ It runs on the event loop and blocks it for microseconds per launch; a thousand 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import os
 import signal
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure, FailureKind
@@ -64,7 +66,9 @@ class Monitor:
         watched = self._watched.get(effect)
         if watched is None or watched.phase is WatchPhase.STOPPING:
             return
-        if folders.read_marks(watched.folder).exit_code is None:
+        # A mark alone proves nothing while its shim lives: the program may have made it.
+        over = watched.shim.ended or not folders.is_locked(watched.folder)
+        if not over or not folders.read_marks(watched.folder).exit_codes:
             watched.cause = cause
         self._begin_stop(watched)
 
@@ -118,7 +122,7 @@ class Monitor:
         wait_s = min(_left_s(watched, now_s), 0.0 if size > limits.output_limit_bytes else math.inf)
         if wait_s <= 0 and _hangs(watched, now_s):
             # Marked first: should we die now, whoever collects it must not take our signal for its failure.
-            (watched.folder / folders.HUNG).touch()
+            folders.leave_mark(watched.folder, folders.HUNG)
             self._begin_stop(watched)
             return
         if wait_s <= 0:
@@ -154,9 +158,9 @@ class Monitor:
             self._begin_stop(watched)
         elif folders.is_locked(watched.folder):
             self._linger(watched, now_s)
-        elif watched.nonce is None or (watched.phase is WatchPhase.RUNNING and not watched.may_have_group(self._boot)):
+        elif watched.nonce is None or not watched.is_of(self._boot):
             self._finish(watched)
-        else:
+        else:  # also what left group and session and let go of the lock carries the nonce
             self._find_rest(watched, watched.nonce)
 
     def _linger(self, watched: Watched, now_s: float) -> None:
@@ -190,7 +194,8 @@ class Monitor:
             self._agenda.set(watched, STOP_LOOK_MIN_S)
             return
         try:
-            ending = self._ending(watched)
+            unstarted = folders.find_unstarted(watched.folder, watched.shim.code) if watched.cause is None and lock >= 0 else ""
+            ending = self._ending(watched) if not unstarted else self._unstarted(watched, lock, unstarted)
         finally:
             if lock >= 0:
                 os.close(lock)
@@ -209,16 +214,26 @@ class Monitor:
         ended_us = now_us
         cause = watched.cause
         after_result = marks.hung and cause is None
-        if marks.exit_code is not None:
-            ended_us = folders.ended_us(folder, marks.exit_code) or now_us
+        code, forged = _exit_code(watched, marks)
+        if code is not None:
+            ended_us = folders.ended_us(folder, code) or now_us
         elif cause is None and not after_result:
             named = marks.begun and folders.read_pid(folder) is not None
-            cause = Failure(kind=FailureKind.LOST, message=self._why_lost(birth, named=named))
-        if not marks.ended and folder.is_dir():
-            (folder / folders.VOID).touch()
+            cause = Failure(kind=FailureKind.LOST, message=forged or self._why_lost(birth, named=named))
+        if folder.is_dir() and (not marks.ended or code is None):
+            with contextlib.suppress(OSError):  # on a full disk it is over all the same
+                folders.leave_mark(folder, folders.LOST if marks.ended else folders.VOID)
         return Ending(
-            exit_code=marks.exit_code, cause=cause, started_us=started_us, ended_us=max(started_us, ended_us),
-            out=folder / folders.OUT, err=folder / folders.ERR, warnings=_warnings(watched), after_result=after_result,
+            exit_code=code, cause=cause, started_us=started_us, ended_us=max(started_us, ended_us),
+            out=folder / folders.OUT, err=folder / folders.ERR, warnings=_warnings(watched, forged), after_result=after_result,
+        )  # fmt: skip
+
+    def _unstarted(self, watched: Watched, lock: int, why: str) -> Ending:
+        """The machine was too short of something for the program to be started: the launch is as if it had never begun."""
+        folders.reopen(watched.folder, lock)
+        now_us, (out, err) = self._clock.now_us(), watched.files
+        return Ending(
+            exit_code=None, cause=None, started_us=now_us, ended_us=now_us, out=Path(out), err=Path(err), unstarted=why
         )  # fmt: skip
 
     def _why_lost(self, birth: folders.Birth | None, *, named: bool) -> str:
@@ -264,6 +279,22 @@ class Monitor:
         self._agenda.set(watched, min(wait_s, left_s) if left_s > 0 else wait_s)
 
 
+def _exit_code(watched: Watched, marks: folders.Marks) -> tuple[int | None, str]:
+    """Return the code that the shim left, and what is wrong with the marks where it is not alone.
+
+    By the kernel's word where the shim was our child. Without that one mark is believed and several are not: one of them was
+    made by somebody else.
+    """
+    told = ", ".join(f"exit.{code}" for code in marks.exit_codes)
+    forged = f"There are marks of its end that it did not leave when it ended ({told}): somebody else made them."
+    known = watched.shim.code
+    if known is None:
+        return marks.exit_code, forged if len(marks.exit_codes) > 1 else ""
+    if known < 0 or not marks.exit_codes:
+        return None, forged if marks.exit_codes else ""
+    return known, forged if marks.exit_codes != (known,) else ""
+
+
 def _left_s(watched: Watched, now_s: float) -> float:
     """Return how long the launch may still run, and be silent."""
     limits, left_s = watched.limits, math.inf
@@ -293,15 +324,15 @@ def _exceeded(watched: Watched, now_s: float) -> Failure:
         limit = say_duration(limits.timeout_s)
         return Failure(kind=FailureKind.TIMEOUT, message=f"Stopped after running for {limit}, its time limit.")
     if limits.budget_s is not None and now_s >= watched.started_s + limits.budget_s:
-        over = f"the time for it is over after {say_duration(limits.budget_s)}"
+        over = f"it ran out of time after {say_duration(limits.budget_s)}"
         return Failure(kind=FailureKind.BUDGET, message=f"Stopped: {over}.")
     assert limits.idle_timeout_s is not None
     limit = say_duration(limits.idle_timeout_s)
     return Failure(kind=FailureKind.IDLE, message=f"Stopped after {limit} without output, its idle limit.")
 
 
-def _warnings(watched: Watched) -> tuple[str, ...]:
-    warnings = []
+def _warnings(watched: Watched, forged: str) -> tuple[str, ...]:
+    warnings = [forged] if forged else []
     if watched.cause is None and watched.reached:
         count = len(watched.reached)
         left = "A process that was" if count == 1 else f"{count} processes that were"

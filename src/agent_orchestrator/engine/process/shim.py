@@ -5,6 +5,7 @@ Nothing is ever interpolated into the text; directory, limit, paths and the prog
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import resource
@@ -25,6 +26,7 @@ ulimit -S -n "$2"
 (cd -- "$4" || exit 126; shift 5; exec "$@") 2>>err >>out <"$3"
 code=$?
 true >"exit.$code" || mv lock "exit.$code"
+exit $code
 """
 """The reason for each line:
 
@@ -37,6 +39,7 @@ true >"exit.$code" || mv lock "exit.$code"
 - The exit code is a file *name*: it cannot be torn. Creating it is a builtin (an `mv` costs a fork and an exec between
   an agent's end and the next one's start); where the disk is too full for a new file, a rename still succeeds.
   `true` and not `:`, because a failed redirection of a special builtin ends the shell.
+- The shim ends with the same code: its parent knows from the kernel which mark is the shim's own, whoever else makes one.
 - `$5`, the nonce, is there to be seen in the process list, where a system does not show environments.
 """
 
@@ -113,6 +116,10 @@ def spawn(
             return pid
         os.waitpid(pid, 0)  # It only went to the background: gone in a moment.
         return None
+    except OSError as error:
+        if error.errno == errno.EBADF:  # The number of the lock is beyond the limit of descriptors: a shortage like any other.
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from error
+        raise
     finally:
         if inherited != lock:
             os.close(inherited)

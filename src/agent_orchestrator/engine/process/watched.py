@@ -6,6 +6,7 @@ It never decides when; that is the monitor's. A signal goes out only to what was
 from __future__ import annotations
 
 import os
+import select
 import signal
 from collections.abc import Callable
 from enum import Enum, auto
@@ -31,13 +32,15 @@ class WatchPhase(Enum):
 class Shim:
     """The shim's process, as far as it is known: started by us, or found again by what it wrote."""
 
-    __slots__ = ("birth", "child", "gone", "ours", "pid", "pidfd", "pidfds")
+    __slots__ = ("birth", "child", "code", "gone", "ours", "pid", "pidfd", "pidfds")
 
     def __init__(self, birth: Birth | None = None, pid: int | None = None, *, pidfds: bool) -> None:
         self.birth, self.pid, self.pidfds = birth, pid, pidfds
         self.child = self.ours = pid is not None
         self.pidfd: int | None = None
         self.gone = False
+        self.code: int | None = None
+        """The exit code of our own child by the kernel's word: negative for a signal that killed the shim; None if not known."""
         if pid is not None:
             self._pin(pid)
 
@@ -45,7 +48,9 @@ class Shim:
         """Looks for what is not known yet: True once its end will be announced, `gone` once it is known to be dead."""
         if self.child and self.pid is not None:
             if not self._pin(self.pid):
-                self.gone = os.waitpid(self.pid, os.WNOHANG) != (0, 0)
+                found, status = os.waitpid(self.pid, os.WNOHANG)
+                if found:
+                    self.gone, self.code = True, os.waitstatus_to_exitcode(status)
             return self.pidfd is not None
         self.birth = self.birth or read_birth(folder)
         self.pid = self.pid or read_pid(folder)
@@ -62,9 +67,20 @@ class Shim:
     def reap(self) -> None:
         """After its end: collects it if it is our child (by its own descriptor, never anybody else's child)."""
         if self.child and self.pidfd is not None:
-            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
+            ended = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
+            if ended is not None:
+                self.code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         self.release()
         self.gone = True
+
+    @property
+    def ended(self) -> bool:
+        """True once it is dead, also where nobody has noticed yet."""
+        if self.gone or self.pidfd is None:
+            return self.gone
+        look = select.poll()
+        look.register(self.pidfd, select.POLLIN)
+        return bool(look.poll(0))
 
     def release(self) -> None:
         """Lets go of the process without touching it."""
@@ -145,17 +161,9 @@ class Watched:
             if not signal_carrier(pid, self.nonce, number, pidfds=self.shim.pidfds):
                 self.unreachable.add(pid)
 
-    def may_have_group(self, boot: str) -> bool:
-        """A cheap hint that processes of the group outlive the shim; only the nonce then says whether they are ours."""
-        if self.shim.pid is None or self.shim.birth is None or self.shim.birth.boot != boot:
-            return False
-        try:
-            os.killpg(self.shim.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
+    def is_of(self, boot: str) -> bool:
+        """Say whether it began since the machine was started: nothing of it can be left otherwise."""
+        return self.shim.birth is not None and self.shim.birth.boot == boot
 
 
 def _group_of(pid: int) -> int | None:

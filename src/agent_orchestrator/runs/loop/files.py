@@ -7,6 +7,7 @@ own print-outs take its place, else as a copy in the loop's folder.
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +15,15 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.bounded import TooLarge, read_bounded
+from agent_orchestrator.core.foreign.values import snake
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.errors import InvalidDocument, LoopExists, UsageError
 from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
 from agent_orchestrator.runs.imports import TakenOver
 from agent_orchestrator.runs.loop.options import command_of
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
@@ -28,7 +32,7 @@ from agent_orchestrator.systems.loop.effects import loop_directory
 from agent_orchestrator.systems.loop.imports import ImportedLoop, import_state, is_idle
 from agent_orchestrator.systems.loop.registry import LEGACY, REGISTRY, is_registry, loop_named_in
 from agent_orchestrator.systems.loop.spec import LoopSpec
-from agent_orchestrator.systems.loop.spellings import NAMES, snake
+from agent_orchestrator.systems.loop.spellings import NAMES
 from agent_orchestrator.systems.loop.system import LOOP
 from agent_orchestrator.systems.loop.transitions import ENDED
 
@@ -59,7 +63,7 @@ class FoundFiles(msgspec.Struct, frozen=True, kw_only=True):
 def read_state(path: Path) -> dict[str, Any]:
     """Read a state file; raise InvalidDocument that says what is wrong with it."""
     try:
-        content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        content = read_bounded(path, EDIT_LIMIT_BYTES).removeprefix(b"\xef\xbb\xbf")
         if not content.strip():
             raise InvalidDocument(path=path, what=WHAT, detail="it is empty")
         document = msgspec.json.decode(content)
@@ -205,15 +209,28 @@ def _checkpoints(one: LoopFile) -> list[str]:
     return [f"checkpoints: {', '.join(files)} stay where they are"] if files else []
 
 
+def names_loop(legacy: Path, name: str) -> bool:
+    """Tell whether a current-loop.json is about this loop; one that cannot be read is about none."""
+    try:
+        return loop_named_in(read_bounded(legacy, EDIT_LIMIT_BYTES)) == name
+    except OSError:
+        return False
+
+
 def keep_originals(home: Path, name: str) -> None:
     """Keep a registry.json of another tool, and a current-loop.json about this loop, before ours take their places."""
     registry, legacy = home / REGISTRY, home / LEGACY
-    if legacy.is_file() and loop_named_in(legacy.read_bytes()) == name:
+    if names_loop(legacy, name):
         _keep_copy(legacy, legacy)
     if registry.is_file():
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            if is_registry(msgspec.json.decode(registry.read_bytes())):
+        try:
+            if is_registry(msgspec.json.decode(read_bounded(registry, EDIT_LIMIT_BYTES))):
                 return
+        except TooLarge:
+            move_aside(registry, KEPT)  # A copy of a sparse file might fill the disk.
+            return
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
         _keep_copy(registry, registry)
 
 
@@ -236,9 +253,8 @@ def _kept(home: Path, one: LoopFile) -> Iterator[None]:
 
 def _keep_copy(source: Path, place: Path) -> None:
     """Copy a file to `<place>.imported`, numbered; once, however often it is asked for."""
-    content = source.read_bytes()
     kept = sorted(place.parent.glob(f"{place.name}.{KEPT}*"))
-    if any(one.read_bytes() == content for one in kept):
+    if any(filecmp.cmp(source, one, shallow=False) for one in kept):
         return
     target = place.with_name(f"{place.name}.{KEPT}" + (f"-{len(kept) + 1}" if kept else ""))
     target.parent.mkdir(parents=True, exist_ok=True)

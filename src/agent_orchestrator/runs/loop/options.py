@@ -35,7 +35,7 @@ from agent_orchestrator.runs.choices import (
 from agent_orchestrator.runs.detection import detect_tests
 from agent_orchestrator.runs.inputs import read_given_count, read_given_duration, read_text
 from agent_orchestrator.runs.start import Prepared
-from agent_orchestrator.systems.loop.spec import ExecutionMode, LoopSpec, is_loop_id, named_loop
+from agent_orchestrator.systems.loop.spec import MEMORY, MEMORY_MAX, ExecutionMode, LoopSpec, is_loop_id, named_loop
 
 _VERDICT = re.compile(r"\s+(?:passes|succeeds|exits (?:with )?0)\.?\s*\Z", re.I)
 _VERDICT_WITHIN = re.compile(r"\s(?:passes|succeeds|exits (?:with )?0)\s", re.I)
@@ -70,6 +70,7 @@ class LoopOptions(AgentOptions, frozen=True, kw_only=True):
     protect: tuple[str, ...] = ()
     commit: bool = False
     iteration_timeout: str | None = None
+    memory: str | int | None = None
 
 
 def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY) -> Prepared[LoopSpec]:
@@ -90,7 +91,7 @@ def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSett
         command=command,
         agent=agent,
         confirm_with=_confirmer(options.confirm_with, home, configured),
-        test_command=options.test_command if options.test_command is not None else detect_tests(home),
+        test_command=options.test_command or options.usual.check or detect_tests(home),
         execution_mode=mode,
         seed=seed,
         continue_session=options.continue_session,
@@ -101,11 +102,19 @@ def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSett
         env=read_env(options.env),
         iteration_timeout_s=read_given_duration(options.iteration_timeout, "--iteration-timeout"),
         idle_timeout_s=read_idle_s(options.idle_timeout),
+        memory=_memory(options.memory),
     )
     spec = spec.with_assigned(check_agents(spec.assigned, home, options.permissions))
     refuse_unable(spec)
     changes = {name: value for name, value in changes_of(options).items() if name != "execution_mode"}
     return Prepared(spec=msgspec.convert(msgspec.to_builtins(spec) | changes, LoopSpec))
+
+
+def _memory(given: str | int | None) -> int:
+    told = read_given_count(given, "--memory", 0)
+    if told is not None and told > MEMORY_MAX:
+        raise InvalidValue(what="--memory", value=told, expected=f"a whole number from 0 to {MEMORY_MAX}")
+    return MEMORY if told is None else told
 
 
 def changes_of(options: LoopOptions) -> dict[str, Any]:
@@ -140,6 +149,8 @@ def read_criterion(options: LoopOptions, home: Path) -> tuple[str, str | None]:
         if not options.until.strip():
             raise InvalidValue(what="--until", value=options.until, expected="a command")
         return options.until, options.until
+    if options.completion is None and options.usual.check is not None:
+        return options.usual.check, options.usual.check
     if options.completion is None or not options.completion.strip():
         raise UsageError(detail="When is it done? Give --until with a command, or --completion with a command or a sentence.")
     return options.completion, as_command(options.completion, home)

@@ -17,6 +17,7 @@ from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.launches import Standing
+from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import AmbiguousRun, LoopExists, Refused, RunBusy, UsageError
 from agent_orchestrator.git.branches import make_branch
 from agent_orchestrator.git.repository import checkout_of
@@ -26,12 +27,14 @@ from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.exclusion import hide_files
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.loop.files import FoundFiles, LoopFile, find_files, keep_originals, name_of, say_file
+from agent_orchestrator.runs.loop.memory import recall
 from agent_orchestrator.runs.loop.options import read_loop_id, refuse_unable
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.secrets import make_redactor
 from agent_orchestrator.runs.settings import reread
 from agent_orchestrator.runs.start import NOTHING_SPECIAL, Change, Start, Started, create_owned
 from agent_orchestrator.runs.trees import entering
-from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.store.port import StoredRun, Which
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
 from agent_orchestrator.systems.loop.decide.outcomes import LOST
 from agent_orchestrator.systems.loop.registry import LEGACY, LOOPS_MAX, active_loops
@@ -46,7 +49,7 @@ KILLED = 128
 
 def loops(orchestrator: Orchestrator) -> list[StoredRun]:
     """All loops of the repository, newest first, those that crashed recorded as such."""
-    known = [run for run in orchestrator.runs() if run.system == LOOP.name]
+    known = orchestrator.runs(Which(system=LOOP.name))
     seen = [look_at(orchestrator, run) for run in known]
     if any(run.summary.facts.get("pid") and orchestrator.owner(run) is None for run in seen):
         # A process that was killed could not say so: the registry must not name it any longer.
@@ -100,7 +103,9 @@ def start_loop(orchestrator: Orchestrator, spec: LoopSpec, start: Start = NOTHIN
         raise UsageError(detail=f"--commit needs a clean tree, and {home} has uncommitted changes; commit or stash them first.")
     with alone(orchestrator.settings.folder, "loops"):
         notes = _check_room(orchestrator, force=start.force)
-        run = given if given is not None else loop_id(spec.task, uuid.uuid4().hex[:8])
+        spec = msgspec.structs.replace(spec, remembered=recall(orchestrator, spec.memory))
+        secrets = Redactor(orchestrator.settings.secrets(passed=start.pass_env))  # The id becomes the name of a branch.
+        run = given if given is not None else loop_id(secrets.redact_text(spec.task), uuid.uuid4().hex[:8])
         if (known := orchestrator.store.run(run)) is not None:
             raise LoopExists(run=run, status=known.summary.status)
         if (orchestrator.settings.folder / "launches" / run).exists():
@@ -163,9 +168,9 @@ def search_loop(orchestrator: Orchestrator, given: str | None, *, or_last: bool 
 
 
 def _search_named(orchestrator: Orchestrator, given: str) -> StoredRun | LoopFile:
-    known = orchestrator.runs()
     named = named_loop(given)
-    meant = given if any(run.id.startswith(given) for run in known) else named if any(run.id == named for run in known) else None
+    begun = orchestrator.runs(Which(begins=given, most=1))
+    meant = given if begun else named if orchestrator.known(named) is not None else None
     if meant is None:
         found = unknown_files(orchestrator)
         files = [one for one in found.loops if one.taken.name in (given, named)]
@@ -182,9 +187,9 @@ def _search_named(orchestrator: Orchestrator, given: str) -> StoredRun | LoopFil
 
 def unknown_files(orchestrator: Orchestrator) -> FoundFiles:
     """Find the loops of the repository that are only in files."""
-    known = {run.id for run in orchestrator.runs()}
     found = find_files((orchestrator.settings.home / LEGACY).parent)
-    return msgspec.structs.replace(found, loops=tuple(one for one in found.loops if one.taken.name not in known))
+    unknown = tuple(one for one in found.loops if orchestrator.known(one.taken.name) is None)
+    return msgspec.structs.replace(found, loops=unknown)
 
 
 def succeed(orchestrator: Orchestrator, old: StoredRun, change: Change) -> Started:
@@ -218,7 +223,7 @@ def _changed(state: LoopState, change: Change) -> LoopSpec:
     try:
         spec = changed_spec(state.spec, {name: value for name, value in change.values.items() if name != "agent"})
     except (msgspec.ValidationError, ValueError) as error:
-        raise Refused(why=f"Loop {state.context.run} cannot go on: {error}.") from None
+        raise Refused(why=f"Loop {state.context.run} cannot continue: {error}.") from None
     agent = change.values.get("agent")
     return spec if agent is None else msgspec.structs.replace(spec, agent=msgspec.convert(agent, AgentChoice))
 
@@ -227,13 +232,16 @@ def _successor(orchestrator: Orchestrator, old: StoredRun, change: Change) -> Lo
     """Return what the successor is asked to do; raises Refused when there cannot be one."""
     state: LoopState = orchestrator.fold(old).state
     if state.status is LoopStatus.COMPLETED:
+        orchestrator.settle(
+            old
+        )  # A process that died, or a power cut, may have left its files behind or torn: they are written again.
         raise Refused(why=f"Loop {old.id} is completed; there is nothing to resume.")
     if state.recovered_by is not None:
         raise Refused(why=f"Loop {old.id} has a successor already: {state.recovered_by}; resume that one.")
     spec = _changed(state, change)
     if state.iteration >= spec.max_iterations:
         why = f"it made {say_count(state.iteration, 'iteration')}, and {spec.max_iterations} is its limit; raise --max-iterations"
-        raise Refused(why=f"Loop {old.id} cannot go on: {why}.")
+        raise Refused(why=f"Loop {old.id} cannot continue: {why}.")
     if spec.agent is None:
         raise Refused(why=f"Loop {old.id} has no agent: give --agent, --agent-command or --rehearse.")
     return msgspec.structs.replace(spec, carried=state.carry_over(), budget_usd=None)
@@ -243,15 +251,20 @@ def _start_in(orchestrator: Orchestrator, spec: LoopSpec, old: StoredRun, start:
     home, workdir = orchestrator.settings.home, Path(old.context.workdir)
     with alone(orchestrator.settings.folder, "loops"):
         notes = _check_room(orchestrator, force=start.force)
-        run = loop_id(spec.task, uuid.uuid4().hex[:8])
+        run = loop_id(make_redactor(orchestrator, old).redact_text(spec.task), uuid.uuid4().hex[:8])
         shared = start.shared or old.context.shared_tree
         context = msgspec.structs.replace(old.context, run=run, created_us=orchestrator.clock.now_us(), shared_tree=shared)
         if not workdir.is_dir():
             context = msgspec.structs.replace(context, workdir=str(home))
-            notes = (*notes, f"the worktree {workdir} is gone; the loop goes on in {home}.")
+            notes = (*notes, f"the worktree {workdir} is gone; the loop continues in {home}.")
         with entering(orchestrator, LOOP.name, {checkout_of(context.workdir)}, run=run, shared=shared) as beside:
             started = _create(orchestrator, spec, context, start.budget)
     return msgspec.structs.replace(started, notes=(*notes, *beside))
+
+
+def best_branch(run: str) -> str:
+    """Return the branch that a loop's best iteration is put on."""
+    return f"orc-best/{run}"
 
 
 def restore_best(orchestrator: Orchestrator, run: StoredRun) -> tuple[str, int]:
@@ -259,9 +272,9 @@ def restore_best(orchestrator: Orchestrator, run: StoredRun) -> tuple[str, int]:
     state: LoopState = orchestrator.fold(run).state
     best = state.best
     if best is None or best.saved is None:
-        why = state.untracked or "no iteration is over yet"
+        why = state.untracked or "no iteration has ended yet"
         raise Refused(why=f"Loop {run.id} has no best iteration to restore: {why}.")
-    branch = f"orc-best/{run.id}"
+    branch = best_branch(run.id)
     make_branch(Path(run.context.workdir), branch, best.saved.commit)
     return branch, best.number
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count
 from agent_orchestrator.errors import UsageError
+from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
 from agent_orchestrator.runs.choices import (
     NOBODY,
     AgentOptions,
@@ -32,13 +35,13 @@ from agent_orchestrator.runs.choices import (
 from agent_orchestrator.runs.inputs import read_given_duration, read_text
 from agent_orchestrator.runs.start import Prepared
 from agent_orchestrator.systems.phases.bounds import change_bounds
+from agent_orchestrator.systems.phases.commands import SHELL_WORDS
 from agent_orchestrator.systems.phases.documents import LEARNINGS
 from agent_orchestrator.systems.phases.parse import ParsedPlan, parse_document
 from agent_orchestrator.systems.phases.spec import ATTEMPTS, PLANNER, ROLES, Lesson, PhasesPlan, PhasesSpec, branch_of
 
 LESSONS_KEPT = 200
 """Of what earlier runs learned, the newest."""
-SHELL_WORDS = frozenset(("!", "[", "cd", "command", "exec", "export", "for", "if", "set", "test", "true", "false", "while", "."))
 
 
 class PhasesOptions(AgentOptions, frozen=True, kw_only=True):
@@ -59,22 +62,32 @@ class PhasesOptions(AgentOptions, frozen=True, kw_only=True):
     timeout: str | None = None
 
 
-def read_document(file: Path) -> ParsedPlan:
-    """Read the plan in a task document, or say every problem that it has."""
+def read_document(file: Path, home: Path) -> ParsedPlan:
+    """Read the plan in a task document, or say every problem that it has; commands will run in `home`."""
     if file.exists() and not file.is_file() and not file.is_dir():  # Reading a pipe may never end.
         raise UsageError(detail=f"The task document {file} is not a regular file; write it to one.")
     text = read_text(file, "The task document", REPORT_LIMIT_BYTES)
-    parsed = parse_document(text, str(file))
-    return msgspec.structs.replace(parsed, warnings=(*parsed.warnings, *_doubtful(parsed.plan, file.absolute().parent)))
+    return parse_text(text, file, home)
+
+
+def parse_text(text: str, file: Path, home: Path) -> ParsedPlan:
+    """Read the plan in the text of a task document."""
+    parsed = parse_document(text, str(file), partial(_exists, home))
+    return msgspec.structs.replace(parsed, warnings=(*parsed.warnings, *_doubtful(parsed.plan, home)))
+
+
+def _exists(home: Path, name: str) -> bool:
+    """Tell whether there is a program: a word of the shell, one in the PATH, or one at a path of the repository."""
+    return name in SHELL_WORDS or shutil.which(str(home / name) if "/" in name else name) is not None
 
 
 def _doubtful(plan: PhasesPlan, home: Path) -> list[str]:
-    """Commands that may be none: what stands in backticks is run."""
+    """Say which commands will be run though their program is not here."""
     found = []
     for where, criteria in [("the whole", plan.criteria), *((f"task {task.id}", task.criteria) for task in plan.tasks)]:
         for one in criteria:
             word = _program(one.command) if one.command is not None else None
-            if word is not None and word not in SHELL_WORDS and "/" not in word and shutil.which(word) is None:
+            if word is not None and not _exists(home, word):
                 found.append(f"{where}: `{one.command}` will be run, and there is no program {word!r} here")
     return found
 
@@ -84,13 +97,13 @@ def _program(command: str) -> str | None:
         words = shlex.split(command)
     except ValueError:
         return None
-    return next((word for word in words if "=" not in word), None)
+    return next((word for word in words if "=" not in word and word not in ("!", "(")), None)
 
 
 def prepare(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY) -> Prepared[PhasesSpec]:
     """Read the document, choose the agents (as `configured`) and check that they can start; the branch is made later."""
     file = Path(options.document).expanduser().absolute()
-    parsed = read_document(file)
+    parsed = read_document(file, home)
     plan = _with_options(parsed.plan, options)
     spec = PhasesSpec(
         document=str(file),
@@ -131,7 +144,7 @@ def _agents(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSe
 def earlier_lessons(home: Path) -> tuple[Lesson, ...]:
     """Read what earlier runs learned, as far as their lines can be read."""
     try:
-        lines = (home / LEARNINGS).read_bytes().splitlines()[-LESSONS_KEPT:]
+        lines = read_bounded(home / LEARNINGS, EDIT_LIMIT_BYTES).splitlines()[-LESSONS_KEPT:]
     except OSError:
         return ()
     found = []

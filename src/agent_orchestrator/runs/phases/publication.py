@@ -6,20 +6,14 @@ holds no credentials.
 
 from __future__ import annotations
 
-import re
 import shutil
-from pathlib import Path
-from urllib.parse import urlsplit
 
-from agent_orchestrator.config import Settings, load_publish
+from agent_orchestrator.config import Settings
+from agent_orchestrator.config.defaults import load_defaults
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.git.remotes import join_addresses, list_push_urls, list_remotes
+from agent_orchestrator.git.remotes import join_addresses, list_push_urls, list_remotes, repository_of
 from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.systems.phases.spec import Publication
-
-_SHORT_SSH = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?P<path>(?!//)\S+)\Z")
-"""git@host:owner/name, as only git writes it."""
-_OTHER_NAMES = {"ssh.github.com": "github.com"}
 
 
 def choose_publication(settings: Settings, flag: bool | None, stored: bool | None = None) -> tuple[Publication | None, str]:
@@ -28,7 +22,7 @@ def choose_publication(settings: Settings, flag: bool | None, stored: bool | Non
     A flag decides; without one the run's own decision stands; where it has none, the configuration decides. Raises
     Unavailable when a flag asks for what cannot be done here.
     """
-    wanted = flag if flag is not None or stored is not None else load_publish(settings)
+    wanted = flag if flag is not None or stored is not None else load_defaults(settings).publish
     if wanted is None:
         return None, ""
     if not wanted:
@@ -57,18 +51,3 @@ def find_publication(settings: Settings) -> Publication:
         address=join_addresses(urls),
         repository=repository_of(urls[0]) if urls else "",
     )
-
-
-def repository_of(url: str) -> str:
-    """HOST/OWNER/NAME as `gh --repo` takes it; '' for an address that is no such repository."""
-    short = _SHORT_SSH.match(url) if "://" not in url else None
-    try:
-        parts = urlsplit(url)
-        host, path = (short["host"], short["path"]) if short is not None else (parts.hostname or "", parts.path)
-    except ValueError:
-        return ""
-    names = path.strip("/").removesuffix(".git").split("/")
-    host = _OTHER_NAMES.get(host.lower(), host.lower())
-    # A host without a dot is a name in somebody's ssh configuration, which only `gh` itself can look up.
-    fine = "." in host and len(names) == 2 and all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names)
-    return "/".join((host, *names)) if fine and not Path(url).is_absolute() else ""

@@ -1,4 +1,4 @@
-"""Starts, finds and rewinds phased runs: what `orc phases` and `orc rewind` talk to.
+"""Starts and finds phased runs: what `orc phases` talks to.
 
 The state file belongs to one run at a time: an unfinished one is in the way of another, an ended one is archived.
 """
@@ -12,27 +12,29 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.budget import Budget
-from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.files import Patterns
 from agent_orchestrator.core.ids import RunId, checked_id
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.errors import InvalidDocument, Refused, Unavailable, UsageError
-from agent_orchestrator.git.branches import find_branch, move_back, refuse_elsewhere, switch_to_new
+from agent_orchestrator.git.branches import find_branch, refuse_elsewhere, switch_to_new
 from agent_orchestrator.git.ownership import list_ours, list_uncommitted
 from agent_orchestrator.git.repository import checkout_of, top_level
-from agent_orchestrator.git.snapshots import Backup, find_head
+from agent_orchestrator.git.snapshots import find_head
+from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
 from agent_orchestrator.projections.writer import make_folder
 from agent_orchestrator.runs.budget import refuse_unmetered
 from agent_orchestrator.runs.exclusion import hide_files
+from agent_orchestrator.runs.imports import TakenOver
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
 from agent_orchestrator.runs.phases.publication import choose_publication
 from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
 from agent_orchestrator.runs.trees import entering
-from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.store.port import StoredRun, Which
 from agent_orchestrator.systems.phases.decide.edits import OLD_FORMAT, is_old_format
 from agent_orchestrator.systems.phases.documents import FOLDER, STATE_FILE
 from agent_orchestrator.systems.phases.imports import import_state
@@ -81,8 +83,8 @@ def _note_tracked(home: Path) -> tuple[str, ...]:
 
 def import_phases(
     orchestrator: Orchestrator, spec: PhasesSpec, path: Path, document: dict[str, Any], budget: Budget
-) -> tuple[StoredRun, tuple[str, ...]]:
-    """A run made of an agent-state.json, on a branch of its own from the current commit, and what was changed."""
+) -> TakenOver:
+    """A run made of an agent-state.json, on a branch of its own from the current commit, and the account of the file."""
     home = orchestrator.settings.home
     _refuse_without_git(home)
     with alone(orchestrator.settings.folder, "phases"):
@@ -105,7 +107,8 @@ def import_phases(
             orchestrator.settle(made)
         finally:
             owner.release()
-    return orchestrator.find(run), (*taken.notes, *archived, f"branch: work goes on on {spec.branch}")
+    after = (*archived, f"branch: work continues on {spec.branch}")
+    return TakenOver.told((orchestrator.find(run),), taken.account, after=after)
 
 
 def _refuse_without_git(home: Path) -> None:
@@ -134,7 +137,7 @@ def _on_branch(spec: PhasesSpec, home: Path) -> PhasesSpec:
 def _refuse_old_format(home: Path) -> None:
     path = home / FOLDER / STATE_FILE
     try:
-        document = msgspec.json.decode(path.read_bytes())
+        document = msgspec.json.decode(read_bounded(path, EDIT_LIMIT_BYTES))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return  # What cannot be read is put aside when the new file is written.
     if is_old_format(document):
@@ -163,9 +166,10 @@ def _refuse_uncommitted(home: Path, spec: PhasesSpec) -> None:
 
 def _make_room(orchestrator: Orchestrator) -> tuple[str, ...]:
     notes = []
-    for run in runs_of(orchestrator):
+    here = str(orchestrator.settings.home)
+    for run in (one for one in runs_of(orchestrator) if one.context.home == here):  # A fork has a home of its own.
         if not run.summary.ended:
-            ways = f"go on with `orc resume {run.id}` or end it with `orc abort {run.id}`"
+            ways = f"continue with `orc resume {run.id}` or end it with `orc abort {run.id}`"
             raise Refused(why=f"Run {run.id} ({run.name}, {run.summary.status}) is unfinished in this repository; {ways}.")
         state: PhasesState = orchestrator.fold(run).state
         if not state.archived:
@@ -186,7 +190,7 @@ def _archive(orchestrator: Orchestrator, run: StoredRun) -> None:
 
 def runs_of(orchestrator: Orchestrator) -> list[StoredRun]:
     """All phased runs of the repository, newest first; kept journals of replaced ones left out."""
-    return [run for run in orchestrator.runs() if run.system == PHASES.name and run.id == run.context.run]
+    return [run for run in orchestrator.runs(Which(system=PHASES.name)) if run.id == run.context.run]
 
 
 def find_phases(orchestrator: Orchestrator, given: str | None) -> StoredRun:
@@ -197,39 +201,6 @@ def find_phases(orchestrator: Orchestrator, given: str | None) -> StoredRun:
     if not known:
         raise Refused(why=f"There is no run of phases in {orchestrator.settings.home}; `orc phases run` starts one.")
     return known[0]
-
-
-def rewind(orchestrator: Orchestrator, run: StoredRun, to: str) -> tuple[str, str]:
-    """Takes state and git back to a checkpoint together; answers with its commit and the ref that keeps what was there.
-
-    Git moves first: a crash in between leaves a run that can be rewound again, to the same end.
-    """
-    if run.system != PHASES.name:
-        raise Refused(why=f"Run {run.id} is a {run.system}, and has no checkpoints to go back to; only runs of phases have.")
-    directive = orchestrator.sign(run, Instruct(id=uuid.uuid4().hex, what="rewind", values={"to": to}))
-    owner = orchestrator.own(run.id)
-    try:
-        if orchestrator.launches().living(run.id):
-            raise Refused(why=f"Agents of run {run.id} are still alive; stop them with `orc pause {run.id} --now` first.")
-        state: PhasesState = orchestrator.fold(run).state
-        _check_rewind(orchestrator, run, state, directive)
-        kept = state.snapshots[int(to.removesuffix(".json").rpartition("-")[2])]
-        home = Path(run.context.home)
-        scratch = orchestrator.settings.folder / "launches" / run.id / "rewind"
-        message = f"{run.id}: before it was rewound to {to}"
-        backup = Backup(f"refs/orc/{run.id}/rewound", message, orchestrator.clock.now_us())
-        ref = move_back(home, scratch, state.spec.branch, kept.git_sha, backup)
-        orchestrator.send(run, directive)
-        orchestrator.settle(run)
-        return kept.git_sha, ref
-    finally:
-        owner.release()
-
-
-def _check_rewind(orchestrator: Orchestrator, run: StoredRun, state: PhasesState, directive: Instruct) -> None:
-    for event in PHASES.decide(state, directive, orchestrator.clock.now_us()):
-        if isinstance(event, DirectiveRefused):
-            raise Refused(why=f"Run {run.id}: {event.why}.")
 
 
 def refuse_other_branch(orchestrator: Orchestrator, run: StoredRun) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
-from agent_orchestrator.engine.files import TooLarge, read_bounded
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS
 
 SUFFIX = "-verify.json"
@@ -31,7 +31,7 @@ def find_owner(file: Path) -> str | None:
         return None
     try:
         document = msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES))
-    except (OSError, TooLarge, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         document = None
     bead = document.get("bead") if isinstance(document, dict) else None
     return file.name.removesuffix(SUFFIX) if is_companion(str(file), bead) else None

@@ -14,30 +14,34 @@ from msgspec import UNSET
 from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.agents.options import resolve_agent
 from agent_orchestrator.analysis.records import read_seconds
-from agent_orchestrator.config import load_agents
+from agent_orchestrator.config.defaults import load_agents
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import Ended, StopReason
-from agent_orchestrator.core.foreign import read_entry
+from agent_orchestrator.core.foreign.account import FieldAccount
+from agent_orchestrator.core.foreign.records import read_entry
 from agent_orchestrator.core.ids import RunId, checked_id
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.core.text import stamp
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.files import move_aside
 from agent_orchestrator.errors import InvalidDocument, InvalidId, Refused, RunExists, UsageError
 from agent_orchestrator.runs.choices import AgentOptions, choose_stand_in, stand_in
+from agent_orchestrator.runs.imports import TakenOver
 from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
 from agent_orchestrator.runs.swarm.companions import find_owner
-from agent_orchestrator.runs.swarm.repair import EVIDENCE, NOT_KNOWN, list_unknown_fields, repair_record
+from agent_orchestrator.runs.swarm.repair import EVIDENCE, NOT_KNOWN, repair_record
 from agent_orchestrator.runs.swarm.start import Swarm
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.swarm.events import Imported
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS, AttemptStatus, ResultRecord, RunRecord
 from agent_orchestrator.systems.swarm.spec import MAX_ATTEMPTS, NO_MODEL, BeadSpec, SwarmSpec, hash_prompt, session_of
+from agent_orchestrator.systems.swarm.spellings import respell_record
 from agent_orchestrator.systems.swarm.system import SWARM
 
 LOST = "lost"
+NO_TIME = "$UNKNOWN"
+"""A placeholder for a time that the records do not have: none is made up."""
 STOPS = {AttemptStatus.DONE: StopReason.COMPLETED, AttemptStatus.TIMEOUT: StopReason.TIMED_OUT}
 
 
@@ -59,46 +63,46 @@ def _names(state: Path) -> list[str]:
     return sorted({file.stem for file in files if find_owner(file) is None})
 
 
-def import_beads(
-    orchestrator: Orchestrator, home: Path, beads: list[str], by: AgentOptions
-) -> tuple[list[StoredRun], tuple[str, ...]]:
+def import_beads(orchestrator: Orchestrator, home: Path, beads: list[str], by: AgentOptions) -> TakenOver:
     """The runs that records became, and what was changed; raises Refused when there is nothing to take over."""
     if home.resolve() != orchestrator.settings.home.resolve():
         raise UsageError(detail=f"These are records of the workspace {home}: give --repo {home}.")
     made: list[StoredRun] = []
-    notes: list[str] = []
+    account = FieldAccount()
     with alone(orchestrator.settings.folder, "swarm"):
         swarm = Swarm(orchestrator)
         for bead in beads:
             known = swarm.find(bead)
             if known is not None and len(beads) == 1:
                 raise RunExists(run=known.run.id, status=known.run.summary.status)
-            if known is None and (run := _import(orchestrator, bead, by, notes, single=len(beads) == 1)) is not None:
+            if known is None and (run := _import(orchestrator, bead, by, account, single=len(beads) == 1)) is not None:
                 made.append(run)
     if not made:
-        why = "; ".join(note.rstrip(".") for note in notes) or "all are known already, or there are none"
+        why = "; ".join(note.rstrip(".") for note in account.lines("changed")) or "all are known already, or there are none"
         raise Refused(why=f"No record of {home / 'state'} can be taken over: {why}.")
-    return made, tuple(notes)
+    return TakenOver.told(tuple(made), account)
 
 
-def _import(orchestrator: Orchestrator, bead: str, by: AgentOptions, notes: list[str], *, single: bool) -> StoredRun | None:
+def _import(orchestrator: Orchestrator, bead: str, by: AgentOptions, account: FieldAccount, *, single: bool) -> StoredRun | None:
     home, now_us = orchestrator.settings.home, orchestrator.clock.now_us()
     files = [home / folder / f"{bead}.json" for folder in (RUNS, RESULTS)]
-    told: list[str] = []
+    told = FieldAccount()
     try:
         checked_id(bead, "The bead")
         run, result = (read_object(file, "record") if file.exists() else None for file in files)
-        taken = _taken(home, bead, run, result, now_us, told)
+        taken = read_records(home, bead, run, result, told)
     except (InvalidDocument, InvalidId) as error:
         if single:
             raise
-        notes.append(f"{bead}: left out, {error}")
+        account.change(f"{bead}: left out, {error}")
         return None
     if taken is None or orchestrator.store.run(bead) is not None:
-        why = told[-1] if taken is None else "another run has its id"
-        notes.append(f"{bead}: left out, {why}")
+        why = told.lines("changed")[-1] if taken is None else "another run has its id"
+        account.change(f"{bead}: left out, {why}")
         return None
-    notes += [f"{bead}.{note}" for note in told]
+    account.change_all(f"{bead}.{note}" for note in told.lines("changed"))
+    for line in told.lines("taken"):
+        account.take(line)
     spec = SwarmSpec(beads=(_spec(orchestrator, taken.run, by),), dispatch=True)
     stop = STOPS.get(taken.result.status, StopReason.FAILED)
     context = Context(run=RunId(bead), home=str(home), workdir=str(home), created_us=now_us)
@@ -115,24 +119,27 @@ def _import(orchestrator: Orchestrator, bead: str, by: AgentOptions, notes: list
     return orchestrator.find(bead)
 
 
-def _taken(
-    home: Path, bead: str, run: dict[str, Any] | None, result: dict[str, Any] | None, now_us: int, notes: list[str]
+def read_records(
+    home: Path, bead: str, run: dict[str, Any] | None, result: dict[str, Any] | None, account: FieldAccount
 ) -> Imported | None:
     """Both records in the full format, agreeing with each other; None, with the reason noted last, when they cannot."""
     if run is None:
-        notes.append("it has no run record: nothing says what it was asked to do")
+        account.change("it has no run record: nothing says what it was asked to do")
         return None
+    run = respell_record("run", run, account)
+    result = respell_record("result", result, account) if result is not None else None
     attempts = [one["attempt"] for one in (run, result) if one is not None and isinstance(one.get("attempt"), int)]
     ended = result if result is not None and result.get("attempt", 1) == run.get("attempt", 1) else None
     mended = repair_record("run", run, ended)
-    notes += [change for change in mended.changes if not change.endswith(NOT_KNOWN)]
-    for kind, told in (("run", run), ("result", ended or {})):
-        notes += [f"{kind}.{name}: no field of the format; it stands in the original" for name in list_unknown_fields(kind, told)]
+    account.change_all(change for change in mended.changes if not change.endswith(NOT_KNOWN))
+    account.change_all(f"{line}: no field of the format; it stands in the original" for line in account.lines("left"))
+    if result is not None and ended is None:
+        account.change(f"result: it is of attempt {result.get('attempt', 1)}, the run of {run.get('attempt', 1)}; it is left out")
     status = mended.document.get("status")
     if ended is not None and ended.get("status") in list(AttemptStatus):
         status = ended["status"]
     if status not in (AttemptStatus.DONE, AttemptStatus.FAILED, AttemptStatus.TIMEOUT):
-        notes.append(f"status: was {status}, and nobody works on it here; is failed")
+        account.change(f"status: was {status}, and nobody works on it here; is failed")
         status = AttemptStatus.FAILED
         mended.document |= {"failure_reason": mended.document.get("failure_reason") or LOST}
     prompt = str(mended.document.get("prompt_full") or mended.document.get("prompt") or "")
@@ -142,17 +149,19 @@ def _taken(
         "model": NO_MODEL,
         "repo": str(home),
         "prompt_hash": hash_prompt(prompt),
-        "started_at": "$UNKNOWN",
+        "started_at": NO_TIME,
+        "finished_at": NO_TIME,
         "attempt": max(attempts, default=1),
         "max_retries": MAX_ATTEMPTS,
         "session_name": session_of(bead),
         "result_file": f"{RESULTS}/{bead}.json",
     }
-    finished = mended.document.get("finished_at") or (ended or {}).get("finished_at") or stamp(now_us)
+    finished = mended.document.get("finished_at") or (ended or {}).get("finished_at")
     document = {**mended.document, "status": status, "finished_at": finished}
-    full = read_entry(document, "run", RunRecord, blanks, notes)
+    full = read_entry(document, "run", RunRecord, blanks, account)
     if full is None or full.bead != bead or full.attempt < 1 or not prompt.strip():
-        notes.append(notes[-1] if full is None else "its record is not that of an attempt with a prompt")
+        why = account.lines("changed")[-1] if full is None else "its record is not that of an attempt with a prompt"
+        account.change(why)
         return None
     seconds = read_seconds(full.started_at)
     started_us = int(seconds * US) if seconds is not None else 0

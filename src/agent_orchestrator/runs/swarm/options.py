@@ -68,6 +68,7 @@ class BeadOptions(AgentOptions, frozen=True, kw_only=True):
     """In MiB."""
     tmux: bool = False
     bd_close: bool = False
+    bd_close_epics: bool = False
 
 
 class DispatchOptions(BeadOptions, frozen=True, kw_only=True):
@@ -123,7 +124,8 @@ def _make_spec(options: BeadOptions) -> SwarmSpec:
     return SwarmSpec(
         beads=(),
         tmux=_possible(options.tmux, "--tmux", "tmux"),
-        bd_close=_possible(options.bd_close, "--bd-close", "bd"),
+        bd_close=_possible(options.bd_close, "--bd-close", "bd") or options.bd_close_epics,
+        bd_close_epics=_possible(options.bd_close_epics, "--bd-close-epics", "bd"),
         env=read_env(options.env),
         idle_timeout_s=read_idle_s(options.idle_timeout),
         output_limit_bytes=limit * MIB if limit is not None else OUTPUT_LIMIT_BYTES,
@@ -201,6 +203,8 @@ class _Maker:
         template = self._template(name) if name is not None else None
         prompt = self._filled(task, template, repo, branch)
         verify = task.verify or options.verify or (template.verify if template is not None else None)
+        if verify is None and repo == str(self._home):  # The check of this repository says nothing about another.
+            verify = options.usual.check
         return BeadSpec(
             id=task.id,
             prompt=prompt,
@@ -242,7 +246,10 @@ class _Maker:
         return fill(template, {**facts, **given})
 
     def _agent(self, task: TaskLine, repo: str) -> AgentChoice:
-        given, what = task.agent or self._options.agent, "agent" if task.agent else "--agent"
+        options = self._options
+        given, what = task.agent or options.agent, "agent" if task.agent else "--agent"
+        if given is None and not options.names_somebody:
+            given, what = options.usual.agent, "run.agent"
         if given is None:
             if self._options.agent_command is None and self._options.rehearse is None:
                 raise UsageError(detail=f"Nobody would work on {task.id}: name its agent, or give --agent.")

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.analysis.records import CUSTOM, Outcome, Record, decode_record, merge_records
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import US
-from agent_orchestrator.engine.files import TooLarge, move_aside, read_bounded, write_whole
+from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.errors import UsageError
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.swarm.companions import find_owner, is_companion
@@ -175,7 +176,7 @@ def check_record(kind: str, path: Path, *, fix: bool) -> Checked:
         mended = repair_record(kind, document, _other(kind, path))
         if mended.changes:
             checked.kept = str(_keep(path))
-            write_whole(path, msgspec.json.format(msgspec.json.encode(mended.document), indent=2) + b"\n")
+            write_whole(path.parent, path, msgspec.json.format(msgspec.json.encode(mended.document), indent=2) + b"\n")
             checked.changes, document = mended.changes, mended.document
             checked.faults = faults_of(kind, document)
     checked.warnings = [f"{name}: {document[name]} is a placeholder, no time" for name in list_placeholders(document)]
@@ -186,7 +187,7 @@ def check_record(kind: str, path: Path, *, fix: bool) -> Checked:
 def _document(path: Path, checked: Checked) -> dict[str, Any] | None:
     try:
         document = msgspec.json.decode(read_bounded(path, REPORT_LIMIT_BYTES))
-    except (OSError, TooLarge, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         checked.faults.append(f"it is not JSON: {error}" if not isinstance(error, OSError) else f"it cannot be read: {error}")
         return None
     if not isinstance(document, dict):
@@ -213,5 +214,5 @@ def _other(kind: str, path: Path) -> dict[str, Any] | None:
 def _keep(path: Path) -> Path:
     """Keeps the original as `<file>.bak`, numbered where there is one."""
     aside = move_aside(path, "bak")
-    write_whole(path, aside.read_bytes())
+    write_whole(path.parent, path, aside.read_bytes())
     return aside

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.inputs import Instruct
+from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.git.exclude import exclude
@@ -22,7 +24,7 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
 from agent_orchestrator.runs.swarm.workspace import write_schemas
 from agent_orchestrator.runs.trees import entering
-from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.store.port import StoredRun, Which
 from agent_orchestrator.systems.swarm.records import RESULTS, RUNS, name_attempt
 from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
 from agent_orchestrator.systems.swarm.state import Bead, BeadStanding, SwarmState
@@ -56,7 +58,7 @@ class Swarm:
         self.orchestrator = orchestrator
         self._states: dict[str, SwarmState] = {}
         home = str(orchestrator.settings.home)
-        every = [run for run in orchestrator.runs() if run.system == SWARM.name]
+        every = orchestrator.runs(Which(system=SWARM.name))
         self.runs = [run for run in every if run.context.home == home]
         """Newest first."""
         self._elsewhere = [run for run in every if run.context.home != home]
@@ -201,8 +203,8 @@ def _check_startable(found: Found, *, force: bool) -> None:
     run, bead, standing = found.run, found.bead, found.standing
     if not run.summary.ended:
         if standing in OVER:
-            raise Refused(why=f"Bead {bead} belongs to run {run.id}, which is not over; use `orc swarm retry {bead}`.")
-        ways = f"`orc swarm watch {run.id}` follows it, `orc resume {run.id}` goes on with it, `orc swarm stop {bead}` stops it"
+            raise Refused(why=f"Bead {bead} belongs to run {run.id}, which has not ended; use `orc swarm retry {bead}`.")
+        ways = f"`orc swarm watch {run.id}` follows it, `orc resume {run.id}` continues it, `orc swarm stop {bead}` stops it"
         raise Refused(why=f"Bead {bead} is {standing} in run {run.id}; {ways}.")
     if force:
         return
@@ -271,7 +273,7 @@ def _keep_foreign_records(orchestrator: Orchestrator, bead: str, *, force: bool)
     told = {}
     for folder, file in files.items():
         try:
-            told[folder] = msgspec.json.decode(file.read_bytes(), type=_Told)
+            told[folder] = msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES), type=_Told)
         except (OSError, msgspec.DecodeError):
             continue  # It is kept as it is, whatever stands in it.
     if any(one.status == "done" for one in told.values()) and not force:

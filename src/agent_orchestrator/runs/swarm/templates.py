@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 import agent_orchestrator.systems.swarm as package
+from agent_orchestrator.bounded import read_bounded_text
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.errors import InvalidId, MissingPath, UsageError
@@ -88,9 +89,7 @@ def unused(template: Template, given: Mapping[str, str]) -> list[str]:
 
 def _parsed(file: Path) -> Template:
     try:
-        if file.stat().st_size > REPORT_LIMIT_BYTES:
-            raise UsageError(detail=f"The template {file} is larger than {REPORT_LIMIT_BYTES} bytes.")
-        text = file.read_text("utf-8")
+        text = read_bounded_text(file, REPORT_LIMIT_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(detail=f"The template {file} cannot be read: {error}.") from None
     match = _HEAD.match(text)
@@ -98,7 +97,7 @@ def _parsed(file: Path) -> Template:
         return Template(name=file.stem, text=text)
     try:
         head = msgspec.convert(yaml.safe_load(match[1] or "") or {}, _Head)
-    except (yaml.YAMLError, msgspec.ValidationError) as error:
+    except (yaml.YAMLError, msgspec.ValidationError, ValueError, OverflowError, LookupError) as error:
         said = " ".join(str(error).split())
         raise UsageError(detail=f"The head of the template {file} is not valid: {said}.") from None
     return Template(name=file.stem, text=text[match.end() :].lstrip("\n"), verify=head.verify)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.systems.swarm.schema import RESULT, RUN
 from agent_orchestrator.systems.swarm.schema.page import PAGE
@@ -47,7 +48,7 @@ def hidden_schemas(home: Path) -> list[str]:
 
 def _reads(file: Path, content: bytes) -> bool:
     try:
-        return file.read_bytes() == content
+        return read_bounded(file, len(content)) == content
     except OSError:
         return False
 
@@ -66,6 +67,6 @@ def _write(home: Path, files: dict[str, bytes], *, again: bool) -> list[str]:
     for path, content in files.items():
         target = home / path
         if again or not target.exists():
-            write_whole(target, content)
+            write_whole(home, target, content)
             written.append(path)
     return written

@@ -61,7 +61,7 @@ def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSett
         raise UsageError(detail="--check and --no-check exclude each other; give one.")
     if options.check is not None and not options.check.strip():
         raise UsageError(detail="--check is empty: give a command, or --no-check to merge without one.")
-    detected = None if options.no_check else detect_tests(home)
+    detected = None if options.no_check else options.usual.check or detect_tests(home)
     spec = TeamSpec(
         requirements=text,
         wanted=split_requirements(text),

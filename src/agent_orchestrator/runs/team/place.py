@@ -11,11 +11,13 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.errors import InvalidId, Refused
 from agent_orchestrator.git.ownership import list_tracked, put_back
+from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.store.port import StoredRun, Which
 from agent_orchestrator.systems.team.about import ABOUT
 from agent_orchestrator.systems.team.state import BOXES
 
@@ -29,23 +31,26 @@ class _Session(msgspec.Struct):
     session_id: str
 
 
-def claim_folder(orchestrator: Orchestrator, run: str, *, again: bool = False) -> None:
+def claim_folder(orchestrator: Orchestrator, run: str, *, again: Path | None = None) -> None:
     """Take the files for a team; raise Refused while another one is unfinished.
 
-    A team that had them before, taken up `again`, takes files that do not say whose they are for its own, edited or broken.
+    A team that had them before, taken up `again` in its home, takes files that do not say whose they are for its own, edited
+    or broken.
     """
-    refuse_unfinished(orchestrator, run)
-    folder = orchestrator.settings.home / FOLDER
+    home = again or orchestrator.settings.home
+    refuse_unfinished(orchestrator, run, home)
+    folder = home / FOLDER
     owner = owner_of(folder)
-    if owner is not None and owner != run and not (again and owner == FOREIGN):
+    if owner is not None and owner != run and not (again is not None and owner == FOREIGN):
         _archive(folder, owner)
 
 
-def refuse_unfinished(orchestrator: Orchestrator, run: str) -> None:
-    """Raise Refused while another team is unfinished."""
-    for other in orchestrator.runs():
-        if other.system == ABOUT.name and other.id != run and not other.summary.ended:
-            way = f"go on with `orc resume {other.id}`, or end it with `orc abort {other.id}`"
+def refuse_unfinished(orchestrator: Orchestrator, run: str, home: Path | None = None) -> None:
+    """Raise Refused while another team is unfinished in a home; a fork has one of its own."""
+    place = str(home or orchestrator.settings.home)
+    for other in orchestrator.runs(Which(system=ABOUT.name, ended=False)):
+        if other.id != run and other.context.home == place:
+            way = f"continue with `orc resume {other.id}`, or end it with `orc abort {other.id}`"
             raise Refused(
                 why=f"Team {other.id} is unfinished ({other.summary.status}), and a repository has one at a time; {way}."
             )
@@ -56,7 +61,7 @@ def owner_of(folder: Path) -> str | None:
     if not any((folder / name).exists() for name in FILES):
         return None
     try:
-        content = (folder / "orchestrator_state.json").read_bytes()
+        content = read_bounded(folder / "orchestrator_state.json", EDIT_LIMIT_BYTES)
         return checked_id(msgspec.json.decode(content, type=_Session).session_id, "The session")
     except (OSError, msgspec.DecodeError, InvalidId):
         return FOREIGN

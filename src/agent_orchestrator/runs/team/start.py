@@ -15,12 +15,13 @@ from agent_orchestrator.errors import InvalidId, Refused, RunExists
 from agent_orchestrator.git.branches import list_branches
 from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.git.repository import checkout_of
+from agent_orchestrator.runs.imports import TakenOver
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
 from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
 from agent_orchestrator.runs.team.place import FOLDER, claim_folder, refuse_unfinished
 from agent_orchestrator.runs.trees import entering
-from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.store.port import StoredRun, Which
 from agent_orchestrator.systems.team.imports import FILES, BranchState, ImportedTeam, import_files
 from agent_orchestrator.systems.team.spec import TeamSpec, session_id
 from agent_orchestrator.systems.team.system import TEAM
@@ -42,10 +43,8 @@ def _name(spec: TeamSpec) -> str:
     return " ".join(spec.requirements.split())[:80]
 
 
-def import_team(
-    orchestrator: Orchestrator, spec: TeamSpec, path: Path, files: Mapping[str, dict[str, Any]]
-) -> tuple[StoredRun, tuple[str, ...]]:
-    """A team made of the files of `coordination/`, by their names below it, and what was changed; raises RunExists."""
+def import_team(orchestrator: Orchestrator, spec: TeamSpec, path: Path, files: Mapping[str, dict[str, Any]]) -> TakenOver:
+    """A team made of the files of `coordination/`, by their names below it, and the account of them; raises RunExists."""
     home, now_us = orchestrator.settings.home, orchestrator.clock.now_us()
     taken = import_files(files, str(path), spec, lambda branch: _look(home, branch, spec.into))
     with alone(orchestrator.settings.folder, "teams"):
@@ -63,7 +62,7 @@ def import_team(
             orchestrator.settle(made)
         finally:
             owner.release()
-    return orchestrator.find(run), (*notes, *taken.notes)
+    return TakenOver.told((orchestrator.find(run),), taken.account, notes)
 
 
 def _session(orchestrator: Orchestrator, taken: ImportedTeam, now_us: int) -> tuple[str, tuple[str, ...]]:
@@ -92,9 +91,8 @@ def _look(home: Path, branch: str, into: str) -> BranchState:
 def _free(orchestrator: Orchestrator, wanted: str) -> str:
     """Return the session id, or the next one when somebody began in the same second."""
     launches = orchestrator.settings.folder / "launches"
-    known = {run.id for run in orchestrator.runs()}
     run, number = wanted, 1
-    while run in known or (launches / run).exists():
+    while orchestrator.known(run) is not None or (launches / run).exists():
         number += 1
         run = f"{wanted}_{number}"
     return run
@@ -104,8 +102,7 @@ def find_team(orchestrator: Orchestrator, given: str | None) -> StoredRun:
     """Find the team that is meant; left out, the one that is unfinished, else the newest."""
     if given is not None:
         return orchestrator.find_of(TEAM.name, given, "team")
-    teams = [run for run in orchestrator.runs() if run.system == TEAM.name]
-    unfinished = [run for run in teams if not run.summary.ended]
-    if not teams:
-        raise Refused(why=f"There is no team in {orchestrator.settings.home}; `orc team run` starts one.")
-    return (unfinished or teams)[0]
+    for ended in (False, True):
+        if newest := orchestrator.runs(Which(system=TEAM.name, ended=ended, most=1)):
+            return newest[0]
+    raise Refused(why=f"There is no team in {orchestrator.settings.home}; `orc team run` starts one.")

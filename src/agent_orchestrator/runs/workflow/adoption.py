@@ -10,6 +10,7 @@ import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, find_prompts, prepare, read_workflow
+from agent_orchestrator.runs.workflow.task import with_task
 from agent_orchestrator.systems.workflow.adoption import Difference
 from agent_orchestrator.systems.workflow.parse import parse
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_prompts
@@ -17,9 +18,9 @@ from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_prompts
 SHOWN = 8
 
 
-def read_again(file: Path, home: Path) -> WorkflowSpec:
+def read_again(file: Path, home: Path, held: WorkflowSpec) -> WorkflowSpec:
     """The file as it is now, for comparing; raises when it is gone or broken. Agents are not looked at."""
-    spec = parse(read_workflow(file), str(file)).spec
+    spec = with_task(parse(read_workflow(file), str(file)).spec, held.variables)
     return with_prompts(spec, find_prompts(spec, file, home))
 
 
@@ -29,7 +30,7 @@ def prepare_again(
     """The file as it is now, for a run to go on with: its agents stay, and only what it did not know is added."""
     spec = prepare(WorkflowOptions(workflow=str(file)), home, environ, configured, lambda _: held.agents).spec
     return msgspec.structs.replace(
-        spec,
+        with_task(spec, held.variables),
         agents={role: choice for role, choice in spec.agents.items() if role not in held.agents},
         when_env={name: value for name, value in spec.when_env.items() if name not in held.when_env},
     )
@@ -38,7 +39,7 @@ def prepare_again(
 def say_differences(file: Path, run: str, found: Sequence[Difference]) -> list[str]:
     """Say what changed since a run began, and what to do about it."""
     told = [f"{_said(one)}{' (it is done)' if one.done else ''}" for one in found]
-    ways = ["The run goes on as it was begun"]
+    ways = ["The run continues as it was begun"]
     if any(not one.done for one in found):
         ways.append(f"`orc resume {run} --adopt-changes` takes the changes")
     if again := _do_again(file, run, found):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.config import load_agents
+from agent_orchestrator.config.defaults import load_agents
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.errors import OrcError, Refused, UsageError
 from agent_orchestrator.runs.budget import refuse_unmetered
@@ -17,6 +17,7 @@ from agent_orchestrator.runs.imports import ImportOptions, TakenOver
 from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.start import Prepared, Start, Started
+from agent_orchestrator.runs.work import Work, all_of, own_work
 from agent_orchestrator.runs.workflow.adoption import prepare_again, read_again, say_adopted, say_differences
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, add_step_budgets, prepare
 from agent_orchestrator.runs.workflow.start import import_workflow, start_workflow
@@ -32,7 +33,7 @@ class WorkflowHooks(Hooks):
     def prepare(self, orchestrator: Orchestrator, options: WorkflowOptions) -> Prepared[WorkflowSpec]:
         """Return the specification of a workflow file."""
         settings = orchestrator.settings
-        return prepare(options, settings.home, settings.environ, load_agents(settings))
+        return prepare(self.complete(orchestrator, options), settings.home, settings.environ, load_agents(settings))
 
     def set_budget(self, spec: WorkflowSpec, budget: Budget) -> Budget:
         """Return the budget as it is; the steps' own are checked with it."""
@@ -42,6 +43,19 @@ class WorkflowHooks(Hooks):
     def start(self, orchestrator: Orchestrator, options: WorkflowOptions, spec: WorkflowSpec, start: Start) -> Started:
         """Create the run."""
         return start_workflow(orchestrator, spec, start)
+
+    def loop_backs(self, state: WorkflowState) -> list[tuple[str, str]]:
+        """Return the steps that send the work back, each with the step it goes back to."""
+        return [(step.id, step.loop_back_to) for step in state.spec.steps if step.loop_back_to in state.specs]
+
+    def step_of(self, state: WorkflowState, unit: str, kind: str) -> str:
+        """Return the step: runs of a workflow have the same."""
+        return unit
+
+    def works(self, run: StoredRun, state: WorkflowState) -> list[Work]:
+        """Return the run's work; a merge of it must pass the checks of its steps."""
+        checks = dict.fromkeys(step.check for step in state.spec.steps if step.check)
+        return [own_work(run, check=all_of(checks))]
 
     def go_on(self, orchestrator: Orchestrator, run: StoredRun, changes: Mapping[str, Any], *, adopt: bool) -> Continuation:
         """Read the workflow file again, unless the command brings one."""
@@ -57,7 +71,7 @@ class WorkflowHooks(Hooks):
             if adopt:
                 spec = prepare_again(file, settings.home, settings.environ, load_agents(settings), held)
             else:
-                spec = read_again(file, settings.home)
+                spec = read_again(file, settings.home, held)
         except OrcError as error:
             if adopt:
                 raise
@@ -71,8 +85,7 @@ class WorkflowHooks(Hooks):
         if options.workflow is None:
             raise UsageError(detail=f"{file} is a run of a workflow: give its file with --workflow, and who performs its steps.")
         spec = self.prepare(orchestrator, WorkflowOptions(**options.only(WorkflowOptions))).spec
-        run, notes = import_workflow(orchestrator, spec, file, document)
-        return TakenOver(runs=(run,), notes=notes)
+        return import_workflow(orchestrator, spec, file, document)
 
 
 def _compare_file(file: Path, spec: WorkflowSpec, state: WorkflowState, *, adopt: bool) -> tuple[Changes, list[str]]:

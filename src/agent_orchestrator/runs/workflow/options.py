@@ -15,7 +15,8 @@ from agent_orchestrator.agents import ADAPTERS, find_agent
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.effects import AgentChoice
-from agent_orchestrator.errors import InvalidSpec, Problem, UsageError
+from agent_orchestrator.errors import InvalidSpec, InvalidValue, Problem, UsageError
+from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.runs.choices import (
     AgentOptions,
     Permissions,
@@ -27,6 +28,8 @@ from agent_orchestrator.runs.choices import (
 )
 from agent_orchestrator.runs.inputs import read_counts, read_given_duration, read_text
 from agent_orchestrator.runs.start import Prepared
+from agent_orchestrator.runs.workflow.task import BUILT_IN, find_file, refuse_unread, with_client, with_task
+from agent_orchestrator.systems.workflow.effects import ISSUE
 from agent_orchestrator.systems.workflow.parse import env_names, parse
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec, with_prompts
 
@@ -35,7 +38,12 @@ class WorkflowOptions(AgentOptions, frozen=True, kw_only=True):
     """The options of `orc run`, as given: None means not given."""
 
     system: ClassVar[str] = "workflow"
-    workflow: str
+    workflow: str | None = None
+    task: str | None = None
+    """In place of a workflow, or for one: it fills `{task}`."""
+    check: str | None = None
+    """The command that says whether the task is done."""
+    no_check: bool = False
     variables: tuple[str, ...] = ()
     """K=V"""
     max_parallel: str | int | None = None
@@ -43,6 +51,7 @@ class WorkflowOptions(AgentOptions, frozen=True, kw_only=True):
     max_iterations: str | int | None = None
     gate_state_file: str | None = None
     timeout: str | None = None
+    issue_number: str | None = None
 
     def limits(self) -> dict[str, int]:
         """Return the limits that were really given: only these override what a run was created with."""
@@ -60,13 +69,19 @@ def prepare(
 
     `kept` says who performs what in the run that is taken up again, for roles that nobody else is chosen for.
     """
-    file = Path(options.workflow).expanduser()
+    found = find_file(options, home)
+    file, variables = found.file, found.variables | read_pairs(options.variables, "--var")
     parsed = parse(read_workflow(file), str(file))
+    plain = with_task(parsed.spec, variables)
+    held = kept(plain) if kept is not None else {}
+    notes: tuple[str, ...] = ()
+    if options.task is not None and not held:
+        options, notes = with_client(plain, options, environ, configured or {})
     spec = msgspec.structs.replace(
-        parsed.spec,
-        agents=_choose(parsed.spec, options, home, configured or {}, kept(parsed.spec) if kept is not None else {}),
-        variables=read_pairs(options.variables, "--var"),
-        env=read_env(options.env),
+        plain,
+        agents=_choose(plain, options, home, configured or {}, held),
+        variables=variables,
+        env=_with_issue(read_env(options.env), options.issue_number),
         when_env={name: environ[name] for name in env_names(parsed.spec) if name in environ},
         gate_state_file=str(Path(options.gate_state_file).absolute()) if options.gate_state_file else None,
         timeout_s=read_given_duration(options.timeout, "--timeout"),
@@ -74,9 +89,24 @@ def prepare(
         file=str(file.absolute()),
         **options.limits(),
     )
-    spec = with_prompts(_permitted(spec, options.permissions), find_prompts(spec, file, home))
+    prompts = find_prompts(spec, file, home)
+    if options.task is not None:
+        refuse_unread(options.task, prompts.values(), file)
+    spec = with_prompts(_permitted(spec, options.permissions), prompts)
     _check_agents(spec, home)
-    return Prepared(spec=spec, warnings=(*parsed.warnings, *_unplayed(spec, options)))
+    alone = options.task is not None and top_level(home) is not None
+    if options.task is not None and not alone:
+        notes = (*notes, f"{home} is no git repository: the agent works in it directly, and nothing can be taken back.")
+    warnings = (*parsed.warnings, *_unplayed(spec, options), *notes, *found.notes)
+    return Prepared(spec=spec, warnings=warnings, worktree=alone)
+
+
+def _with_issue(env: dict[str, str], number: str | None) -> dict[str, str]:
+    if number is None:
+        return env
+    if not number.isdecimal():
+        raise InvalidValue(what="--issue-number", value=number, expected="a number, as in 42")
+    return {ISSUE: number, **env}
 
 
 def add_step_budgets(budget: Budget, spec: WorkflowSpec) -> Budget:
@@ -121,7 +151,8 @@ def _choose(
     kept: Mapping[str, AgentChoice],
 ) -> dict[str, AgentChoice]:
     """Return the choices over those that were kept; a step may name a configured agent as its role."""
-    chosen = choose_agents(options, home, configured)
+    given, played = read_pairs(options.roles, "--role"), {"", *(step.agent for step in spec.steps)}
+    chosen = {role: one for role, one in choose_agents(options, home, configured).items() if role in given or role in played}
     roles = {step.agent for step in spec.steps if step.agent in configured} if "" not in {**kept, **chosen} else set()
     named = {role: resolve_agent(AgentChoice(name=role), configured) for role in sorted(roles)}
     return {**kept, **named, **chosen}
@@ -136,6 +167,8 @@ def find_prompts(spec: WorkflowSpec, file: Path, home: Path) -> dict[str, str]:
         written = Path(step.prompt)
         if written.is_absolute():
             places = [written]
+        elif beside == BUILT_IN:  # Its script is not to be replaced by a file that came with a clone.
+            places = [beside / written]
         else:
             places = [home / ".agents" / "prompts" / written.name, beside / written, home / written]
         found = next((place for place in places if place.is_file()), None)

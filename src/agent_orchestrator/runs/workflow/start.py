@@ -15,15 +15,17 @@ from agent_orchestrator.core.ids import RunId, checked_id
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import InvalidDocument, Refused, RunExists
 from agent_orchestrator.git.repository import checkout_of
+from agent_orchestrator.git.snapshots import begin_history
 from agent_orchestrator.git.worktree import add_worktree
+from agent_orchestrator.runs.imports import TakenOver
 from agent_orchestrator.runs.inputs import read_object
 from agent_orchestrator.runs.names import keep_as, new_run_id
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
 from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
 from agent_orchestrator.runs.trees import entering
-from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.systems.workflow.decide.edits import ImportedWorkflow, import_state
+from agent_orchestrator.store.port import StoredRun, Which
 from agent_orchestrator.systems.workflow.effects import run_directory
+from agent_orchestrator.systems.workflow.imports import ImportedWorkflow, import_state
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 
@@ -37,10 +39,13 @@ def start_workflow(orchestrator: Orchestrator, spec: WorkflowSpec, start: Start 
             raise RunExists(run=run, status=known.summary.status)
     home = orchestrator.settings.home
     places = set() if start.worktree else {checkout_of(str(home))}
+    begun = ("the repository had no commit: an empty one was made to start from.",)
+    new = begun if start.worktree and begin_history(home, orchestrator.clock.now_us()) else ()
     with entering(orchestrator, WORKFLOW.name, places, run=run, shared=start.shared) as notes:
-        context = start.make_context(orchestrator, run, add_worktree(home, run) if start.worktree else None)
+        tree = add_worktree(home, run, start.worktree_branch, start.worktree_ref) if start.worktree else None
+        context = start.make_context(orchestrator, run, tree)
         started = create_owned(orchestrator, WORKFLOW, spec, spec.name, context, start.budget)
-    return msgspec.structs.replace(started, notes=notes)
+    return msgspec.structs.replace(started, notes=(*new, *notes))
 
 
 def _make_room(orchestrator: Orchestrator, run: str) -> None:
@@ -60,7 +65,7 @@ def _make_room(orchestrator: Orchestrator, run: str) -> None:
 
 def _is_in_the_way(orchestrator: Orchestrator, run: str) -> bool:
     """Tell whether something of an earlier run is left that no longer is one; a run with its directory is one."""
-    if any(one.id == run for one in orchestrator.runs()):
+    if orchestrator.known(run) is not None:
         return not (orchestrator.settings.home / run_directory(run)).exists()
     return (orchestrator.settings.folder / "launches" / run).exists()
 
@@ -83,12 +88,12 @@ def agents_of_earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: st
 def _earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None) -> StoredRun | tuple[Path, dict[str, Any]]:
     """The run, or the state file of one that has no journal here."""
     if run_id is not None:
-        if not any(run.id.startswith(run_id) for run in orchestrator.runs()) and (
+        if not orchestrator.runs(Which(begins=run_id, most=1)) and (
             found := _state_file(orchestrator, checked_id(run_id, "--run-id"))
         ):
             return found
         return orchestrator.find(run_id)
-    journaled = [run for run in orchestrator.runs() if run.name == spec.name and "~" not in run.id]
+    journaled = [run for run in orchestrator.runs(Which(name=spec.name)) if "~" not in run.id]
     foreign = [found for found in _foreign(orchestrator) if found[1].get("workflow_name") == spec.name]
     newest = max(foreign, key=lambda found: found[0].stat().st_mtime_ns, default=None)
     if newest is not None and (not journaled or newest[0].stat().st_mtime_ns // 1000 > journaled[0].updated_us):
@@ -102,10 +107,9 @@ def _earlier(orchestrator: Orchestrator, spec: WorkflowSpec, run_id: str | None)
 
 def _foreign(orchestrator: Orchestrator) -> list[tuple[Path, dict[str, Any]]]:
     """State files of runs that have no journal here."""
-    known = {run.id for run in orchestrator.runs()}
     folder = orchestrator.settings.home / run_directory("x").rpartition("/")[0]
     names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-    found = (_state_file(orchestrator, name) for name in names if name not in known)
+    found = (_state_file(orchestrator, name) for name in names if orchestrator.known(name) is None)
     return [one for one in found if one is not None]
 
 
@@ -120,19 +124,14 @@ def _import(orchestrator: Orchestrator, spec: WorkflowSpec, found: tuple[Path, d
     if faults:
         raise InvalidDocument(path=path, what="state file", detail="; ".join(faults[:5]))
     run = checked_id(path.parent.name, "The run directory's name")
-    return _create_imported(orchestrator, spec, run, import_state(document, spec))
+    return _create_imported(orchestrator, spec, run, import_state(document, spec, str(path), run))
 
 
-def import_workflow(
-    orchestrator: Orchestrator, spec: WorkflowSpec, path: Path, document: dict[str, Any]
-) -> tuple[StoredRun, tuple[str, ...]]:
-    """A run made of a run_state.json, sloppy ones included, and what was changed; raises RunExists when it has a journal."""
-    imported = import_state(document, spec)
+def import_workflow(orchestrator: Orchestrator, spec: WorkflowSpec, path: Path, document: dict[str, Any]) -> TakenOver:
+    """A run made of a run_state.json, sloppy ones included, and the account of it; raises RunExists when it has a journal."""
+    imported = import_state(document, spec, str(path), path.absolute().parent.name)
     if (known := orchestrator.store.run(imported.run)) is not None:
         raise RunExists(run=known.id, status=known.summary.status)
-    notes = list(imported.notes)
-    if (name := document.get("workflow_name")) != spec.name:
-        notes.insert(0, f"workflow_name: was {name!r}, is {spec.name!r}")
     run = _create_imported(orchestrator, spec, imported.run, imported)
     mine = orchestrator.settings.home / run_directory(run.id) / "run_state.json"
     owner = orchestrator.own(run.id)
@@ -142,7 +141,7 @@ def import_workflow(
         orchestrator.settle(run)
     finally:
         owner.release()
-    return orchestrator.find(run.id), tuple(notes)
+    return TakenOver.told((orchestrator.find(run.id),), imported.account)
 
 
 def _create_imported(orchestrator: Orchestrator, spec: WorkflowSpec, run: str, imported: ImportedWorkflow) -> StoredRun:

@@ -22,10 +22,10 @@ HANDED_ON = (
     *("max_parallel", "max_attempts", "max_iterations", "timeout", "interactive", "auto_test", "test_command"),
     *("checkpoint_interval", "execution_mode", "allow_fewer_tests", "protect", "agent", "agent_command", "rehearse"),
     *("budget_usd", "budget_tokens", "max_time", "day_budget_usd", "allow_unmetered", "publish", "allow_tools"),
-    *("permission_mode", "adopt_changes", "shared_tree"),
+    *("permission_mode", "adopt_changes", "adopt_edits", "shared_tree"),
 )
 """Options of going on that the process in the background is given, too, where a command has them."""
-SWITCHES = ("interactive", "auto_test", "publish")
+SWITCHES = ("interactive", "auto_test", "publish", "adopt_edits")
 """Those of them that can be said yes and no to."""
 
 
@@ -74,7 +74,7 @@ def detach(orchestrator: Orchestrator, run: StoredRun, arguments: Sequence[str],
         with log.open("rb") as written:
             written.seek(start)
             said = written.read(LOG_SHOWN_CHARS).decode("utf-8", "replace").strip() or f"it exited with code {code}"
-        raise Unavailable(detail=f"Run {run.id} could not be driven in the background: {said}")
+        raise Unavailable(detail=f"Run {run.id} could not be started in the background: {said}")
     if manner.as_json:
         fresh = orchestrator.store.run(run.id) or run
         print_json({**run_facts(fresh, orchestrator.owner(run)), "log": str(log), "pid": child.pid})
@@ -83,7 +83,7 @@ def detach(orchestrator: Orchestrator, run: StoredRun, arguments: Sequence[str],
     screen.line(f"{about(run.system).noun} {run.id}")
     if manner.quiet:
         return 0
-    screen.line(f"driven in the background by process {child.pid}; its log: {log}")
+    screen.line(f"running in the background in process {child.pid}; its log: {log}")
     screen.line(f"watch: orc watch {run.id}   stop: orc pause {run.id}")
     return 0
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_orchestrator.core.inputs import Answer, Directive
+from agent_orchestrator.core.inputs import Abort, Answer, Directive
+from agent_orchestrator.errors import DiskFull, Unavailable
 from agent_orchestrator.runs.directives import Sent, send_judgement, send_stop
 from agent_orchestrator.runs.facts import run_facts
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -25,9 +26,19 @@ def report_sent(orchestrator: Orchestrator, run: StoredRun, sent: Sent, text: st
 
 def stop_here(orchestrator: Orchestrator, run: StoredRun, directive: Directive, *, as_json: bool) -> int:
     """Take up a run that nobody drives, just long enough for the directive to be carried out."""
+    from agent_orchestrator.engine.process.identity import signal_launches
     from agent_orchestrator.surfaces.cli.drive import Manner, drive
 
-    send_stop(orchestrator, run, directive)
+    try:
+        send_stop(orchestrator, run, directive)
+    except DiskFull:
+        orchestrator.refuse_kept(run)
+        if (who := orchestrator.stamp(directive).who) is None or who.launch is not None:
+            raise
+        stopped = signal_launches(orchestrator.settings.folder / "launches" / run.id)
+        again = "orc abort" if isinstance(directive, Abort) else "orc pause --now"
+        detail = f"The disk is full: {stopped} processes of run {run.id} were told to end, but that could not be journaled; "
+        raise Unavailable(detail=f"{detail}free some space, then `{again} {run.id}` once more.") from None
     drive(orchestrator, run, orchestrator.own(run.id), Manner(as_json=as_json, rest=True))
     return 0
 
@@ -37,7 +48,7 @@ def answer(orchestrator: Orchestrator, run: StoredRun, said: Answer, *, as_json:
     sent = send_judgement(orchestrator, run, said)
     text = f"{'Approved' if said.approved else 'Rejected'} in run {run.id}"
     if sent.owner is None:
-        text += f": recorded. Nobody drives it now; go on with: orc resume {run.id}"
+        text += f": recorded. Nothing is running it now; continue with: orc resume {run.id}"
     else:
         text += "." if sent.taken else f": recorded; {sent.owner} has not taken it yet."
     return report_sent(orchestrator, run, sent, text, as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -50,12 +50,14 @@ def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: 
     environ = orchestrator.settings.environ
     screen = Screen(environ, sys.stderr if manner.as_json else sys.stdout)
     stopwatch = Stopwatch()
-    watcher = Several(make_watcher(screen, quiet=manner.quiet), Notifications(manner.on_wait, manner.on_end, environ), stopwatch)
+    view = make_watcher(orchestrator, run, screen, quiet=manner.quiet)
+    watcher = Several(view, Notifications(manner.on_wait, manner.on_end, environ), stopwatch)
     gave_up = False
 
     def stays(driver: Driver) -> bool:
         nonlocal gave_up
-        gave_up = manner.rest or (manner.no_wait and (driver.waits_only_for_people() or driver.is_parked()))
+        no_wait = manner.no_wait or view.has_left()
+        gave_up = manner.rest or (no_wait and (driver.waits_only_for_people() or driver.is_parked()))
         return not gave_up
 
     try:
@@ -65,7 +67,10 @@ def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: 
     left = summary.status in ("running", "waiting", "aborting") and not gave_up
     code = INTERRUPTED if left else exit_code(summary)
     took = say_whole_time((orchestrator.clock.now_us() - run.context.created_us) / US, stopwatch.worked_s)
-    for line in [*result_lines(run, summary, took, left=left), *_more_lines(orchestrator, run)]:
+    first, *others = result_lines(run, summary, took, left=left)
+    ending = summary.status.replace("_", " ")
+    first = first.replace(ending, screen.paint_status(ending, summary.status), 1)
+    for line in [first, *others, *_more_lines(orchestrator, run)]:
         Writer(screen.out).line(line)
     if manner.as_json:
         print_json(result_facts(orchestrator, run, summary, code))
@@ -104,7 +109,7 @@ def say_whole_time(elapsed_s: float, worked_s: float) -> str:
 def result_facts(orchestrator: Orchestrator, run: StoredRun, summary: Summary, code: int) -> dict[str, Any]:
     """The one object that `run --json` and its like print."""
     facts = run_facts(msgspec.structs.replace(orchestrator.find(run.id), summary=summary))
-    work = work_facts(run)
+    work = work_facts(orchestrator, run)
     return {**facts, **({"work": work} if work is not None else {}), "exit_code": code}
 
 
@@ -112,7 +117,7 @@ def _more_lines(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
     """Return what is told besides when a run rests: where its work is, and what its system says."""
     tell = words_of(run.system).closing_lines
     closing = tell(orchestrator.fold(run).state) if tell is not None else []
-    return [plain(line) for line in (*work_lines(run), *closing)]
+    return [plain(line) for line in (*work_lines(orchestrator, run), *closing)]
 
 
 def result_lines(run: StoredRun, summary: Summary, took: str, *, left: bool) -> list[str]:
@@ -120,37 +125,33 @@ def result_lines(run: StoredRun, summary: Summary, took: str, *, left: bool) -> 
     words = about(run.system)
     name = f"{words.noun} {run.id}"
     count = f"{summary.done}/{summary.total} {words.unit}s"
-    going_on = f"Go on with: {words.resume} {run.id}"
+    going_on = f"Continue with: {words.resume} {run.id}"
+    so_far = f"{summary.done} of {summary.total} {words.unit}s done"
     detail = f": {plain(summary.detail)}" if summary.detail else ""
+    waits = plain(summary.detail) if summary.stop is StopReason.RATE_LIMITED else f"waiting for {plain(summary.detail)}"
     if left:
-        return [f"{name} was left ({count}); its agents live on. {going_on}"]
+        return [f"{name}: interrupted ({so_far}); its agents keep running. {going_on}"]
     if summary.status == "completed":
         done = say_count(summary.done, words.unit) if words.iterates else count
         why = f", {plain(summary.detail)}" if summary.detail and words.iterates else ""
         return [f"{name} completed: {done} in {took}{why}", f"state: {state_file(run)}"]
     if summary.status == "paused" and summary.stop is StopReason.BUDGET_EXHAUSTED:
-        return [f"{name} is paused ({count}){detail}"]
+        return [f"{name}: paused ({so_far}){detail}"]
     if summary.status == "waiting" and summary.stop is not StopReason.WAITING_ON_HUMAN:
-        return [f"{name} waits ({count}){detail}. {going_on}"]
+        return [f"{name}: {waits} ({so_far}). {going_on}"]
     if summary.status == "paused":
-        return [f"{name} is paused ({count}){detail}. {going_on}"]
+        return [f"{name}: paused ({so_far}){detail}. {going_on}"]
     if summary.status == "waiting":
         unit = " UNIT" if len(summary.doing) > 1 else ""
         how = "answer as said below," if words.answer else f"answer with: orc approve {run.id}{unit}  "
-        return [f"{name} waits ({count}){detail}", f"{how} then: {words.resume} {run.id}"]
+        return [f"{name}: {waits} ({so_far})", f"{how} then: {words.resume} {run.id}"]
     if summary.status == "aborted":
-        return [f"{name} was aborted ({count}){detail}"]
+        return [f"{name}: aborted ({so_far}){detail}"]
     if summary.ended:
         ending = summary.status.replace("_", " ")
         more = f" {words.raise_limit}" if words.raise_limit and summary.stop is StopReason.LIMIT_REACHED else ""
         return [
-            f"{name} {ending} ({count}){detail}",
+            f"{name}: {ending} ({so_far}){detail}",
             f"why: {words.explain} {run.id}   try again: {words.retry} {run.id}{more}   state: {state_file(run)}",
         ]
-    return [f"{name} rests ({count}). {going_on}"]
-
-
-def drive_quietly(orchestrator: Orchestrator, run: StoredRun, inputs: Sequence[Given], out: TextIO) -> None:
-    """Drives a run that the caller owns until nothing runs any more; only what a person must know is told."""
-    watcher = make_watcher(Screen(orchestrator.settings.environ, out), quiet=True)
-    orchestrator.drive_owned(run, watcher, lambda driver: False, inputs)
+    return [f"{name}: stopped ({so_far}). {going_on}"]

@@ -23,22 +23,34 @@ from agent_orchestrator.version import __version__
 
 GENERAL = {
     "list": "List the runs of a repository.",
-    "status": "Show what is going on, or how one run stands.",
+    "status": "Show all runs, or one run's steps.",
     "show": "Show everything known about a run or a step.",
     "logs": "Show what a step's agent said and did.",
     "watch": "Follow a run until it ends.",
+    "web": "Show runs on a page in the browser.",
     "history": "Print a run's journal in words.",
+    "diff": "Show the changes that a run made.",
+    "open": "Open a shell in a run's working tree.",
+    "merge": "Merge the work of a run, tested before it lands.",
+    "pr": "Push the branch of a run and open a pull request.",
+    "discard": "Discard the work of a run, kept under a ref.",
+    "report": "Tell what happened while you were away.",
     "usage": "Show what agents consumed: tokens and cost.",
-    "pause": "Let a run drain: nothing new starts.",
-    "resume": "Go on with a run.",
+    "pause": "Pause a run: nothing new starts.",
+    "resume": "Continue a run.",
     "abort": "Stop a run for good.",
-    "approve": "Approve the step that waits for a person.",
-    "reject": "Reject the step that waits for a person.",
+    "steer": "Tell a run's agents something.",
+    "rewind": "Take a run back to an earlier point.",
+    "fork": "Make a new run of an earlier point of a run.",
+    "approve": "Approve the step that is waiting for approval.",
+    "reject": "Reject the step that is waiting for approval.",
     "validate": "Check a workflow file, a task document or a state file.",
     "import": "Make a run of a state file without a journal.",
+    "config": "Show, check and trust the configuration.",
     "doctor": "Check this machine and the repository's store.",
     "schema": "Print a JSON Schema.",
     "prune": "Delete ended runs.",
+    "help": "Show a page of the documentation, or the help of a command.",
     "version": "Print the version.",
     "completion": "Print a shell's completion script.",
 }
@@ -53,7 +65,8 @@ def _all_commands() -> tuple[dict[str, str], dict[str, str]]:
         if command.after:
             order.insert(order.index(command.after) + 1, command.name)
     helps = GENERAL | {command.name: command.help for _, command in found}
-    return {name: helps[name] for name in order}, {command.name: f"{system}.{command.module}" for system, command in found}
+    modules = {"config": "config.group"} | {command.name: f"{system}.{command.module}" for system, command in found}
+    return {name: helps[name] for name in order}, modules
 
 
 COMMANDS, ELSEWHERE = _all_commands()
@@ -81,10 +94,14 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 def orc(ctx: click.Context) -> None:
     """Run AI coding agents durably: every fact is journaled before anything acts on it.
 
-    Start with `orc init`, then `orc run --workflow workflow.yaml …`; `orc COMMAND --help` has examples.
+    Start with `orc init`, then `orc run --workflow workflow.yaml …`; `orc COMMAND --help` has examples, `orc help` the
+    documentation. `orc` alone shows what is running in this repository and what needs you.
     """
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        from agent_orchestrator.surfaces.cli.home import show_home
+
+        if not show_home():
+            click.echo(ctx.get_help())
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -62,10 +62,36 @@ permission_options = compose(
 )
 
 
+sandbox_options = (
+    click.option(
+        "--sandbox",
+        is_flag=False,
+        flag_value="auto",
+        metavar="[WALL]",
+        help="Wall agents and checks in: auto (the best that this machine has), bwrap, landlock, none, or a command line.",
+    ),
+    click.option(
+        "--sandbox-network",
+        metavar="WHO",
+        help="Who reaches the network: on (all, the default), agents (no checks), off, or the URL of a proxy as the only way.",
+    ),
+    click.option("--sandbox-write", multiple=True, metavar="PATH", help="Writable besides the working tree; repeatable."),
+    click.option(
+        "--sandbox-read", multiple=True, metavar="PATH", help="Readable although secrets lie there: ~/.npmrc; repeatable."
+    ),
+    click.option("--yolo", is_flag=True, help="Agents use all their tools without asking; needs --sandbox."),
+)
+
+
 def choice_options(does: str = "works", *, named: bool = True, roles: bool = False, wrapper: bool = False) -> Function:
     """Return the options that say who works; `named` is whether one of them names an agent."""
     wrappers = (
         click.option("--wrapper", metavar="FILE", help="A program that performs every step, called with --run-id, --step-id, …"),
+        click.option(
+            "--command-template",
+            metavar="CMD",
+            help="A command for every step, with {run_id}, {step_id}, {agent}, {prompt}, {repo} and {report} filled in.",
+        ),
         click.option("--wrapper-arg", "wrapper_args", multiple=True, metavar="ARG", help="Passed on to the wrapper; repeatable."),
     )
     another = "Another agent, or a command, for one role; repeatable."
@@ -93,6 +119,7 @@ def agent_options(does: str = "works", *, timeout: str = "--timeout", time: str 
         ),
         click.option(timeout, metavar="TIME", help=f"Running time of {time}, as in 90s, 10m, 2h."),
         idle_option,
+        *sandbox_options,
     )
 
 
@@ -112,6 +139,14 @@ def drive_options(noun: str = "run", *, people: str = "a person") -> Function:
         click.option("--on-end", metavar="CMD", help=f"A shell command started when the {noun} ends."),
         click.option("--quiet", is_flag=True, help=f"Only the {noun}'s id and the result."),
     )
+
+
+edits_option = click.option(
+    "--adopt-edits/--no-adopt-edits",
+    default=None,
+    help="Use a state file that was edited, or put it aside; without either you are asked.",
+)
+"""A person's word on edited state files, for the commands that go on with a run."""
 
 
 def read_options(kind: type[SomeOptions], given: dict[str, Any]) -> SomeOptions:
@@ -163,29 +198,35 @@ def open_orchestrator(repo: str | None) -> Orchestrator:
     """The orchestrator of a repository; imported here so that `--help` does not pay for it."""
     from agent_orchestrator.core.who import Surface
     from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.surfaces.cli.screen import warn
 
-    return Orchestrator(repo, surface=Surface.CLI)
+    return Orchestrator(repo, surface=Surface.CLI, say=warn)
 
 
 def pick(orchestrator: Orchestrator, given: str | None) -> StoredRun:
     """The run that is meant; left out, the one that is not finished."""
     if given is not None:
         return orchestrator.find(given)
-    unfinished = [run for run in orchestrator.runs() if not run.summary.ended]
+    from agent_orchestrator.store.port import Which
+
+    unfinished = orchestrator.runs(Which(ended=False, most=LISTED_MAX))
     if len(unfinished) == 1:
         return unfinished[0]
     if not unfinished:
         raise Refused(why=f"There is no unfinished run in {orchestrator.settings.home}; name one, `orc list` shows them.")
-    known = ", ".join(f"{run.id} ({run.name}, {run.summary.status})" for run in unfinished[:LISTED_MAX])
-    more = f" and {len(unfinished) - LISTED_MAX} more" if len(unfinished) > LISTED_MAX else ""
+    known = ", ".join(f"{run.id} ({run.name}, {run.summary.status})" for run in unfinished)
+    hidden = orchestrator.count().unfinished - len(unfinished)
+    more = f" and {hidden} more" if hidden > 0 else ""
     raise Refused(why=f"Several runs are unfinished, name one: {known}{more}.")
 
 
 def complete_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Run ids that begin so, newest first."""
+    from agent_orchestrator.store.port import Which
+
     try:
         with open_orchestrator(ctx.params.get("repo")) as orchestrator:
-            found = [run for run in orchestrator.runs() if run.id.startswith(incomplete)]
+            found = orchestrator.runs(Which(begins=incomplete))
     except OrcError:
         return []
     return [CompletionItem(run.id, help=f"{run.name}, {run.summary.status}") for run in found]

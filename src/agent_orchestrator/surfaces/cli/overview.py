@@ -1,8 +1,7 @@
-"""Tables of runs and of a run's steps, for `list`, `status`, `show` and `watch`."""
+"""A run's header and steps, for `status`, `show` and `watch`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -20,30 +19,6 @@ from agent_orchestrator.surfaces.cli.screen import Screen, plain
 from agent_orchestrator.systems import about
 
 STEPS_SHOWN = 200
-
-
-def say_age(then_us: int, now_us: int) -> str:
-    """Say how long ago, in the largest unit."""
-    seconds = max(0, now_us - then_us) / US
-    for size, name in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{name} ago"
-    return f"{int(seconds)}s ago"
-
-
-def print_runs(orchestrator: Orchestrator, screen: Screen, runs: Sequence[StoredRun]) -> None:
-    """Print one line per run."""
-    now_us = orchestrator.clock.now_us()
-    rows = []
-    for run in runs:
-        summary = run.summary
-        what = summary.detail
-        if not summary.ended and summary.status != "paused" and orchestrator.owner(run) is None:
-            what = f"nobody drives it: orc resume {run.id}"
-        elif not what and summary.doing:
-            what = ", ".join(summary.doing)
-        rows.append((run.id, run.name, summary.status, f"{summary.done}/{summary.total}", say_age(run.updated_us, now_us), what))
-    screen.table(("RUN", "NAME", "STATUS", "DONE", "UPDATED", "WHAT"), rows, status=2, whole=0)
 
 
 def step_time_s(step: Any, now_us: int) -> float | None:
@@ -107,9 +82,9 @@ def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, fol
 def print_owner(screen: Screen, run: StoredRun, owner: str | None, *, ended: bool) -> None:
     """Print who drives the run, or what goes on with one that nobody does."""
     if owner is not None:
-        screen.line(f"  driven by {plain(owner)}")
+        screen.line(f"  running in {plain(owner)}")
     elif not ended:
-        screen.line(f"  nobody drives it; go on with: {about(run.system).resume} {run.id}")
+        screen.line(f"  nothing is running it; continue with: {about(run.system).resume} {run.id}")
 
 
 def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded: Folded) -> None:
@@ -120,7 +95,7 @@ def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded
     rows = []
     for step in steps_of(folded, now_us)[:STEPS_SHOWN]:
         took = say_duration(step["duration_s"]) if step["duration_s"] is not None else ""
-        why = step["last_error"] or (f"waits for {step['waits_for']}" if step["waits_for"] else "")
+        why = step["last_error"] or (f"waiting for {step['waits_for']}" if step["waits_for"] else "")
         why = step["waits_for"] if step["held"] else why
         rows.append((step["id"], step["status"], step["attempts"], step["iteration_count"], took, why))
     screen.table(("STEP", "STATUS", "TRIES", "ITER", "TIME", "WHY"), rows, status=1)
@@ -129,4 +104,4 @@ def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded
     for effect in folded.state.doing:
         if isinstance(effect, AskHuman):
             how = about(run.system).answer if effect.in_words else f"orc approve {run.id} {plain(effect.unit)}"
-            screen.line(f"{plain(effect.unit)} waits for a person: {how}")
+            screen.line(f"{plain(effect.unit)} is waiting for an answer: {how}")

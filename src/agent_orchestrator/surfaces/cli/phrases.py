@@ -13,7 +13,7 @@ from agent_orchestrator.core.budget import say_amount
 from agent_orchestrator.core.hold import say_parked
 from agent_orchestrator.core.ids import run_of, unit_of
 from agent_orchestrator.core.launch_events import CheckLaunchFinished, LaunchFinished
-from agent_orchestrator.core.units import US, say_duration
+from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.core.who import Surface
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, words_of
 
@@ -97,7 +97,7 @@ def say_limits(event: common.Event) -> Phrase:
 
 
 def _taken_up(event: common.TakenUp) -> Phrase:
-    return Phrase("", f"taken up by process {event.pid} on {event.host}", quiet=True)
+    return Phrase("", f"resumed by process {event.pid} on {event.host}", quiet=True)
 
 
 def _paused(event: common.Paused) -> Phrase:
@@ -139,8 +139,40 @@ def _refused(event: common.ToolRefused) -> Phrase:
     return Phrase(event.unit, f"{event.agent} was refused {event.tool}{asked}{way}")
 
 
+def _weighed(event: common.EvidenceWeighed) -> Phrase:
+    if event.doubts:
+        return Phrase(event.unit, f"doubtful evidence: the check passed, but {'; '.join(event.doubts)}")
+    return Phrase(event.unit, f"{say_count(event.tests or 0, 'test')} ran", quiet=True)
+
+
+def _kept(event: common.TreeKept) -> Phrase:
+    kept = event.kept
+    where = f"branch {kept.tree.branch}" if kept.tree is not None and kept.tree.branch else "the working tree"
+    if not kept.commit:
+        return Phrase(event.unit, f"{where} could not be kept: {kept.problem}")
+    return Phrase(event.unit, f"{where} was kept as {kept.commit[:12]}", quiet=True)
+
+
+def _say_kept(refs: tuple[str, ...]) -> str:
+    return f"; what was there is kept as {', '.join(refs)}" if refs else ""
+
+
 def _ended(event: common.Ended) -> Phrase:
-    return Phrase("", f"ended, {event.stop.value.replace('_', ' ')}{because(event.detail)}")
+    return Phrase("", f"{event.stop.value.replace('_', ' ')}{because(event.detail)}")
+
+
+def _landings(event: common.LandingsAsked) -> Phrase:
+    return Phrase("", f"to be merged into {event.landings[0].into}: {names([one.branch for one in event.landings])}")
+
+
+def _landing(event: common.LandingEnded) -> Phrase:
+    if event.verdict == "landed":
+        return Phrase(event.unit, f"merged{f' as {event.commit[:12]}' if event.commit else ''}")
+    return Phrase(event.unit, f"not merged, {event.verdict}{because(event.detail)}")
+
+
+def _discarded(event: common.WorkDiscarded) -> Phrase:
+    return Phrase("", f"its work was discarded, kept as {names(list(event.kept.values())) or 'nothing'}")
 
 
 _COMMON: Phrases = {
@@ -155,6 +187,18 @@ _COMMON: Phrases = {
     common.AgentsSet: _agents,
     common.BudgetWarned: _warned,
     common.UnitHeld: _held,
-    common.HoldEnded: lambda event: Phrase(event.unit, "goes on"),
+    common.HoldEnded: lambda event: Phrase(event.unit, "continues"),
+    common.LandingsAsked: _landings,
+    common.LandingStarted: lambda event: Phrase(event.unit, "is being merged", quiet=True),
+    common.LandingEnded: _landing,
+    common.LandingsDropped: lambda event: Phrase("", f"merging was stopped ({event.reason})"),
+    common.WorkDiscarded: _discarded,
+    common.WorkPublished: lambda event: Phrase(event.unit, f"pull request {event.url}"),
+    common.UnitSteered: lambda event: Phrase(event.unit, f"steered{' now' if event.now else ''}: {event.text}"),
+    common.TreeKept: _kept,
+    common.EvidenceWeighed: _weighed,
+    common.WentBack: lambda event: Phrase("", f"went back to {event.point} (row {event.to})"),
+    common.Forked: lambda event: Phrase("", f"forked from {event.of} at {event.point} (row {event.at})"),
+    common.TreesReturned: lambda event: Phrase("", f"the working tree is that of then{_say_kept(event.kept)}"),
     common.CameLate: lambda event: Phrase(unit_of(event.effect), "an outcome came too late and changed nothing", quiet=True),
 }

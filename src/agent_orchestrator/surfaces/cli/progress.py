@@ -1,10 +1,11 @@
-"""Shows a run while this process drives it: one line per event, or a live table on a terminal.
+"""Shows a run while this process drives it: one line per event, or a live view on a terminal.
 
 An observer must never stop the run it watches: when nobody reads any more, it goes quiet.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -19,9 +20,12 @@ from agent_orchestrator.systems import about
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
+    from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
 
 UNIT_WIDTH = 20
+
+_VERDICT = re.compile(r"\b(?:(passed|completed|approved)|failed|rejected)\b")
 
 
 class Watcher(Protocol):
@@ -66,21 +70,28 @@ def event_lines(system: str, events: Sequence[Event], at_us: int, screen: Screen
         words = plain(told.words)
         if screen.terminal:
             words = shorten(words, max(20, screen.width - 10 - max(8, len(unit)) - 2))
-        lines.append(f"{clock_time(at_us)}  {screen.paint(unit.ljust(8), 'bold')}  {words}")
+        lines.append(f"{clock_time(at_us)}  {screen.paint(unit.ljust(8), 'bold')}  {paint_verdict(words, screen)}")
     return lines
 
 
-def how_to_answer(run: StoredRun, effect: AskHuman) -> list[str]:
+def paint_verdict(words: str, screen: Screen) -> str:
+    """Return a line with the word that says how something ended in green or red; what is quoted after a colon stays plain."""
+    said, colon, quoted = words.partition(":")
+    painted = _VERDICT.sub(lambda found: screen.paint(found[0], "green" if found[1] else "red"), said, count=1)
+    return f"{painted}{colon}{quoted}"
+
+
+def say_ways(run: StoredRun, effect: AskHuman) -> list[str]:
     """Return what a person types, or writes, to answer."""
     if effect.in_words:
-        return [f"{'':10}answer:   {about(run.system).answer}"]
+        return [f"answer:   {about(run.system).answer}"]
     lines = [
-        f"{'':10}approve:  orc approve {run.id} {effect.unit}",
-        f"{'':10}reject:   orc reject {run.id} {effect.unit} --comments 'what to change'",
+        f"approve:  orc approve {run.id} {effect.unit}",
+        f"reject:   orc reject {run.id} {effect.unit} --comments 'what to change'",
     ]
     if effect.answer_file:
         file = shlex.quote(str(Path(run.context.home, effect.answer_file)))
-        lines.append(f"{'':10}or:       echo '{{\"approved\": true}}' > {file}")
+        lines.append(f"or:       echo '{{\"approved\": true}}' > {file}")
     return lines
 
 
@@ -109,9 +120,9 @@ class Lines:
         for effect in new_questions(driver.state, events):
             if effect.id not in told:  # It was asked before the run was taken up.
                 asked = f": {plain(effect.question)}" if effect.question else ""
-                self.tell(f"{clock_time(at_us)}  {shorten(effect.unit, UNIT_WIDTH):8}  waits for a person{asked}")
-            for line in how_to_answer(driver.run, effect):
-                self.tell(line)
+                self.tell(f"{clock_time(at_us)}  {shorten(effect.unit, UNIT_WIDTH):8}  waiting for an answer{asked}")
+            for line in say_ways(driver.run, effect):
+                self.tell(f"{'':10}{line}")
 
     def tell(self, line: str) -> None:
         """Writes one line."""
@@ -123,6 +134,10 @@ class Lines:
 
     def finish(self) -> None:
         """Nothing is held back."""
+
+    def has_left(self) -> bool:
+        """Say whether the person does not want to wait any longer; nobody can say so here."""
+        return False
 
 
 class Several:
@@ -154,12 +169,12 @@ class Quiet(Lines):
         """Facts are for those who ask."""
 
 
-def make_watcher(screen: Screen, *, quiet: bool) -> Watcher:
+def make_watcher(orchestrator: Orchestrator, run: StoredRun, screen: Screen, *, quiet: bool) -> Lines:
     """The way of showing that fits where we write."""
     if quiet:
         return Quiet(Screen({}, sys.stderr))
-    if screen.terminal:
-        from agent_orchestrator.surfaces.cli.live import LiveTable
+    if screen.drawable:
+        from agent_orchestrator.surfaces.cli.live.watcher import LiveWatcher
 
-        return LiveTable(screen)
+        return LiveWatcher(orchestrator, run, screen)
     return Lines(screen)

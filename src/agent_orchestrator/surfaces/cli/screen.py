@@ -1,6 +1,6 @@
 """Output for a terminal: tables that fit, colour where it is wanted, JSON where it is asked for.
 
-No rich here: `orc status` and `orc list` must stay instant.
+`orc status` and `orc list` must stay instant: nothing is imported here that costs.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import msgspec
@@ -45,12 +45,19 @@ def shorten(text: object, width: int) -> str:
     return line if len(line) <= width else line[: max(0, width - 1)] + "…"
 
 
+def tone_of(status: str) -> str:
+    """Return the colour of a status; what is not listed went wrong."""
+    return _BY_STATUS.get(status.lower(), "red")
+
+
 class Screen:
     """The output of a command. Colour only on a terminal, and never when NO_COLOR is set."""
 
     def __init__(self, environ: Mapping[str, str], out: TextIO | None = None) -> None:
         self.out = out or sys.stdout
         self.terminal = self.out.isatty()
+        self.drawable = self.terminal and environ.get("TERM", "dumb") != "dumb"
+        """True where lines can be taken back and drawn anew."""
         self.colour = self.terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
         self.width = max(WIDTH_MIN, min(WIDTH_MAX, shutil.get_terminal_size((80, 24)).columns))
 
@@ -63,9 +70,13 @@ class Screen:
         """The text in a colour, if there are colours."""
         return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.colour and colour else text
 
+    def paint_line(self, spans: Iterable[tuple[str, str]]) -> str:
+        """The texts of a line, each with its colour, one after the other."""
+        return "".join(self.paint(text, colour) for text, colour in spans if text)
+
     def paint_status(self, text: str, status: str) -> str:
-        """The text in the colour of a status; what is not listed went wrong."""
-        return self.paint(text, _BY_STATUS.get(status.lower(), "red"))
+        """The text in the colour of a status."""
+        return self.paint(text, tone_of(status))
 
     def table(
         self,

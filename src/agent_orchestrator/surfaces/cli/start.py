@@ -6,33 +6,43 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import click
+import msgspec
+
+from agent_orchestrator.config.defaults import load_defaults
 from agent_orchestrator.core.inputs import SetAgents, SetLimits
 from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.errors import EditsUnconfirmed
 from agent_orchestrator.runs.choices import AgentOptions, Permissions
 from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.sandbox import SandboxOptions
 from agent_orchestrator.runs.settings import reread
 from agent_orchestrator.runs.start import Change, Prepared, Start, Started, prepare_run, start_prepared
-from agent_orchestrator.runs.takeup import TakeUp, refuse_unkept
+from agent_orchestrator.runs.takeup import TakeUp, refuse_unkept, take_up
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.budget import read_flag_budget
 from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 from agent_orchestrator.surfaces.cli.drive import Manner, drive
+from agent_orchestrator.surfaces.cli.options import read_options
 from agent_orchestrator.surfaces.cli.progress import Writer
 from agent_orchestrator.surfaces.cli.screen import warn
 from agent_orchestrator.systems import about
 
 
-def read_manner(given: Mapping[str, Any]) -> Manner:
-    """Return how a run is shown and left."""
+def read_manner(orchestrator: Orchestrator, given: Mapping[str, Any]) -> Manner:
+    """Return how a run is shown and left, and who is told: by flags, else by the configuration."""
+    usual = load_defaults(orchestrator.settings)
     names = ("quiet", "as_json", "no_wait", "on_wait", "on_end")
-    return Manner(**{name: given[name] for name in names if name in given})
+    said = {name: given[name] for name in names if given.get(name) is not None}
+    return Manner(**{"on_wait": usual.on_wait, "on_end": usual.on_end, **said})
 
 
 def read_change(given: Mapping[str, Any], **more: Any) -> Change:
     """Return what a run is to go on with."""
     permissions = Permissions(allow_tools=given["allow_tools"], mode=given["permission_mode"])
-    return Change(budget=read_flag_budget(given), permissions=permissions, shared=given["shared_tree"], **more)
+    edits = given.get("adopt_edits")  # Not every command that goes on with a run has the option.
+    return Change(budget=read_flag_budget(given), permissions=permissions, shared=given["shared_tree"], edits=edits, **more)
 
 
 def start(
@@ -43,19 +53,22 @@ def start(
     warn_all(prepared.warnings)
     how = Start(
         run_id=given.get("run_id"),
-        worktree=given.get("git_worktree", False),
+        worktree=given.get("git_worktree"),
+        worktree_branch=given.get("git_worktree_branch") or "",
+        worktree_ref=given.get("git_worktree_ref") or "",
         shared=given["shared_tree"],
         force=given.get("force", False),
         publish=given.get("publish"),
         pass_env=tuple(given["pass_env"]),
         budget=read_flag_budget(given),
+        sandbox=read_options(SandboxOptions, dict(given)),
     )
     return drive_started(orchestrator, start_prepared(orchestrator, options, prepared, how), given)
 
 
 def drive_started(orchestrator: Orchestrator, started: Started, given: Mapping[str, Any]) -> int:
     """Drive a run that was just made, here or in the background."""
-    run, manner = started.run, read_manner(given)
+    run, manner = started.run, read_manner(orchestrator, given)
     warn_all(started.notes)
     if given["detach"]:
         started.owner.release()
@@ -68,6 +81,19 @@ def drive_behind(orchestrator: Orchestrator, run: StoredRun, manner: Manner, giv
     """Let another process of ours go on with the run, by the `resume` of its system."""
     group = about(run.system).resume.split()[1:-1]
     return detach(orchestrator, run, [*group, *resume_arguments(run, manner, given)], manner)
+
+
+def take_up_asking(orchestrator: Orchestrator, run: StoredRun, change: Change) -> TakeUp:
+    """Take a run up; at a terminal its person is asked about state files that were edited."""
+    try:
+        return take_up(orchestrator, run, change)
+    except EditsUnconfirmed as error:
+        if error.values["lived"] or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+        warn_all(str(error).splitlines())
+        if not click.confirm("Continue with these edits?", default=False, err=True):
+            raise
+        return take_up(orchestrator, run, msgspec.structs.replace(change, edits=True))
 
 
 def drive_again(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, taken: TakeUp, manner: Manner) -> int:

@@ -6,12 +6,13 @@ import codecs
 import re
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
+from agent_orchestrator.bounded import open_regular
 from agent_orchestrator.core.ids import EffectId, launch_folder, split_effect_id
 
 JSON_TAIL_BYTES = 1024 * 1024
-LAUNCH = re.compile(r"i(\d+)\.a(\d+)\.l(\d+)\.(\w+)\Z")
+LAUNCH = re.compile(r"i(\d+)\.a(\d+)\.l(\d+)(?:-\d+)?\.(\w+)\Z")
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
@@ -29,7 +30,7 @@ def launch_facts(root: Path, launch: dict[str, Any]) -> dict[str, Any]:
 
 def _tail(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - JSON_TAIL_BYTES))
             return file.read(JSON_TAIL_BYTES).decode("utf-8", "replace")
@@ -54,7 +55,7 @@ class StreamPrinter:
     def print_new(self, effect: EffectId, *, ended: bool = False) -> None:
         """Copy what was written since the last call."""
         try:
-            file: BinaryIO = (self._root / launch_folder(effect) / self._stream).open("rb")
+            file = open_regular(self._root / launch_folder(effect) / self._stream)
         except OSError:
             return
         with file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -49,15 +49,23 @@ def make_printer(
 
 
 class GrowingLines:
-    """The lines of a file that grows: each once, whole ones only until the end is asked for."""
+    """The lines of a file that grows: each once, whole ones only until the end is asked for.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset, self._inode, self._lines = 0, 0, 0
+    From `start` on, where a line begins; each as `clean` leaves it.
+    """
+
+    def __init__(self, path: Path, start: int = 0, clean: Callable[[bytes], bytes] | None = None) -> None:
+        self._path, self._clean = path, clean
+        self._offset, self.inode, self._lines = start, 0, 0
         self._rest, self._too_long = b"", False
 
-    def read(self) -> Iterator[bytes | None]:
-        """Return the lines that have come since; None for one that is too long."""
+    @property
+    def place(self) -> int:
+        """The byte up to which whole lines were read."""
+        return self._offset - len(self._rest)
+
+    def read(self, most: int | None = None) -> Iterator[bytes | None]:
+        """Return the lines that have come since, of about `most` bytes; None for one that is too long."""
         try:
             opened = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
@@ -68,26 +76,27 @@ class GrowingLines:
                 return
             skip = self._find_place(status.st_ino)
             file.seek(self._offset)
-            while block := file.read(BLOCK_BYTES):
+            end = None if most is None else self._offset + most
+            while block := file.read(BLOCK_BYTES if end is None else min(BLOCK_BYTES, end - self._offset)):
                 self._offset += len(block)
                 for line in self._split(block):
                     if skip:
                         skip -= 1
                     else:
                         self._lines += 1
-                        yield line
+                        yield line if line is None or self._clean is None else self._clean(line)
 
     def end(self) -> Iterator[bytes | None]:
         """Return the last line, if it has no end: nobody will end it now."""
         rest, too_long = self._rest, self._too_long
         self._rest, self._too_long = b"", False
         if rest or too_long:
-            yield None if too_long else rest
+            yield None if too_long else rest if self._clean is None else self._clean(rest)
 
     def _find_place(self, inode: int) -> int:
         """Return the lines to pass over: all that were read, where the file was written anew without its secrets."""
-        anew = self._inode not in (0, inode)
-        self._inode = inode
+        anew = self.inode not in (0, inode)
+        self.inode = inode
         if not anew:
             return 0
         self._offset, self._rest, self._too_long = 0, b"", False
@@ -103,26 +112,36 @@ class GrowingLines:
             self._rest, self._too_long = b"", True
 
 
-class _Launch:
-    """One launch that is printed: its files, and how far they are read."""
+class LaunchTranscript:
+    """The transcript of one launch: its files, and how far they are read."""
 
-    def __init__(self, folder: Path, text: TranscriptText, stream: Stream, choices: tuple[AgentChoice, ...]) -> None:
-        self.reader, self.text = TranscriptReader(choices), text
+    def __init__(
+        self,
+        folder: Path,
+        stream: Stream,
+        choices: tuple[AgentChoice, ...],
+        starts: tuple[int, int] = (0, 0),
+        clean: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        self.reader = TranscriptReader(choices)
         self.closed = False
         self._err, self._both = stream == "err", stream == "both"
-        self._out, self._log = GrowingLines(folder / ("err" if self._err else "out")), GrowingLines(folder / "err")
+        self.out = GrowingLines(folder / ("err" if self._err else "out"), starts[0], clean)
+        self.log = GrowingLines(folder / "err", starts[1], clean)
 
-    def items(self) -> Iterator[Item]:
-        yield from self._of_out(self._out.read())
-        for line in self._log.read() if not self._err else ():
+    def items(self, most: int | None = None, most_of_log: int | None = None) -> Iterator[Item]:
+        """Return what was written since the last call, at most so many bytes of each file."""
+        yield from self._of_out(self.out.read(most))
+        for line in self.log.read(most if most_of_log is None else most_of_log) if not self._err else ():
             if self._both and line is not None and not self.reader.of_client:
                 yield TextLine(text=line.decode("utf-8", "replace"))
             else:
                 yield from self.reader.read_log(line)
 
     def close(self, *, ended: bool) -> Iterator[Item]:
+        """Return what is left when nothing follows."""
         self.closed = True
-        yield from self._of_out(self._out.end())
+        yield from self._of_out(self.out.end())
         yield from self.reader.close(ended=ended)
 
     def _of_out(self, lines: Iterable[bytes | None]) -> Iterator[Item]:
@@ -153,7 +172,8 @@ class TranscriptPrinter:
         self._root, self._screen, self._choices = root, screen, choices
         self._stream, self._headed = stream, headed
         self._live = live and screen.colour
-        self._launches: dict[EffectId, _Launch] = {}
+        self._launches: dict[EffectId, LaunchTranscript] = {}
+        self._texts: dict[EffectId, TranscriptText] = {}
         self._current = ""
         self._pending = ""
         self.wrote = False
@@ -163,20 +183,21 @@ class TranscriptPrinter:
         launch = self._launches.get(effect)
         if launch is None:
             folder = self._root / launch_folder(effect)
-            launch = self._launches[effect] = _Launch(folder, self._make_text(), self._stream, self._choices)
+            launch = self._launches[effect] = LaunchTranscript(folder, self._stream, self._choices)
+            self._texts[effect] = self._make_text()
         if not launch.closed:
-            self._print(effect, launch, launch.items())
+            self._print(effect, launch.items())
             if ended:
-                self._print(effect, launch, launch.close(ended=True))
+                self._print(effect, launch.close(ended=True))
         self._screen.out.flush()
 
     def draw(self) -> None:
         """Draw the newest call that is running, at a terminal that is followed."""
-        running = [one for one in self._launches.values() if not one.closed and one.reader.open]
+        running = [effect for effect, one in self._launches.items() if not one.closed and one.reader.open]
         if not self._live or not running:
             return
-        launch = running[-1]
-        line = self._paint(launch.text.pending(launch.reader.open.values(), launch.reader.usage))
+        launch = self._launches[running[-1]]
+        line = self._screen.paint_line(self._texts[running[-1]].pending(launch.reader.open.values(), launch.reader.usage))
         if line != self._pending:
             self.erase()
             self._screen.out.write(line)
@@ -187,7 +208,7 @@ class TranscriptPrinter:
         """Print what is left of launches that have not ended."""
         for effect, launch in self._launches.items():
             if not launch.closed:
-                self._print(effect, launch, launch.close(ended=False))
+                self._print(effect, launch.close(ended=False))
         self._screen.out.flush()
 
     def _make_text(self) -> TranscriptText:
@@ -195,14 +216,14 @@ class TranscriptPrinter:
         terminal = self._screen.terminal
         return TranscriptText(self._screen.width if terminal else WIDTH_MAX, wrap=terminal)
 
-    def _print(self, effect: EffectId, launch: _Launch, items: Iterable[Item]) -> None:
-        write = self._screen.out.write
-        for lines in _batches(line for item in items for line in launch.text.lines(item)):
+    def _print(self, effect: EffectId, items: Iterable[Item]) -> None:
+        write, text = self._screen.out.write, self._texts[effect]
+        for lines in _batches(line for item in items for line in text.lines(item)):
             self.erase()
             if self._headed and effect != self._current:
                 write(head_of(effect, first=not self._current))
             self._current, self.wrote = effect, True
-            write("".join(self._paint(line) + "\n" for line in lines))
+            write("".join(self._screen.paint_line(line) + "\n" for line in lines))
 
     def erase(self) -> None:
         """Erase the call that was drawn, for whatever is printed next."""
@@ -210,9 +231,6 @@ class TranscriptPrinter:
             self._screen.out.write(CLEAR_LINE)
             self._screen.out.flush()
             self._pending = ""
-
-    def _paint(self, line: Line) -> str:
-        return "".join(self._screen.paint(span.text, span.tone) for span in line if span.text)
 
 
 def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:

@@ -71,7 +71,7 @@ def _next(state: LoopState, now_us: int) -> list[LoopEvent]:
     left_s = state.time_left_s(now_us)
     if left_s is not None and left_s <= 0:
         took = say_duration((spec.timeout_minutes or 0) * 60)
-        return [Ended(stop=StopReason.TIMED_OUT, detail=f"the time of {took} is over after {say_count(done, 'iteration')}")]
+        return [Ended(stop=StopReason.TIMED_OUT, detail=f"the time of {took} is used up after {say_count(done, 'iteration')}")]
     if state.strikes > STEERS_BEFORE_STOP:
         return _stuck(state)
     if spec.agent is None:

@@ -142,13 +142,15 @@ def _last_us(state: LoopState) -> int:
 def _metrics(state: LoopState) -> Metrics:
     until_us = state.ended_us if state.ended_us is not None else state.updated_us
     made = state.made + len(state.iterations)
+    # What its file counted stays as it is until the loop goes on: the time in which it only stands here is left out.
+    lasted_us = state.elapsed_us(until_us) if state.gap_us else until_us - state.started_us - state.gap_us
     return Metrics(
         total_iterations=state.iteration,
         successful_iterations=state.successes,
         failed_iterations=state.failures,
         total_tokens=state.tokens,
         total_cost_usd=round(state.cost_usd, 6) if state.cost_usd is not None else None,
-        total_duration_seconds=max(0, until_us - state.started_us - state.gap_us) // US,
+        total_duration_seconds=max(0, lasted_us) // US,
         average_iteration_time_seconds=round(state.worked_us / US / made, 1) if made else 0.0,
     )
 
@@ -170,9 +172,9 @@ def summary(state: LoopState) -> Summary:
     if life.ended and state.crashed:
         status = "crashed"
     elif life.running and state.status is LoopStatus.PAUSED:
-        status, stop, detail = "waiting", StopReason.WAITING_ON_HUMAN, "a person"
+        status, stop, detail = "waiting", StopReason.WAITING_ON_HUMAN, "approval"
     elif life.running and state.pausing is not None:
-        detail = "pauses when this iteration is over"
+        detail = "pauses when this iteration ends"
     elif life.running and state.completing:
         detail = "completing: the criterion is verified once more"
     return Summary(
@@ -230,5 +232,6 @@ def details(state: LoopState) -> dict[str, Any]:
         "best_iteration": {"iteration": best.number, "ref": ref_of(run, best.number)} if best is not None else None,
         "doing": state.doing.details(),
         "learnings": list(state.learnings),
+        "remembered": list(spec.remembered),
         "steps": {UNIT: state.record.details() | {"evidence": [msgspec.to_builtins(check) for check in state.checks[-10:]]}},
     }

@@ -183,7 +183,7 @@ class BackoffEnded(Event, frozen=True, kw_only=True, tag="backoff_ended"):
 
 
 class PauseAsked(Event, frozen=True, kw_only=True, tag="pause_asked"):
-    """The loop pauses when this iteration is over."""
+    """The loop pauses when this iteration ends."""
 
     reason: str
 

@@ -6,21 +6,12 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.foreign.account import FieldAccount
+from agent_orchestrator.core.foreign.fields import ForeignFields
+from agent_orchestrator.core.foreign.values import count_of, flag_of, number_of, say, text_of, texts_of, time_of
 from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.systems.loop.spec import Tried
-from agent_orchestrator.systems.loop.spellings import (
-    ENTRY,
-    FieldAccount,
-    Fields,
-    count_of,
-    flag_of,
-    number_of,
-    say,
-    status_of,
-    text_of,
-    texts_of,
-    time_of,
-)
+from agent_orchestrator.systems.loop.spellings import ENTRY, NAMES, status_of
 from agent_orchestrator.systems.loop.transitions import LoopStatus
 
 SUMMARY_CHARS_MAX = 300
@@ -43,7 +34,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     worked_s: float = 0.0
 
 
-def read_history(fields: Fields, account: FieldAccount) -> History:
+def read_history(fields: ForeignFields, account: FieldAccount) -> History:
     """Read the history of a loop and its learnings; how many iterations it counts is read elsewhere."""
     tried: list[Tried] = []
     count: int | None = None
@@ -61,7 +52,7 @@ def read_history(fields: Fields, account: FieldAccount) -> History:
             if isinstance(entry, str) and entry.strip():
                 tried.append(Tried(iteration=number, passed=None, summary=_cut(entry, place, account)))
             elif isinstance(entry, dict):
-                inner = Fields(entry, account, f"{place}[].", ENTRY)
+                inner = ForeignFields(entry, account, f"{place}[]", ENTRY)
                 tried.append(_read_entry(inner, number, place, account))
                 learnings += inner.read("learnings", texts_of) or ()
                 times = [time for time in (inner.read("started_at", time_of), inner.read("completed_at", time_of)) if time]
@@ -81,7 +72,7 @@ def read_history(fields: Fields, account: FieldAccount) -> History:
     )
 
 
-def _read_entry(inner: Fields, number: int, place: str, account: FieldAccount) -> Tried:
+def _read_entry(inner: ForeignFields, number: int, place: str, account: FieldAccount) -> Tried:
     passed, word = inner.read("passed", flag_of), inner.read("status", status_of)
     said = [text for name in ("summary", "notes") if (text := inner.read(name, text_of)) is not None]
     return Tried(
@@ -92,7 +83,7 @@ def _read_entry(inner: Fields, number: int, place: str, account: FieldAccount) -
     )
 
 
-def _read_duration(inner: Fields, times: list[str]) -> list[float]:
+def _read_duration(inner: ForeignFields, times: list[str]) -> list[float]:
     seconds, milliseconds = inner.read("duration_seconds", number_of), inner.read("duration_ms", number_of)
     if seconds is not None:
         return [seconds]
@@ -108,7 +99,7 @@ def _cut(text: str, place: str, account: FieldAccount) -> str:
     return text[:SUMMARY_CHARS_MAX]
 
 
-def read_checks(fields: Fields, account: FieldAccount) -> tuple[dict[str, Any], ...]:
+def read_checks(fields: ForeignFields, account: FieldAccount) -> tuple[dict[str, Any], ...]:
     """Read the checks of `progress`; an entry without a verdict or a time is none."""
     kept: list[dict[str, Any]] = []
     for progress in fields.within("progress"):
@@ -116,34 +107,24 @@ def read_checks(fields: Fields, account: FieldAccount) -> tuple[dict[str, Any], 
             place = progress.place(key)
             account.take(place)
             for number, entry in enumerate(value if isinstance(value, list) else [value] if value is not None else []):
-                check = _read_check(entry, place, account)
-                if check is None:
-                    account.change(f"{place}[{number}]: {say(entry)} is not a check, it is left out")
-                else:
-                    kept.append(check)
+                check = _read_check(entry, f"{place}[{number}]" if isinstance(value, list) else place, account)
+                kept += [check] if check is not None else []
         for key, value in progress.spellings("last_completion_check"):
-            place = progress.place(key)
-            check = _read_check(value, place, account)
-            if check is not None and check not in kept:
-                kept.append(check)
-            account.take(place) if check is not None or value is None else account.leave(f"{place} ({say(value)} is not a check)")
+            check = _read_check(value, progress.place(key), account) if value is not None else None
+            kept += [check] if check is not None and check not in kept else []
         progress.leave_rest()
     return tuple(kept)
 
 
 def _read_check(entry: object, place: str, account: FieldAccount) -> dict[str, Any] | None:
-    if not isinstance(entry, dict):
-        return None
-    unsaid = FieldAccount()
-    inner = Fields(entry, unsaid, f"{place}[].")
+    inner = ForeignFields(entry if isinstance(entry, dict) else {}, account, place, NAMES)
     iteration, passed = inner.read("iteration", count_of), inner.read("passed", flag_of)
     moment, output = (
         inner.read("timestamp", time_of),
         inner.read("output", lambda value: value if isinstance(value, str) else None),
     )
-    if iteration is None or passed is None or moment is None:
-        return None
     inner.leave_rest()
-    for line in (*unsaid.lines("changed"), *unsaid.lines("left")):
-        account.leave(line)
+    if iteration is None or passed is None or moment is None:
+        account.change(f"{place}: {say(entry)} is not a check, it is left out")
+        return None
     return {"iteration": iteration, "timestamp": moment, "passed": passed, "output": output or ""}

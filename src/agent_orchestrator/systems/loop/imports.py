@@ -14,6 +14,9 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.events import Ended, Paused, StopReason
+from agent_orchestrator.core.foreign.account import FieldAccount
+from agent_orchestrator.core.foreign.fields import ForeignFields
+from agent_orchestrator.core.foreign.values import count_of, flag_of, name_kind, number_of, say, snake, text_of, texts_of, time_of
 from agent_orchestrator.core.units import US, from_iso
 from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.loop.decide.directives import changed_spec
@@ -21,20 +24,7 @@ from agent_orchestrator.systems.loop.decide.edits import VERSION_FORM, configura
 from agent_orchestrator.systems.loop.events import Concluded, Imported, LoopEvent
 from agent_orchestrator.systems.loop.history import History, read_checks, read_history
 from agent_orchestrator.systems.loop.spec import LoopSpec, is_loop_id, loop_id, named_loop
-from agent_orchestrator.systems.loop.spellings import (
-    NAMES,
-    FieldAccount,
-    Fields,
-    count_of,
-    flag_of,
-    number_of,
-    say,
-    snake,
-    status_of,
-    text_of,
-    texts_of,
-    time_of,
-)
+from agent_orchestrator.systems.loop.spellings import NAMES, status_of
 from agent_orchestrator.systems.loop.transitions import ENDED, LoopStatus
 
 IMPORTED = "imported"
@@ -79,16 +69,16 @@ def is_idle(document: object) -> bool:
 def read_name(document: dict[str, Any], path: str) -> str:
     """Read only which loop a file is about; raise InvalidDocument for one that is about none."""
     account = FieldAccount()
-    fields = Fields(document, account)
+    fields = ForeignFields(document, account, names=NAMES)
     return _read_name(fields, _read_task(fields, document, path), document, account)
 
 
 def import_state(document: object, path: str) -> ImportedLoop:
     """Read a state file as far as it can be; raise InvalidDocument for one that is about no loop."""
     if not isinstance(document, dict):
-        raise InvalidDocument(path=path, what="loop state", detail=f"it is not a JSON object but {_kind(document)}")
+        raise InvalidDocument(path=path, what="loop state", detail=f"it is not a JSON object but {name_kind(document)}")
     account = FieldAccount()
-    fields = Fields(document, account)
+    fields = ForeignFields(document, account, names=NAMES)
     task = _read_task(fields, document, path)
     criteria = fields.read("completion_criteria", texts_of)
     if criteria is None:
@@ -119,12 +109,7 @@ def import_state(document: object, path: str) -> ImportedLoop:
     )
 
 
-def _kind(value: object) -> str:
-    kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-    return kinds.get(type(value), "a number")
-
-
-def _read_task(fields: Fields, document: Mapping[str, Any], path: str) -> str:
+def _read_task(fields: ForeignFields, document: Mapping[str, Any], path: str) -> str:
     names = {snake(key): key for key in document}
     spelled = [names[name] for name in NAMES["task"] if name in names]
     task = fields.read("task", text_of)
@@ -138,7 +123,7 @@ def _read_task(fields: Fields, document: Mapping[str, Any], path: str) -> str:
     return task
 
 
-def _read_name(fields: Fields, task: str, document: Mapping[str, Any], account: FieldAccount) -> str:
+def _read_name(fields: ForeignFields, task: str, document: Mapping[str, Any], account: FieldAccount) -> str:
     for key, value in fields.spellings("loop_id"):
         if is_loop_id(value):
             account.take(fields.place(key))
@@ -154,7 +139,7 @@ def _read_name(fields: Fields, task: str, document: Mapping[str, Any], account: 
     return name
 
 
-def _read_status(fields: Fields, account: FieldAccount) -> LoopStatus:
+def _read_status(fields: ForeignFields, account: FieldAccount) -> LoopStatus:
     """Read the status in whatever words; a loop that is done by any of its fields is done."""
     said = fields.read("status", status_of)
     done, active = fields.read("completed", flag_of), fields.read("active", flag_of)
@@ -170,7 +155,7 @@ def _read_status(fields: Fields, account: FieldAccount) -> LoopStatus:
     return LoopStatus.PAUSED
 
 
-def _read_spec(fields: Fields, task: str, criteria: tuple[str, ...], account: FieldAccount) -> LoopSpec:
+def _read_spec(fields: ForeignFields, task: str, criteria: tuple[str, ...], account: FieldAccount) -> LoopSpec:
     spec = LoopSpec(task=task, completion="; ".join(criteria), owner=fields.read("owner", text_of) or "")
     inner = fields.within("configuration")
     for name in ("max_iterations", "timeout_minutes", "interactive", "auto_test", "checkpoint_interval", "execution_mode"):
@@ -200,7 +185,7 @@ def _option(name: str, value: object) -> Any:
 
 
 def _read_facts(
-    fields: Fields, status: LoopStatus, story: History, checks: tuple[dict[str, Any], ...], account: FieldAccount
+    fields: ForeignFields, status: LoopStatus, story: History, checks: tuple[dict[str, Any], ...], account: FieldAccount
 ) -> Imported:
     counted = _read_metrics(fields, account)
     total, average = counted.pop("total", None), counted.pop("average_s", None)
@@ -246,7 +231,7 @@ def _average(average: float | None, iteration: int, story: History, spent_s: flo
     return (iteration, float(int(spent_s))) if iteration and spent_s >= 1 else (0, 0)
 
 
-def _read_metrics(fields: Fields, account: FieldAccount) -> dict[str, Any]:
+def _read_metrics(fields: ForeignFields, account: FieldAccount) -> dict[str, Any]:
     """Read what the file counted and a journal cannot recompute; what it does not say is left out."""
     kept: dict[str, Any] = {}
     for metrics in fields.within("metrics"):
@@ -258,7 +243,7 @@ def _read_metrics(fields: Fields, account: FieldAccount) -> dict[str, Any]:
     return kept
 
 
-def _read_checkpoint(fields: Fields, account: FieldAccount) -> str | None:
+def _read_checkpoint(fields: ForeignFields, account: FieldAccount) -> str | None:
     """Read the path of the newest checkpoint: by name, or the last of a list of them."""
     named = fields.read("last_checkpoint", text_of)
     for key, value in fields.spellings("checkpoints"):
@@ -272,7 +257,7 @@ def _read_checkpoint(fields: Fields, account: FieldAccount) -> str | None:
     return named
 
 
-def _read_error(fields: Fields, status: LoopStatus, account: FieldAccount) -> dict[str, Any]:
+def _read_error(fields: ForeignFields, status: LoopStatus, account: FieldAccount) -> dict[str, Any]:
     """Read why a loop failed; a loop that did not fail has no error."""
     found: dict[str, Any] = {}
     for key, value in fields.spellings("error_context"):
@@ -280,7 +265,7 @@ def _read_error(fields: Fields, status: LoopStatus, account: FieldAccount) -> di
         if value in (None, "", [], {}):
             account.take(place)
         elif isinstance(value, dict):
-            inner = Fields(value, account, f"{place}.", {"error_message": ("error_message", "message", "error")})
+            inner = ForeignFields(value, account, f"{place}", {"error_message": ("error_message", "message", "error")})
             read = {
                 "error_message": inner.read("error_message", text_of),
                 "error_timestamp": inner.read("error_timestamp", time_of) or inner.read("timestamp", time_of),

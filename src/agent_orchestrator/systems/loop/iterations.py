@@ -9,8 +9,8 @@ import re
 import zlib
 from fnmatch import fnmatchcase
 
+from agent_orchestrator.core.evidence import find_doubts, say_names
 from agent_orchestrator.core.text import last_line
-from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.loop.events import HumanAsked, IterationFinished, LoopEvent, StuckNoticed
 from agent_orchestrator.systems.loop.state import Iteration, LoopState
 
@@ -18,7 +18,6 @@ SAME_ERROR_TIMES = 3
 STEERS_BEFORE_STOP = 2
 """The number of times that the agent is told it is stuck before the loop stops."""
 TREES_REMEMBERED = 10
-NAMES_SHOWN = 5
 LOW_DELTA = 5.0
 """An iteration that raises the score by less brings little."""
 PLATEAU_ITERATIONS = 2
@@ -32,35 +31,6 @@ _CHANGING = re.compile(
     r"|\b0x[0-9a-fA-F]+"
     r"|/tmp/\S+"
 )
-_TESTS = re.compile(r"(?:^|/)(?:tests?|spec|__tests__)/|(?:^|/)test_[^/]*\.py$|(?:_test\.\w+|\.(?:test|spec)\.\w+)$")
-
-_PYTEST = re.compile(r"^=*\s*((?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)(?:, )?)+) in ", re.M)
-_UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.M)
-_UNITTEST_BAD = re.compile(r"^(?:OK|FAILED) \(([^)]*)\)", re.M)
-_JEST = re.compile(r"^Tests:\s+(.*?)(\d+) total", re.M)
-_CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.M)
-
-
-def count_tests(output: str) -> tuple[int, int] | None:
-    """Count the tests that ran and those that passed, by the last words of a recognised runner; skipped ones did not run."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", output)
-    if found := _PYTEST.findall(text):
-        counts = {word.rstrip("s"): int(number) for number, word in re.findall(r"(\d+) (\w+)", found[-1])}
-        passed = counts.get("passed", 0) + counts.get("xpassed", 0)
-        return passed + counts.get("failed", 0) + counts.get("error", 0), passed
-    if ran := _UNITTEST.findall(text):
-        bad = _UNITTEST_BAD.findall(text)
-        counts = {word: int(number) for word, number in re.findall(r"(\w+)=(\d+)", bad[-1])} if bad else {}
-        total = int(ran[-1]) - counts.get("skipped", 0)
-        return total, total - counts.get("failures", 0) - counts.get("errors", 0)
-    if jest := _JEST.findall(text):
-        counts = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", jest[-1][0])}
-        total = int(jest[-1][1]) - counts.get("skipped", 0) - counts.get("todo", 0)
-        return total, counts.get("passed", 0)
-    if cargo := _CARGO.findall(text):
-        passed = sum(int(good) for good, _ in cargo)
-        return passed + sum(int(bad) for _, bad in cargo), passed
-    return None
 
 
 def signature_of(output: str, exit_code: int | None) -> str:
@@ -133,17 +103,13 @@ def error_of(state: LoopState, current: Iteration) -> str:
 
 
 def find_weakened(state: LoopState) -> tuple[str, ...]:
-    """Say how the tests were made easier to pass, if they were."""
-    found = []
-    ran, most = state.current.tests if state.current is not None else None, state.tests_most
-    if ran is not None and most is not None and ran < most:
-        found.append(f"{say_count(ran, 'test')} ran where {most} ran before")
-    gone = [change.path for change in state.changed if change.status == "D" and _TESTS.search(change.path)]
-    if gone:
-        found.append(f"test files were deleted: {_names(gone)}")
+    """Say how the tests were made easier to pass, if they were; that files of tests were changed is no reason by itself."""
+    ran = state.current.tests if state.current is not None else None
+    gone = [change for change in state.changed if change.status == "D"]
+    found = list(find_doubts(ran, state.tests_most, gone))
     touched = [change.path for change in state.changed if is_protected(change.path, state.spec.protected)]
     if touched:
-        found.append(f"protected files were changed: {_names(touched)}")
+        found.append(f"protected files were changed: {say_names(touched)}")
     return tuple(found)
 
 
@@ -177,8 +143,3 @@ def stuck_evidence(state: LoopState, current: Iteration, signature: str) -> tupl
 def _known_trees(state: LoopState) -> list[str]:
     trees = [state.start.tree] if state.start is not None else []
     return [*trees, *(one.saved.tree for one in state.iterations[-TREES_REMEMBERED:] if one.saved is not None)]
-
-
-def _names(paths: list[str]) -> str:
-    more = f" and {len(paths) - NAMES_SHOWN} more" if len(paths) > NAMES_SHOWN else ""
-    return ", ".join(paths[:NAMES_SHOWN]) + more

@@ -20,7 +20,7 @@ def compose(state: LoopState, told: tuple[str, ...]) -> str:
     head = [*(section("First of all", text) for text in told), *_notices(state)]
     head.append(section("Task", spec.task))
     head.append(section("When it is done", _criterion(state)))
-    tail = [*_tried(state), *_learnings(state), *_last_check(state)]
+    tail = [*_tried(state), *_learnings(state), *_remembered(state), *_last_check(state)]
     room = PROMPT_CHARS_MAX - sum(map(len, [*head, *tail])) - 500
     return "\n".join([*head, *_diff(state, room), *tail, _frame(state)])
 
@@ -75,6 +75,12 @@ def _tried(state: LoopState) -> list[str]:
 
 def _learnings(state: LoopState) -> list[str]:
     return [section("Learned so far", "\n".join(f"- {text}" for text in state.learnings))] if state.learnings else []
+
+
+def _remembered(state: LoopState) -> list[str]:
+    lessons = [f"- {text}" for text in state.spec.remembered if text not in state.learnings]
+    told = "They may be out of date: what you find in the working tree counts."
+    return [section("Learned by earlier loops here", "\n".join([*lessons, "", told]))] if lessons else []
 
 
 def _last_check(state: LoopState) -> list[str]:

@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.foreign.values import count_of, snake
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Document, ListedRun
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.errors import InvalidDocument
 from agent_orchestrator.systems.loop.imports import read_name
-from agent_orchestrator.systems.loop.spellings import NAMES, count_of, snake, status_of
+from agent_orchestrator.systems.loop.spellings import NAMES, status_of
 from agent_orchestrator.systems.loop.transitions import ACTIVE
 
 REGISTRY = ".aiwg/ralph/registry.json"

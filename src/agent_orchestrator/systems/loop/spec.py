@@ -19,6 +19,9 @@ from agent_orchestrator.core.ids import ID_LENGTH_MAX, RunId
 LOOP_ID = re.compile(r"ralph-[a-z0-9-]+-[a-f0-9]{8}\Z")
 SLUG_CHARS_MAX = 30
 MAX_ITERATIONS = 200
+MEMORY = 20
+MEMORY_MAX = 50
+"""The most lessons that leave room for the task in a prompt."""
 CHECKPOINTS_KEPT = 5
 """The newest checkpoint files that stay; tagged ones stay besides."""
 
@@ -90,6 +93,10 @@ class LoopSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     iteration_timeout_s: float | None = None
     idle_timeout_s: float | None = None
     carried: Carried | None = None
+    memory: int = MEMORY
+    """The most lessons of earlier loops that the agents are told."""
+    remembered: tuple[str, ...] = ()
+    """The lessons of earlier loops of the repository, as they were known when the loop began, newest first."""
 
     @property
     def handed_seed(self) -> int | None:

@@ -94,7 +94,7 @@ class LoopState:
         """Of the command that runs, or ran last."""
         self.record = UnitRecord()
         self.pausing: str | None = None
-        """Why the loop pauses when this iteration is over."""
+        """Why the loop pauses when this iteration ends."""
         self.completing = False
         self.early = False
         """The check passed before the first iteration."""
@@ -201,7 +201,7 @@ class LoopState:
     def name_effect(self, kind: str, iteration: int | None = None) -> EffectId:
         """The id of the next effect."""
         number = self.number if iteration is None else iteration
-        return effect_id(self.context.run, UnitId(UNIT), number, 1, self.record.launches + 1, kind)
+        return effect_id(self.context.run, UnitId(UNIT), number, 1, self.record.launches + 1, kind, self.context.generation)
 
     @property
     def number(self) -> int:
@@ -221,7 +221,8 @@ class LoopState:
         )
 
     def elapsed_us(self, now_us: int) -> int:
-        """Time since the start, pauses and times in which it was held left out."""
+        """Time since the start, pauses and times in which it was held left out; a clock that was set back takes none away."""
+        now_us = max(now_us, self.updated_us)
         paused_us = now_us - self.paused_at_us if self.paused_at_us is not None else 0
         return now_us - self.started_us - self.paused_us - paused_us
 

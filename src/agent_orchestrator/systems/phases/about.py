@@ -7,10 +7,7 @@ from agent_orchestrator.core.about import About, Command, Schema, SourceFile
 ABOUT = About(
     name="phases",
     state_file=".claude/agent-state.json",
-    commands=(
-        Command("phases", "Execute a task document, phase by phase."),
-        Command("rewind", "Take a run and its branch back to a checkpoint.", "rewind", after="abort"),
-    ),
+    commands=(Command("phases", "Execute a task document, phase by phase."),),
     unit="task",
     source=SourceFile("task-document", ".md"),
     importable=("agent-state.json",),

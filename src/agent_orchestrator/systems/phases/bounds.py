@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.budget import Amounts, Budget
-from agent_orchestrator.core.units import US, read_count, read_duration_s
+from agent_orchestrator.core.units import MONEY_MAX_USD, US, read_count, read_duration_s
 from agent_orchestrator.errors import InvalidValue
 from agent_orchestrator.systems.phases.spec import UNLIMITED, Bounds
 
@@ -23,7 +23,7 @@ def read_money_usd(value: object, what: str) -> float | None:
         return None
     match = re.fullmatch(r"\$?\s*(\d[\d,]*(?:\.\d+)?|\.\d+)\s*(?:USD)?", text, re.I)
     amount = float(match[1].replace(",", "")) if match is not None else math.nan
-    if not math.isfinite(amount) or amount <= 0:
+    if not 0 < amount <= MONEY_MAX_USD:
         raise InvalidValue(what=what, value=value, expected="a positive amount such as $10, 10 USD or unlimited")
     return amount
 

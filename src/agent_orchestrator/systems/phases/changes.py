@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.systems.phases.commands import find_command
 from agent_orchestrator.systems.phases.reports import ACTIONS, ReportedChange
-from agent_orchestrator.systems.phases.spec import TASK_ID, Criterion, PlanChange, PlanTask, find_code, make_criteria
+from agent_orchestrator.systems.phases.spec import TASK_ID, Criterion, PlanChange, PlanTask, make_criteria
 from agent_orchestrator.systems.phases.state import PhasesState
 from agent_orchestrator.systems.phases.works import TaskWork
 
@@ -67,7 +68,7 @@ def _added(state: PhasesState, plan: dict[str, PlanTask], one: ReportedChange) -
     if one.task in plan or one.task in state.completed:
         return "there is such a task already"
     if not state.phase <= phase < len(state.spec.plan.phases):
-        return f"phase {phase + 1} is over or does not exist"
+        return f"phase {phase + 1} has ended or does not exist"
     if not one.name or not one.criteria:
         return "a new task needs a name and criteria"
     task = _described(plan, PlanTask(id=one.task, name=one.name), one)
@@ -115,8 +116,8 @@ def _moved(plan: dict[str, PlanTask], one: ReportedChange) -> PlanChange | str:
 
 
 def read_criteria(texts: Iterable[str]) -> tuple[Criterion, ...]:
-    """Read criteria written as in a document: what stands in backticks is run."""
-    return make_criteria([(text.strip(), find_code(text)) for text in texts])
+    """Read criteria written as in a document; without a look at the machine, a code in a sentence is no command."""
+    return make_criteria([(text.strip(), find_command(text.strip())) for text in texts])
 
 
 def note_advice(state: PhasesState, tasks: list[str], text: str) -> tuple[PlanChange, ...]:

@@ -6,6 +6,7 @@ Times are those of facts, so that the same state prints the same files.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -72,7 +73,7 @@ class AgentEntry(msgspec.Struct, kw_only=True):
     status: str
 
 
-class PendingTask(msgspec.Struct, kw_only=True):
+class PendingTask(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of `pending_tasks`."""
 
     phase: int
@@ -164,7 +165,7 @@ def state_document(state: PhasesState) -> AgentStateDocument:
         supervisor=state.supervisor,
         active_agents=[agent for work in state.works.values() if (agent := active_agent(state, work)) is not None],
         completed_tasks=list(state.completed.values()),
-        pending_tasks=[PendingTask(phase=task.phase, task=task.id, name=task.name) for task in state.pending()],
+        pending_tasks=[_pending(task.phase, task.id, task.name) for task in state.pending()],
         safety_bounds=SafetyBounds(
             max_iterations_per_task=bounds.max_iterations,
             max_cost=show_cost(bounds, budget.cost_usd),
@@ -176,6 +177,25 @@ def state_document(state: PhasesState) -> AgentStateDocument:
         learnings=state.learnings,
         milestones=state.milestones,
         checkpoints=state.checkpoints,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _pending(phase: int, task: str, name: str) -> PendingTask:
+    """Make an entry that all checkpoints share: each lists every task that was still to be done."""
+    return PendingTask(phase=phase, task=task, name=name)
+
+
+def freeze_document(state: PhasesState) -> AgentStateDocument:
+    """Make agent-state.json as it is now and stays: lists are copied, and their entries never change."""
+    made = state_document(state)
+    supervisor = msgspec.structs.replace(made.supervisor, interventions=list(made.supervisor.interventions))
+    return msgspec.structs.replace(
+        made,
+        supervisor=supervisor,
+        learnings=list(made.learnings),
+        milestones=list(made.milestones),
+        checkpoints=list(made.checkpoints),
     )
 
 
@@ -271,7 +291,7 @@ def summary(state: PhasesState) -> Summary:
     status, stop, detail = life.status, life.stop, life.detail
     asking = [effect.unit for effect in state.doing if isinstance(effect, AskHuman)]
     if life.running and asking and len(asking) == len(state.doing):
-        status, stop, detail = "waiting", StopReason.WAITING_ON_HUMAN, f"a person about {', '.join(asking)}"
+        status, stop, detail = "waiting", StopReason.WAITING_ON_HUMAN, f"approval: {', '.join(asking)}"
     elif life.running:
         detail = state.stage.value
     return Summary(

@@ -20,7 +20,7 @@ def compose_task(state: PhasesState, work: TaskWork) -> str:
     """Compose the prompt for an iteration of a task."""
     task = state.plan[work.task]
     parts = [*_attention(work), *_notes(work.notes), section(f"Task {task.id}: {task.name}", task.description or task.name)]
-    parts += [section("When it is done", _criteria(task)), *_frame(state.spec.plan), *_answers(state)]
+    parts += [section("When it is done", _criteria(task)), *_phase(state, task), *_frame(state.spec.plan), *_answers(state)]
     if task.files:
         parts.append(section("Files that are yours", "\n".join(f"- {path}" for path in task.files)))
     parts += _lessons(state, task)
@@ -43,6 +43,8 @@ def compose_check(state: PhasesState, task: str, check_type: str, diff: str) -> 
         asked.append("Confirm each criterion that nobody can run; one that is not met is false in your `criteria`, by its key.")
     mend = "mend it in the tree, it is committed for you" if plan.supervision.auto_fix else "name it, but change nothing"
     asked.append(f"A conflict of type pattern: {mend}. Of type architecture, dependency, api or security: change no file.")
+    if plan.supervision.focus:
+        asked.append(f"Look for these too: {'; '.join(plan.supervision.focus)}.")
     parts = [section("You supervise", "\n".join(asked))]
     if one is not None:
         parts += [section(f"Task {one.id}: {one.name}", one.description or one.name), section("Criteria", _criteria(one))]
@@ -74,8 +76,9 @@ def compose_scan(state: PhasesState, iteration: int, failing: list[ReviewFinding
     """Compose the prompt for the scanner of the outer loop."""
     plan = state.spec.plan
     known = "\n".join(f"- {one.priority} {one.issue}" for one in failing)
+    focus = f" Look at these most of all: {'; '.join(plan.outer_focus)}." if plan.outer_focus else ""
     parts = [
-        section("Review", "All phases are complete. Look at the whole work for what is wrong or could be better."),
+        section("Review", f"All phases are complete. Look at the whole work for what is wrong or could be better.{focus}"),
         *_frame(plan),
         *_answers(state),
         *([section("Known to be wrong", known)] if known else []),
@@ -118,6 +121,11 @@ def _notes(notes: list[str]) -> list[str]:
 
 def _criteria(task: PlanTask) -> str:
     return "\n".join(f"- {one.text} [{one.key}]" + ("" if one.command is None else " (run for you)") for one in task.criteria)
+
+
+def _phase(state: PhasesState, task: PlanTask) -> list[str]:
+    phase = state.spec.plan.phases[task.phase]
+    return [section(f"Phase {phase.number}: {phase.name}", phase.text)] if phase.text else []
 
 
 def _frame(plan: PhasesPlan) -> list[str]:

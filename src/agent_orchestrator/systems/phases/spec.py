@@ -6,11 +6,13 @@ Reading the document is `parse`'s, reading flags and looking at the disk `runs/p
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 import msgspec
 
 from agent_orchestrator.core.effects import AgentChoice
+from agent_orchestrator.systems.phases.commands import FoundCommand
 
 MAX_ITERATIONS = 30
 OUTER_ITERATIONS = 10
@@ -27,7 +29,6 @@ FIXER = "outer-ralph"
 PLANNER = "planner"
 ROLES = (EXECUTOR, SUPERVISOR, SCANNER, FIXER, PLANNER)
 
-_CODE = re.compile(r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)")
 TASK_ID = re.compile(r"(\d{1,4})\.(\d{1,4})\Z")
 
 
@@ -56,7 +57,12 @@ class PlanTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def phase(self) -> int:
         """The index of its phase: the id decides."""
-        return int(self.id.partition(".")[0]) - 1
+        return _phase_of(self.id)
+
+
+@cache
+def _phase_of(task: str) -> int:
+    return int(task.partition(".")[0]) - 1
 
 
 class PlanPhase(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +70,8 @@ class PlanPhase(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     name: str
+    text: str = ""
+    """The text of the document between its heading and its tasks."""
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,6 +91,8 @@ class Supervision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     before: bool = True
     after: bool = True
     auto_fix: bool = True
+    focus: tuple[str, ...] = ()
+    """Things that it is asked to look for besides."""
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +151,8 @@ class PhasesPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     supervision: Supervision = Supervision()
     outer_ralph: bool = True
     outer_max: int = OUTER_ITERATIONS
+    outer_focus: tuple[str, ...] = ()
+    """Things that the review is asked to look at most of all."""
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -221,17 +233,11 @@ def slug_of(text: str, joint: str = "-", most: int = SLUG_CHARS_MAX) -> str:
     return words[:most].strip(joint)
 
 
-def find_code(text: str) -> str | None:
-    """Give the first thing in backticks."""
-    match = _CODE.search(text)
-    return match["code"].strip() or None if match is not None else None
-
-
-def make_criteria(texts: list[tuple[str, str | None]]) -> tuple[Criterion, ...]:
+def make_criteria(texts: Sequence[tuple[str, FoundCommand]]) -> tuple[Criterion, ...]:
     """Make criteria with keys of their words, each key once; a criterion is its text and, perhaps, a command."""
     made: dict[str, Criterion] = {}
-    for text, command in texts:
-        plain = re.sub(r"(`+).+?\1", " ", text) if command is not None else text
+    for text, found in texts:
+        plain, command = found.plain, found.command
         stem = slug_of(plain, "_", CRITERION_CHARS_MAX) or slug_of(command or text, "_", CRITERION_CHARS_MAX) or "criterion"
         key, number = stem, 1
         while key in made:

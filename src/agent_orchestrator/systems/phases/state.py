@@ -101,7 +101,8 @@ class Supervisor(msgspec.Struct, kw_only=True):
 class CheckpointSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a checkpoint besides its document by which the run can go back to it; time and money stay spent."""
 
-    body: bytes
+    body: Any
+    """The state file as it was: encoded when it is written, for folding makes hundreds and writes none."""
     git_sha: str
     phase: int
     plan: tuple[PlanTask, ...]
@@ -209,7 +210,7 @@ class PhasesState:
         """Give the id of a unit's next effect."""
         record = self.records.get(unit)
         launch = record.launches + 1 if record is not None else 1
-        return effect_id(self.context.run, UnitId(unit), iteration, attempt, launch, kind)
+        return effect_id(self.context.run, UnitId(unit), iteration, attempt, launch, kind, self.context.generation)
 
     @property
     def active_tasks(self) -> list[TaskWork]:
@@ -224,8 +225,8 @@ class PhasesState:
 
     def pending(self) -> list[PlanTask]:
         """List tasks that are not started yet, in the order of the plan."""
-        gone = (self.completed, self.skipped, self.works)
-        return [task for task in self.plan.values() if not any(task.id in place for place in gone)]
+        done, skipped, works = self.completed, self.skipped, self.works
+        return [task for unit, task in self.plan.items() if unit not in done and unit not in skipped and unit not in works]
 
     def tasks_of(self, phase: int) -> list[PlanTask]:
         """List a phase's tasks, in the order of the plan."""

@@ -68,13 +68,15 @@ def close_bead(state: SwarmState, bead: str, effect: EffectId) -> RunCheck:
     result = state.beads[bead].result
     reason = shlex.quote(result.reason if result is not None else "done")
     command = f"bd close {shlex.quote(bead)} --reason {reason}"
+    if state.spec.bd_close_epics:  # An epic that stays open takes nothing back: the bead is closed.
+        command += " && { bd epic close-eligible || echo 'no epic was closed' >&2; }"
     return RunCheck(id=effect, unit=bead, command=command, timeout_s=CLOSE_TIMEOUT_S)
 
 
 def save_work(state: SwarmState, bead: str, effect: EffectId, at_us: int) -> Checkpoint:
     """Commits on the bead's branch what its agent left uncommitted."""
     spec = state.specs[bead]
-    message = f"{_title(state, bead)}\n\n{_trailers(state, bead)}"
+    message = f"{title_of(state, bead)}\n\n{_trailers(state, bead)}"
     ref = f"refs/orc/{state.context.run}/{bead}"
     return Checkpoint(id=effect, unit=bead, ref=ref, message=message, tree=spec.tree, at_us=at_us, branch_message=message)
 
@@ -83,13 +85,14 @@ def merge_branch(state: SwarmState, bead: str, effect: EffectId, at_us: int) -> 
     """Brings the bead's branch into the one that was asked for."""
     spec, job = state.specs[bead], state.beads[bead].merge
     assert job is not None, "what is merged was asked for"
-    message = f"Merge {spec.branch}: {_title(state, bead)}\n\n{_trailers(state, bead)}"
+    message = f"Merge {spec.branch}: {title_of(state, bead)}\n\n{_trailers(state, bead)}"
     return Merge(
         id=effect, unit=bead, branch=spec.branch, into=job.into, message=message, at_us=at_us, repo=spec.repo, check=job.check
     )
 
 
-def _title(state: SwarmState, bead: str) -> str:
+def title_of(state: SwarmState, bead: str) -> str:
+    """Return what was done on a bead in a line: what its agent said, else its title."""
     said = state.beads[bead].summary.strip() or state.specs[bead].title
     return said.partition("\n")[0][:TITLE_CHARS]
 

@@ -75,6 +75,8 @@ class SwarmSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Beads of other runs that were at work on the same repository when this one began."""
     tmux: bool = False
     bd_close: bool = False
+    bd_close_epics: bool = False
+    """Closing a bead closes the epics in the tracker whose children are all closed then."""
     env: dict[str, str] = {}
     idle_timeout_s: float | None = None
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES

@@ -15,6 +15,7 @@ from agent_orchestrator.core.dag import Dag
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import RunCheck, Wait
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.foreign.values import time_of
 from agent_orchestrator.core.ids import EffectId, UnitId, effect_id
 from agent_orchestrator.core.lifecycle import Lifecycle
 from agent_orchestrator.core.system import Context
@@ -149,7 +150,15 @@ class SwarmState:
     def name_effect(self, bead: str, kind: str, attempt: int | None = None) -> EffectId:
         """The id of the bead's next effect."""
         held = self.beads[bead]
-        return effect_id(self.context.run, UnitId(bead), 0, held.attempt if attempt is None else attempt, held.launches + 1, kind)
+        return effect_id(
+            self.context.run,
+            UnitId(bead),
+            0,
+            held.attempt if attempt is None else attempt,
+            held.launches + 1,
+            kind,
+            self.context.generation,
+        )
 
     def standing(self, bead: str) -> BeadStanding:
         """Give the state of a bead."""
@@ -177,6 +186,7 @@ class SwarmState:
         return {bead: self._view(bead, held) for bead, held in self.beads.items()}
 
     def _view(self, bead: str, held: Bead) -> UnitView:
-        started = iso(held.started_us) if held.run is not None else None
-        ended = held.result.finished_at if held.result is not None else None
+        ended = time_of(held.result.finished_at) if held.result is not None else None
+        lasting = held.run is not None and (held.result is None or ended is not None)
+        started = iso(held.started_us) if lasting and held.started_us else None  # 0 where nobody knows
         return UnitView(self.standing(bead), held.attempt, 0, started, ended, held.error or None)

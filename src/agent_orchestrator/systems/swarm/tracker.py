@@ -17,8 +17,11 @@ HOLDING = frozenset({"blocks", "blocked-by", "conditional-blocks", "waits-for"})
 """Kinds of dependencies that hold an issue back; `parent-child` hands down what holds the parent, the others only relate."""
 PARENT = "parent-child"
 WAITS = "waits-for"
+ANY_CHILD = "any-children"
 
 CLOSED = frozenset({"closed", "tombstone"})
+DONE_WITH = CLOSED | {"pinned"}
+"""The statuses of an issue for which nobody waits: it is closed, or stays open for ever."""
 READY = "open"
 STUCK = frozenset({"blocked", "deferred"})
 """The statuses of a parent that hold its children back, too: a person set it aside."""
@@ -39,6 +42,10 @@ class IssueLink(msgspec.Struct, frozen=True, kw_only=True):
     depends_on_id: str
     issue_id: str = ""
     type: str = "blocks"
+    gate: str = ""
+    """Of a link that waits for children: `any-children` is content with the first that is closed."""
+    also_blocks: bool = False
+    """Of such a link: whether the other one itself has to be closed, too."""
 
 
 class TrackerIssue(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +73,13 @@ class TrackerIssue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_closed(self) -> bool:
-        """Return True if whoever waits for it need not wait any more."""
+        """Return True if nobody is to work on it any more."""
         return self.status in CLOSED
+
+    @property
+    def holds(self) -> bool:
+        """Return True if whoever waits for it still has to."""
+        return self.status not in DONE_WITH
 
     def is_deferred(self, now_us: int) -> bool:
         """Return True if it was put off to a time that has not come."""
@@ -98,7 +110,20 @@ def _read_link(link: dict[str, Any]) -> dict[str, Any]:
     told = {name: value for name, value in link.items() if value is not None}
     if "depends_on_id" not in told and "id" in told:
         return {"depends_on_id": told["id"], "type": told.get("dependency_type", "blocks")}
-    return told
+    return {name: told[name] for name in ("depends_on_id", "issue_id", "type") if name in told} | _read_gate(told.get("metadata"))
+
+
+def _read_gate(metadata: object) -> dict[str, Any]:
+    """Read how a link waits; a tracker keeps it as JSON in a text, or as an object."""
+    if isinstance(metadata, str):
+        try:
+            metadata = msgspec.json.decode(metadata)
+        except msgspec.DecodeError:
+            return {}
+    if not isinstance(metadata, dict):
+        return {}
+    gate = metadata.get("gate")
+    return {"gate": gate if isinstance(gate, str) else "", "also_blocks": metadata.get("also_blocks") in (True, "true")}
 
 
 class Tracker:
@@ -155,11 +180,11 @@ class Tracker:
         return found
 
     def _ancestors(self, bead: str) -> Iterator[str]:
-        """Yield the parents that are not closed, and theirs; a tracker may have them in a circle."""
+        """Yield the parents that are not done with, and theirs; a tracker may have them in a circle."""
         seen, stack = {bead}, [bead]
         while stack:
             for parent in self._parents.get(stack.pop(), ()):
-                if parent not in seen and parent in self.issues and not self.issues[parent].is_closed:
+                if parent not in seen and parent in self.issues and self.issues[parent].holds:
                     seen.add(parent)
                     stack.append(parent)
                     yield parent
@@ -179,11 +204,15 @@ class Tracker:
             if link.type not in HOLDING or link.issue_id not in ("", bead):
                 continue
             needs = [link.depends_on_id]
-            if link.type == WAITS and (children := self._children.get(link.depends_on_id)):
-                # It waits for what the other one fans out to; a container itself has nothing to end.
-                other = self.issues.get(link.depends_on_id)
-                needs = [*(needs if other is not None and not other.is_container else ()), *children]
-            yield from (need for need in needs if need not in self.issues or not self.issues[need].is_closed)
+            if link.type == WAITS and link.depends_on_id in self.issues:
+                needs = [*(needs if link.also_blocks else ()), *(child for child in self._fan_out(link) if child != bead)]
+            yield from (need for need in needs if need not in self.issues or self.issues[need].holds)
+
+    def _fan_out(self, link: IssueLink) -> list[str]:
+        """Return the children that a link waits for: all, or none once any is closed where that is enough."""
+        children = self._children.get(link.depends_on_id, [])
+        first = link.gate == ANY_CHILD and any(self.issues[child].is_closed for child in children)
+        return [] if first else children
 
     def _hand_down(self, parent: str) -> list[str]:
         """Return what holds a parent's children: not they themselves, nor what waits for one of them."""

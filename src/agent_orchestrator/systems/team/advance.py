@@ -132,7 +132,7 @@ def _develop(state: TeamState, unit: TeamUnit) -> list[TeamEvent]:
     assert isinstance(unit, Group)
     if not _slots(state):
         return []
-    why = _WHY_DEVELOP.get(unit.because, "The group goes on")
+    why = _WHY_DEVELOP.get(unit.because, "The group continues")
     points = unit.points.get(_FOUND_BY.get(unit.because, ""), ())
     reasoning = f"{why}: {points[0]}" if points else why
     return _spawn(state, unit, Purpose.DEVELOP, f"spawn_developer_group_{unit.unit}", reasoning)

@@ -138,7 +138,7 @@ def _remaining_minutes(state: TeamState) -> float | None:
     if any(group.estimated_effort_minutes is None for group in left):
         return None
     done = [state.groups[name] for name in state.completed]
-    known = [group for group in done if group.estimated_effort_minutes and group.started_us is not None]
+    known = [group for group in done if group.estimated_effort_minutes and None not in (group.started_us, group.ended_us)]
     planned = sum(group.estimated_effort_minutes or 0.0 for group in known)
     took = sum(((group.ended_us or 0) - (group.started_us or 0)) / MINUTE_US for group in known)
     factor = took / planned if planned else 1.0
@@ -164,7 +164,7 @@ def group_status(state: TeamState, group: Group) -> GroupStatus:
         duration_minutes=_number(round((end - start) / MINUTE_US, 1)) if start is not None and end is not None else None,
         branch_name=group.branch_name,
         files_modified=list(group.files_modified),
-        commits=[f"{commit.sha} - {commit.subject}" for commit in group.commits],
+        commits=[str(commit) for commit in group.commits],
         test_results=msgspec.convert(group.test_results, ResultsEntry),
         tech_lead_feedback=[msgspec.convert(msgspec.to_builtins(one), FeedbackEntry) for one in group.reviews],
         blockers=[
@@ -226,7 +226,7 @@ def summary(state: TeamState) -> Summary:
     asked = [effect for effect in state.doing if isinstance(effect, AskHuman)]
     if life.phase is Phase.RUNNING and asked and len(asked) == len(state.doing):
         status, stop = "waiting", StopReason.WAITING_ON_HUMAN
-        detail = "; ".join(" ".join(effect.question.split()).rstrip(".") for effect in asked)[:300]
+        detail = "an answer: " + "; ".join(" ".join(effect.question.split()).rstrip(".") for effect in asked)[:300]
     return Summary(
         status=status,
         stop=stop,

@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.foreign.account import FieldAccount
+from agent_orchestrator.core.foreign.values import label_of
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.errors import InvalidId
-from agent_orchestrator.systems.team.fields import LEFT_OUT, TeamFields, as_text, list_entries
+from agent_orchestrator.systems.team.fields import LEFT_OUT, Listed, TeamFields, list_entries
 from agent_orchestrator.systems.team.foreign_tasks import ForeignTasks
 from agent_orchestrator.systems.team.spellings import SKIPPED, fold, make_id, read_status, split_group
 from agent_orchestrator.systems.team.state import PM
@@ -47,36 +49,40 @@ class ForeignGroup(msgspec.Struct, kw_only=True):
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None and name not in left}
 
 
+_Below = tuple[ForeignGroup, list[Listed], list[Listed]]
+"""A group, its tasks, and those of them that it calls done."""
+
+
 class ForeignPlan:
     """The groups and tasks of a file; groups are found by any of the names that the file has for them."""
 
-    def __init__(self, notes: list[str]) -> None:
-        """Begin without groups; what is changed goes to `notes`."""
+    def __init__(self, account: FieldAccount) -> None:
+        """Begin without groups; what is changed goes to the account."""
         self.groups: list[ForeignGroup] = []
-        self.tasks = ForeignTasks(notes)
+        self.tasks = ForeignTasks(account)
         self._names: dict[str, ForeignGroup] = {}
-        self._notes = notes
+        self._account = account
 
     def find(self, name: object) -> ForeignGroup | None:
         """Find a group by its id, or by another spelling of it."""
-        text = as_text(name)
+        text = label_of(name)
         if text is None:
             return None
         return self._names.get(text) or self._names.get(fold(text)) or self._names.get(fold(split_group(text)[0]))
 
-    def read(self, manager: TeamFields, statuses: Mapping[str, Any]) -> None:
+    def read(self, manager: TeamFields, statuses: Mapping[str, tuple[str, Any]]) -> None:
         """Read the groups and tasks of a `pm_state.json`; `statuses` names the groups when it does not."""
         given = manager.take("task_groups", "groups")
-        entries = list_entries(given, manager.path("task_groups"), self._notes)
+        entries = list_entries(given, manager.path("task_groups"), self._account)
         self.tasks.read_all(manager)
-        below: list[tuple[ForeignGroup, str, Any, Any]] = []
+        below: list[_Below] = []
         for where, key, entry in entries:
             below += self._read_group(where, key, entry)
         self._read_lists(manager)
         self._name_groups(statuses)
         self._resolve_owners()
-        for group, where, tasks, done in below:
-            group.tasks = list(dict.fromkeys(self.tasks.read_group(group.id, where, tasks, done)))
+        for group, tasks, done in below:
+            group.tasks = list(dict.fromkeys(self.tasks.read_group(group.id, tasks, done)))
         self._own_tasks()
         self._leave_skipped()
         self._order()
@@ -84,7 +90,7 @@ class ForeignPlan:
     def _add(self, where: str, wanted: str, **fields: Any) -> ForeignGroup:
         name = self._free(wanted)
         if name != wanted:
-            self._notes.append(f"{where}: the id of the group was {wanted!r}, is {name}")
+            self._account.change(f"{where}: the id of the group was {wanted!r}, is {name}")
         group = ForeignGroup(where=where, id=name, **fields)
         self.groups.append(group)
         for known in (wanted, fold(wanted), name, fold(name), fold(group.name)):
@@ -105,17 +111,17 @@ class ForeignPlan:
             free = f"{name}-{number}"
         return free
 
-    def _read_group(self, where: str, key: str | None, entry: Any) -> list[tuple[ForeignGroup, str, Any, Any]]:
+    def _read_group(self, where: str, key: str | None, entry: Any) -> list[_Below]:
         """Read one group; give its tasks, for when all tasks are known."""
         if isinstance(entry, dict):
-            return self._read_object(where, key, TeamFields(entry, where, self._notes))
+            return self._read_object(where, key, TeamFields(entry, self._account, where))
         if isinstance(entry, list) and key is not None:
-            return [(self._add(where, key), where, entry, None)]
-        text = as_text(entry)
+            return [(self._add(where, key), list_entries(entry, where, self._account), [])]
+        text = label_of(entry)
         if key is not None and entry in (None, True, False, ""):
             self._add(where, key, status="complete" if entry is True else None)
         elif text is None:
-            self._notes.append(f"{where}: is no group; {LEFT_OUT}")
+            self._account.change(f"{where}: is no group; {LEFT_OUT}")
         elif key is not None:
             status = read_status(text)
             self._add(where, key, status=status, name="" if status else text)
@@ -124,16 +130,16 @@ class ForeignPlan:
             self._add(where, wanted, name=name or (text if text != make_id(text) else ""))
         return []
 
-    def _read_object(self, where: str, key: str | None, fields: TeamFields) -> list[tuple[ForeignGroup, str, Any, Any]]:
+    def _read_object(self, where: str, key: str | None, fields: TeamFields) -> list[_Below]:
         name = fields.take_text("name", "group_name", "title", "description", "feature") or ""
         wanted = fields.take_text("id", "group_id", "group") or key or split_group(name)[0]
         if not wanted:
             wanted = f"group-{len(self.groups) + 1}"
-            self._notes.append(f"{where}.id: was missing, is {wanted}")
+            self._account.change(f"{where}.id: was missing, is {wanted}")
         status = fields.take_status()
         grade = (fields.take_text("complexity") or "").lower() or None
         if grade not in (None, "low", "medium", "high"):
-            self._notes.append(f"{fields.path('complexity')}: {grade!r} is not low, medium or high; {LEFT_OUT}")
+            self._account.change(f"{fields.path('complexity')}: {grade!r} is not low, medium or high; {LEFT_OUT}")
             grade = None
         group = self._add(
             where,
@@ -147,24 +153,23 @@ class ForeignPlan:
             complexity=grade,
             estimated_effort_minutes=fields.take_number("estimated_effort_minutes", "estimated_minutes", "effort_minutes"),
         )
-        tasks, done = fields.take("tasks", "task_ids"), fields.take("completed_tasks", "done_tasks")
-        path = fields.path("tasks")
+        tasks = list_entries(fields.take("tasks", "task_ids"), fields.path("tasks"), self._account)
+        done = fields.take_lists("completed_tasks", "done_tasks")
         fields.finish()
-        return [(group, path, tasks, (fields.path("completed_tasks"), done))]
+        return [(group, tasks, done)]
 
     def _read_lists(self, manager: TeamFields) -> None:
         planned = bool(self.groups)
         settled: set[str] = set()
         for status, names in _LISTS.items():
-            given = manager.take(*names)
-            for where, key, entry in list_entries(given, manager.path(names[0]), self._notes):
+            for where, key, entry in manager.take_lists(*names):
                 group = self._listed(where, key, entry, status, planned=planned)
                 if group is None or group.id in settled:
                     continue
                 settled.add(group.id)
                 if status in ("complete", SKIPPED) and group.status != "complete":
                     if group.status is not None and group.status != status:
-                        self._notes.append(f"{group.where}.status: was {group.status}, is {status}: {names[0]} has it")
+                        self._account.change(f"{group.where}.status: was {group.status}, is {status}: {where} has it")
                     group.status = status
                 elif group.status is None:
                     group.status = status
@@ -173,44 +178,44 @@ class ForeignPlan:
         """Find the group that a list names; one that is finished, or in a file without others, is a group by that."""
         name = key
         if isinstance(entry, dict):
-            fields = TeamFields(entry, where, self._notes)
+            fields = TeamFields(entry, self._account, where)
             name = fields.take_text("id", "group_id", "group") or key or fields.take_text("name", "group_name", "title")
             fields.finish()
         elif key is None:
-            name = as_text(entry)
+            name = label_of(entry)
         if name is None:
-            self._notes.append(f"{where}: names no group; {LEFT_OUT}")
+            self._account.change(f"{where}: names no group; {LEFT_OUT}")
             return None
         if (group := self.find(name)) is not None:
             return group
         if planned and status != "complete":
-            self._notes.append(f"{where}: {LEFT_OUT}, the plan has no group {name!r}")
+            self._account.change(f"{where}: {LEFT_OUT}, the plan has no group {name!r}")
             return None
-        self._notes.append(f"{where}: {name!r} is in no task_groups, is taken as a group")
+        self._account.change(f"{where}: {name!r} is in no task_groups, is taken as a group")
         wanted, title = split_group(name)
         return self._add(where, wanted, name=title)
 
-    def _name_groups(self, statuses: Mapping[str, Any]) -> None:
+    def _name_groups(self, statuses: Mapping[str, tuple[str, Any]]) -> None:
         """Name groups by what else the files have when the plan names none."""
         if self.groups:
             return
-        for name, told in statuses.items():
+        for name, (where, told) in statuses.items():
             if isinstance(told, dict) and not name.startswith("_"):
-                self._notes.append(f"group_status.{name}: is in no task_groups, is taken as a group")
-                self._add(f"group_status.{name}", name)
+                self._account.change(f"{where}: is in no task_groups, is taken as a group")
+                self._add(where, name)
         for name in dict.fromkeys(task.group for task in self.tasks.all.values() if task.group):
             if self.find(name) is None:
-                self._notes.append(f"all_tasks: the group {name!r} of tasks is in no task_groups, is taken as a group")
+                self._account.change(f"all_tasks: the group {name!r} of tasks is in no task_groups, is taken as a group")
                 self._add(f"all_tasks (group {name})", name)
         if not self.groups and self.tasks.all:
-            self._notes.append("task_groups: there are none; all tasks are one group, main")
+            self._account.change("task_groups: there are none; all tasks are one group, main")
             self._add("task_groups", "main").tasks = list(self.tasks.all)
 
     def _resolve_owners(self) -> None:
         for task in self.tasks.all.values():
             owner = self.find(task.group)
             if task.group and owner is None:
-                self._notes.append(f"{task.where}: there is no group {task.group!r}; {LEFT_OUT}, the task is of no group")
+                self._account.change(f"{task.where}: there is no group {task.group!r}; {LEFT_OUT}, the task is of no group")
             task.group = owner.id if owner is not None else ""
 
     def _own_tasks(self) -> None:
@@ -221,19 +226,19 @@ class ForeignPlan:
             listed = [self.tasks.all[name] for name in group.tasks]
             mine = [*listed, *(task for task in self.tasks.all.values() if task.group == group.id)]
             if group.status is None and mine and all(task.done for task in mine):
-                self._notes.append(f"{group.where}.status: was missing, is complete: all its tasks are")
+                self._account.change(f"{group.where}.status: was missing, is complete: all its tasks are")
                 group.status = "complete"
 
     def _leave_skipped(self) -> None:
         kept = [group for group in self.groups if group.status != SKIPPED]
         for group in self.groups:
             if group.status == SKIPPED and not kept:
-                self._notes.append(f"{group.where}: was skipped, and so were all others; it is complete")
+                self._account.change(f"{group.where}: was skipped, and so were all others; it is complete")
                 group.status = "complete"
             elif group.status == SKIPPED:
-                self._notes.append(f"{group.where}: {LEFT_OUT}, group {group.id} was skipped")
+                self._account.change(f"{group.where}: {LEFT_OUT}, group {group.id} was skipped")
                 for task in [task for task in self.tasks.all.values() if task.group == group.id]:
-                    self._notes.append(f"{task.where}: {LEFT_OUT}, its group {group.id} was skipped")
+                    self._account.change(f"{task.where}: {LEFT_OUT}, its group {group.id} was skipped")
                     del self.tasks.all[task.id]
                 self._names = {name: found for name, found in self._names.items() if found is not group}
         self.groups = kept or self.groups
@@ -247,9 +252,9 @@ class ForeignPlan:
             for name in group.depends_on:
                 other = self.find(name)
                 if other is None:
-                    self._notes.append(f"{group.where}.depends_on: there is no group {name!r}; {LEFT_OUT}")
+                    self._account.change(f"{group.where}.depends_on: there is no group {name!r}; {LEFT_OUT}")
                 elif group.id in _reach(needs, other.id):
-                    self._notes.append(f"{group.where}.depends_on: {name!r} waits for {group.id} itself; {LEFT_OUT}")
+                    self._account.change(f"{group.where}.depends_on: {name!r} waits for {group.id} itself; {LEFT_OUT}")
                 else:
                     needs.setdefault(group.id, []).append(other.id)
             group.depends_on = list(dict.fromkeys(needs.get(group.id, [])))

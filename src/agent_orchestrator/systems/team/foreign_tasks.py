@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.systems.team.fields import LEFT_OUT, TeamFields, as_text, list_entries
+from agent_orchestrator.core.foreign.account import FieldAccount
+from agent_orchestrator.core.foreign.values import label_of
+from agent_orchestrator.systems.team.fields import LEFT_OUT, Listed, TeamFields, list_entries
 from agent_orchestrator.systems.team.spellings import fold, read_status, split_task
 
 _LISTS = {
@@ -33,47 +35,40 @@ class ForeignTask(msgspec.Struct, kw_only=True):
 class ForeignTasks:
     """All tasks of a file, by id."""
 
-    def __init__(self, notes: list[str]) -> None:
-        """Begin without tasks; what is changed goes to `notes`."""
+    def __init__(self, account: FieldAccount) -> None:
+        """Begin without tasks; what is changed goes to the account."""
         self.all: dict[str, ForeignTask] = {}
-        self._notes = notes
+        self._account = account
 
     def read_all(self, manager: TeamFields) -> None:
         """Read the tasks that stand beside the groups."""
         given = manager.take("all_tasks", "tasks")
-        for where, key, entry in list_entries(given, manager.path("all_tasks"), self._notes):
+        for where, key, entry in list_entries(given, manager.path("all_tasks"), self._account):
             task = self._read(where, key, entry)
             if task is None:
                 continue
             known = self.all.get(task.id)
             if known is not None and fold(known.description) == fold(task.description):
-                self._notes.append(f"{where}: {LEFT_OUT}, {task.id!r} is there twice")
+                self._account.change(f"{where}: {LEFT_OUT}, {task.id!r} is there twice")
                 known.status = "complete" if task.done else known.status
             else:
                 self._add(task)
         for done, names in _LISTS.items():
-            for name in names:
-                self.mark((manager.path(name), manager.take(name)), done=done)
+            self.mark(manager.take_lists(*names), done=done)
 
-    def read_group(self, group: str, where: str, given: Any, done: tuple[str, Any] | None) -> list[str]:
+    def read_group(self, group: str, listed: list[Listed], done: list[Listed]) -> list[str]:
         """Read the tasks of a group; give their ids."""
         found = []
-        for path, key, entry in list_entries(given, where, self._notes):
+        for path, key, entry in listed:
             task = self._read(path, key, entry)
             if task is not None:
                 found.append(self._own(task, group))
-        if done is not None:
-            found += [name for name in self.mark(done, done=True) if name not in found]
-        return found
+        return [*found, *(name for name in self.mark(done, done=True) if name not in found)]
 
-    def mark(self, listed: tuple[str, Any], *, done: bool) -> list[str]:
+    def mark(self, listed: list[Listed], *, done: bool) -> list[str]:
         """Mark the tasks that a list names; one that is nowhere else is a task by that."""
-        where, given = listed
-        if isinstance(given, int | float):
-            self._notes.append(f"{where}: {given} names no tasks; {LEFT_OUT}")
-            return []
         marked = []
-        for path, key, entry in list_entries(given, where, self._notes):
+        for path, key, entry in listed:
             task = self._read(path, key, entry)
             if task is None:
                 continue
@@ -108,18 +103,18 @@ class ForeignTasks:
             number += 1
             task.id = f"{wanted}-{number}"
         if task.id != wanted:
-            self._notes.append(f"{task.where}: {wanted!r} is another task already; it is {task.id}")
+            self._account.change(f"{task.where}: {wanted!r} is another task already; it is {task.id}")
         self.all[task.id] = task
         return task
 
     def _read(self, where: str, key: str | None, entry: Any) -> ForeignTask | None:
         if isinstance(entry, dict):
-            return self._read_object(where, key, TeamFields(entry, where, self._notes))
+            return self._read_object(where, key, TeamFields(entry, self._account, where))
         if key is not None and (entry is None or isinstance(entry, bool)):
             return ForeignTask(where=where, id=key, status="complete" if entry else None)
-        text = as_text(entry)
+        text = label_of(entry)
         if text is None:
-            self._notes.append(f"{where}: is no task; {LEFT_OUT}")
+            self._account.change(f"{where}: is no task; {LEFT_OUT}")
             return None
         if key is not None:
             status = read_status(text)
@@ -136,6 +131,6 @@ class ForeignTasks:
         group = fields.take_text("group_id", "group", "task_group") or ""
         fields.finish()
         if name is None:
-            self._notes.append(f"{where}: has neither an id nor a description; {LEFT_OUT}")
+            self._account.change(f"{where}: has neither an id nor a description; {LEFT_OUT}")
             return None
         return ForeignTask(where=where, id=name, description=description, group=group, status=status)

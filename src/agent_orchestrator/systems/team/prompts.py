@@ -157,7 +157,7 @@ def _slice(state: TeamState, group: Group) -> dict[str, Any]:
         "depends_on": list(group.depends_on),
         "iterations": {"developer": group.developer, "qa": group.qa, "tech_lead": group.tech_lead},
         "files_modified": list(group.files_modified),
-        "commits": [f"{commit.sha} - {commit.subject}" for commit in group.commits],
+        "commits": [str(commit) for commit in group.commits],
         "test_results": group.test_results,
         "tech_lead_feedback": [msgspec.to_builtins(one) for one in group.reviews],
     }
@@ -172,7 +172,7 @@ def _groups(state: TeamState) -> list[dict[str, Any]]:
             "stage": status_of(state, group),
             "depends_on": list(group.depends_on),
             "files_modified": list(group.files_modified),
-            "commits": [f"{commit.sha} - {commit.subject}" for commit in group.commits],
+            "commits": [str(commit) for commit in group.commits],
             "summary": group.summary,
         }
         for group in state.groups.values()

@@ -197,6 +197,8 @@ class ImportedGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     tech_lead: int = 0
     started_us: int | None = None
     ended_us: int | None = None
+    filed: bool = False
+    """The times are the file's alone; journals of older versions have the time of the import where it had none."""
     files_modified: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
     test_results: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 
+from agent_orchestrator.core.foreign.values import is_done, word_of
+
 SKIPPED = "skipped"
 """The status of work that was given up on purpose: nobody is to begin it."""
 
 _WORDS = {
-    "complete": "completed done finished merged approved closed success successful succeeded accepted resolved shipped delivered",
+    "complete": "",
     "in_progress": "inprogress started active running working wip doing ongoing developing implementing underway partial",
     "pending": "todo to_do not_started open new planned queued ready waiting backlog unstarted unassigned",
     "assigned": "",
@@ -33,27 +35,13 @@ _TASK = re.compile(r"((?:[A-Za-z]{1,12}[-_. ]?)?\d[\w.-]{0,30}?)\s*(?:[:)–—]
 _GROUP = re.compile(r"(?:[Gg]roup[ _-])?([A-Za-z0-9][\w.-]{0,40})\s*(?::|–|—|\s-)\s+(\S.*)", re.DOTALL)
 
 
-def snake(name: str) -> str:
-    """Spell the name of a field as the seed does: `taskGroups` and `task-groups` are `task_groups`."""
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.strip())
-    return re.sub(r"[\s-]+", "_", parted).lower()
-
-
 def read_status(given: object) -> str | None:
     """Read a status in the seed's words, or None when its meaning is not plain."""
     if given is True:
         return "complete"
     if not isinstance(given, str):
         return None
-    word = re.sub(r"[^a-z]+", "_", snake(given)).strip("_")
-    if not word:
-        return "complete" if _DONE_MARKS.fullmatch(given) else None
-    if word in _STATUS:
-        return _STATUS[word]
-    # "COMPLETED_SUCCESS", "complete (merged)": the first word says it, unless a second one takes it back.
-    first, _, more = word.partition("_")
-    plain = _STATUS.get(first) == "complete" and not re.search(r"not|fail|except|partial|pending|but|with|blocked|error", more)
-    return "complete" if plain else None
+    return _STATUS.get(word_of(given)) or ("complete" if is_done(given) else None)
 
 
 def split_task(text: str) -> tuple[str, str, bool]:

@@ -259,7 +259,7 @@ class TeamState:
         attempt = turn.attempt if turn is not None and number is None else 1
         if number is None:
             number = turn.number if turn is not None else unit.developer if isinstance(unit, Group) else self.finals
-        return effect_id(self.context.run, UnitId(unit.unit), number, attempt, unit.launches + 1, kind)
+        return effect_id(self.context.run, UnitId(unit.unit), number, attempt, unit.launches + 1, kind, self.context.generation)
 
     def next_number(self, unit: TeamUnit, purpose: Purpose) -> int:
         """Give the number of the unit's next turn for a purpose."""

@@ -40,13 +40,16 @@ def status_of(state: TeamState, group: Group) -> str:
         return "dev_blocked"
     if group.stage is Stage.DEVELOP:
         return "dev_working" if works else _FAILED.get(group.because, "dev_working")
-    if group.stage is Stage.SAVE and group.then is Stage.MERGE:
-        return "tech_review"
     if group.stage is Stage.QA:
         return "qa_testing" if works else "waiting_qa"
     if group.stage is Stage.REVIEW:
         return "tech_review" if works else "waiting_review"
-    return _STATUS[group.stage]
+    return _STATUS[_stage_shown(group)]
+
+
+def _stage_shown(group: Group) -> Stage:
+    """Give the stage that a group's words are those of: saving what was approved belongs to its merge."""
+    return Stage.MERGE if group.stage is Stage.SAVE and group.then is Stage.MERGE else group.stage
 
 
 def progress_of(state: TeamState, group: Group) -> str:
@@ -76,7 +79,7 @@ def current_phase(state: TeamState) -> str:
         return "pm_planning" if state.spawns else "initialization"
     if state.all_complete:
         return "pm_final_check"
-    found = [_PHASE.get(state.groups[name].stage, "developer_working") for name in state.at_work]
+    found = [_PHASE.get(_stage_shown(state.groups[name]), "developer_working") for name in state.at_work]
     return min(found, key=_PHASES.index, default="developer_working")
 
 

@@ -8,7 +8,7 @@ ABOUT = About(
     name="workflow",
     state_file=".agents/runs/{run}/run_state.json",
     commands=(
-        Command("run", "Run a workflow.", "run"),
+        Command("run", "Run a task, or a workflow.", "run"),
         Command("init", "Write a starter workflow with its prompts.", "init", after="import"),
     ),
     own_tree="give --git-worktree for a tree of its own",

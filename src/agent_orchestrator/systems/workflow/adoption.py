@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from agent_orchestrator.errors import Refused
-from agent_orchestrator.systems.workflow.parse import graph_faults
+from agent_orchestrator.systems.workflow.graph import graph_faults
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec, with_options_kept
 from agent_orchestrator.systems.workflow.state import FINISHED, WorkflowState
 

@@ -62,7 +62,7 @@ def summary(state: WorkflowState) -> Summary:
         if state.asking:
             stop = StopReason.WAITING_ON_HUMAN
         waiting = state.asking or state.gated
-        detail = f"{'a person' if state.asking else 'gates'}: {', '.join(islice(waiting, DOING_SHOWN))}"
+        detail = f"{'approval' if state.asking else 'gates'}: {', '.join(islice(waiting, DOING_SHOWN))}"
     return Summary(
         status=status,
         stop=stop,

@@ -19,6 +19,7 @@ ALIASES = common_words(WORDS, completed=COMPLETED)
 """A step's report must use one of these."""
 
 GATE = "gate"
+ISSUE = "ISSUE_NUMBER"
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -58,6 +59,8 @@ def run_agent(state: WorkflowState, unit: str, effect: EffectId) -> RunAgent:
     choice = spec.choice_for(step)
     timeout_s = step.timeout_s if step.timeout_s is not None else spec.timeout_s
     variables, env = state.variables, spec.env
+    if ISSUE in env:
+        env = _issue_file(state) | env
     if step.loop is not None:
         item_text, env_of_item = _item(state, step)
         variables, env = variables | item_text, env | env_of_item
@@ -111,9 +114,19 @@ def await_gates(state: WorkflowState, unit: str, effect: EffectId) -> AwaitGates
 
 
 def read_items(state: WorkflowState, unit: str, effect: EffectId) -> ReadFile:
-    """The reading of the file that lists the items of the step's loop."""
+    """The reading of the file that lists the items of the step's loop, or may: the first artifact of a step above."""
     loop = state.specs[unit].loop
-    return ReadFile(id=effect, unit=unit, path=(loop.items_from_artifact if loop else None) or "")
+    path = loop.items_from_artifact if loop is not None else None
+    if loop is not None and loop.items_from_step is not None:
+        path = next(iter(state.steps[loop.items_from_step].artifacts), None)
+    return ReadFile(id=effect, unit=unit, path=path or "")
+
+
+def _issue_file(state: WorkflowState) -> dict[str, str]:
+    """Name the file, among the run's artifacts, in which agents keep the issue that the run is about."""
+    name = f"gh_issue_{state.spec.env[ISSUE]}.md"
+    folder = f"{state.context.home}/{run_directory(state.context.run)}/artifacts"
+    return {"ISSUE_MARKDOWN_FILENAME": name, "ISSUE_MARKDOWN_DIR": folder, "ISSUE_MARKDOWN_PATH": f"{folder}/{name}"}
 
 
 def _item(state: WorkflowState, step: StepSpec) -> tuple[dict[str, str], dict[str, str]]:

@@ -114,6 +114,8 @@ class ItemsListed(StepEvent, frozen=True, kw_only=True, tag="items_listed"):
     """The items of the step's loop."""
 
     items: tuple[Any, ...]
+    left_out: int = 0
+    """The number of items beyond the loop's `max_iterations`."""
 
 
 class ItemCompleted(StepEvent, frozen=True, kw_only=True, tag="item_completed"):

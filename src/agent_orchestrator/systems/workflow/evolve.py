@@ -68,9 +68,9 @@ def _agent_finished(state: WorkflowState, event: e.AgentFinished, at_us: int) ->
         context = state.context
         step.report_path = f"{context.home}/{report_file(context.run, unit)}"
         if event.artifacts:
-            step.artifacts = list(dict.fromkeys([*step.artifacts, *event.artifacts]))
+            work.list_artifacts(step, event.artifacts)
         if event.logs:
-            step.logs = [*step.logs, *event.logs]
+            step.logs += event.logs
         work.summary = event.summary
     if event.metrics:
         step.metrics = step.metrics | event.metrics
@@ -178,6 +178,9 @@ def _items_listed(state: WorkflowState, event: e.ItemsListed, at_us: int) -> Non
     work.items, work.item = event.items, 0
     step.artifacts, step.metrics = [], {}
     step.logs = [] if event.items else ["The loop has no items: nothing was done."]
+    if event.left_out:
+        count = len(event.items)
+        step.logs = [f"The loop takes the first {count} of {count + event.left_out} items: that is its max_iterations."]
     state.due[event.step] = "agent"
 
 
@@ -270,7 +273,7 @@ def _state_edited(state: WorkflowState, event: e.StateEdited, at_us: int) -> Non
             state.dag.reset([unit])
         for name, value in fields.items():
             setattr(step, name, StepStatus(value) if name == "status" else value)
-        state.works[unit].next_attempt = step.attempts + 1
+        state.works[unit].next_attempt, state.works[unit].listed = step.attempts + 1, None
         if step.status in FINISHED:
             state.dag.finish(unit)
         elif step.status is FAILED:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from agent_orchestrator.errors import InvalidSpec, OrcError, Problem
+from agent_orchestrator.errors import InvalidSpec, OrcError, Problem, quote
 
 VALUES_MAX = 200_000
 """Aliases can make a page expand to the size of the universe."""
@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = _TAG + "merge"
+_UNREADABLE = (ValueError, OverflowError, LookupError)
+"""The errors of YAML's own readers of scalars: `!!int x`, `!!bool maybe`, numbers of 5,000 digits and their like."""
 _SCALARS = {_TAG + kind for kind in ("str", "int", "float", "bool", "null", "timestamp", "value")}
 
 
@@ -144,8 +146,8 @@ class Reader:
             return read(self._scalar(node), what)
         except OrcError as error:
             self.complain(str(error), node)
-        except ValueError:
-            self.complain(f"{what}: {node.value!r} is not a valid value", node)
+        except _UNREADABLE:
+            self.complain(f"{what}: {quote(node.value)} is not a valid value", node)
         return None
 
     def value(self, node: yaml.Node, what: str, above: tuple[yaml.Node, ...] = ()) -> Any:
@@ -165,11 +167,11 @@ class Reader:
             return None
         try:
             value = self._scalar(node)
-        except ValueError:
-            self.complain(f"{what}: {node.value!r} is not a valid value", node)
+        except _UNREADABLE:
+            self.complain(f"{what}: {quote(node.value)} is not a valid value", node)
             return None
-        if isinstance(value, float) and not math.isfinite(value):
-            self.complain(f"{what}: {node.value!r} is not a number that can be stored", node)
+        if isinstance(value, int | float) and not _is_storable(value):
+            self.complain(f"{what}: {quote(node.value)} is not a number that can be stored", node)
             return None
         return value
 
@@ -177,6 +179,11 @@ class Reader:
         if node.tag in {_TAG + "int", _TAG + "float", _TAG + "bool", _TAG + "null"}:
             return self._scalars.construct_object(node)
         return node.value
+
+
+def _is_storable(value: float) -> bool:
+    """Tell whether a number is one for every reader of JSON: finite, and a whole one of at most 64 bits."""
+    return -(2**63) <= value < 2**64 if isinstance(value, int) else math.isfinite(value)
 
 
 def is_null(node: yaml.Node) -> bool:
@@ -191,4 +198,4 @@ def kind_of(node: yaml.Node) -> str:
     if isinstance(node, yaml.SequenceNode):
         return "a list"
     kind = str(node.tag).removeprefix(_TAG)
-    return {"null": "nothing", "str": f"the text {node.value!r}"}.get(kind, f"{node.value}")
+    return {"null": "nothing", "str": f"the text {quote(node.value)}"}.get(kind, quote(node.value)[1:-1])

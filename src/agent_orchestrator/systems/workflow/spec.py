@@ -15,7 +15,7 @@ from agent_orchestrator.core.budget import Amounts
 from agent_orchestrator.core.effects import AgentChoice
 
 ITEMS_MAX = 100
-"""The most items that a loop takes unless its `max_iterations` says otherwise."""
+"""The most items that a loop without `max_iterations` takes: more fail the step, for nobody said to leave any out."""
 
 
 class ItemLoop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -26,7 +26,8 @@ class ItemLoop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     items_from_artifact: str | None = None
     item_var: str = "item"
     index_var: str = "index"
-    max_iterations: int = ITEMS_MAX
+    max_iterations: int | None = None
+    """The items beyond are left out."""
 
 
 class StepSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

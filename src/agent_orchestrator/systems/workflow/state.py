@@ -5,6 +5,7 @@ Only `evolve` changes any of this.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -61,6 +62,17 @@ class StepWork(UnitRecord, kw_only=True, gc=False):
     items: tuple[Any, ...] | None = None
     item: int = 0
     answer: dict[str, Any] | None = None
+    listed: set[str] | None = None
+    """The step's artifacts, to find one among those of thousands of items."""
+
+    def list_artifacts(self, step: StepDocument, artifacts: Sequence[str]) -> None:
+        """Adds artifacts to a step, each once; it costs what is added."""
+        if self.listed is None or len(self.listed) != len(step.artifacts):
+            self.listed = set(step.artifacts)
+        for artifact in artifacts:
+            if artifact not in self.listed:
+                self.listed.add(artifact)
+                step.artifacts.append(artifact)
 
     def forget_attempts(self) -> None:
         """Errors of attempts concern the iteration and the item in which they happened, and no other."""
@@ -107,7 +119,9 @@ class WorkflowState:
         """The id of the unit's next effect."""
         step, work = self.steps[unit], self.works[unit]
         tried = step.attempts if attempt is None else attempt
-        return effect_id(self.context.run, UnitId(unit), step.iteration_count, tried, work.launches + 1, kind)
+        return effect_id(
+            self.context.run, UnitId(unit), step.iteration_count, tried, work.launches + 1, kind, self.context.generation
+        )
 
     def applies(self, unit: str) -> bool:
         """Tell whether the step's `when` holds."""

@@ -176,7 +176,7 @@ def summary(state: ErrandState) -> Summary:
 
 
 def details(state: ErrandState) -> dict[str, Any]:
-    kept = {"launches": state.record.history, "evidence": state.record.evidence}
+    kept = {"launches": list(state.record.history), "evidence": state.record.evidence}
     return {"steps": {UNIT: msgspec.to_builtins(kept)}}
 
 

@@ -18,7 +18,7 @@ orc abort f8c1 --reason 'wrong branch'
 def command(run: str | None, repo: str | None, as_json: bool, reason: str) -> int:
     """Stop a run for good.
 
-    Everything that runs is stopped, also when nobody drives the run; only --start-at-step can take it up again.
+    Running agents are stopped, even if orc is not running; only --start-at-step can start it again.
     """
     from agent_orchestrator.core.inputs import Abort
     from agent_orchestrator.runs.directives import new_id, send_and_wait

@@ -21,9 +21,9 @@ orc approve f8c1 manual_approval --comments 'looks good'
 @click.option("--comments", metavar="TEXT", default="", help="Kept in the journal.")
 @click.option("--question", "asked", metavar="ID", help="Only if this is what is asked; `orc show --json` names it.")
 def command(run: str | None, repo: str | None, as_json: bool, **given: Any) -> int:
-    """Approve the step that waits for a person.
+    """Approve the step that is waiting for approval.
 
-    UNIT may be left out when one step waits. When nobody drives the run the answer is recorded, and `orc resume` uses it.
+    UNIT may be left out when one step waits. If nothing is running it, the answer is recorded and `orc resume` uses it.
     """
     from agent_orchestrator.core.inputs import Answer
     from agent_orchestrator.runs.directives import new_id

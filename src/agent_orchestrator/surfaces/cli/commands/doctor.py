@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.errors import GitFailed, OrcError
+from agent_orchestrator.errors import GitFailed, OrcError, StoreCorrupt
 from agent_orchestrator.runs.exits import ENVIRONMENT
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator
@@ -44,14 +44,16 @@ def command(repo: str | None, as_json: bool) -> int:
     """Check this machine and the repository's store.
 
     Python, git, sh, the agents found with their versions and the names of the variables that they would log in with, the
-    store's health, runs that nobody drives, and agents that live on without a driver. Exits with 3 when something is bad.
+    store's health, runs that stopped running, and agents that are still running without orc. Exits with 3 when something is bad.
     """
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
-        findings = [*_machine(orchestrator), *_agents(orchestrator)]
+        findings = [*_machine(orchestrator), _walls(orchestrator), *_agents(orchestrator)]
         try:
             findings += [*_store(orchestrator), *_runs(orchestrator)]
+        except StoreCorrupt as error:
+            findings.append(_damage(orchestrator.settings.folder / "orc.db", error))
         except OrcError as error:
             findings.append(Finding("store", "bad", str(error)))
         healthy = all(finding.verdict != "bad" for finding in findings)
@@ -81,30 +83,42 @@ def _machine(orchestrator: Orchestrator) -> Iterator[Finding]:
     yield Finding("sh", "ok" if shell else "bad", shell or "sh was not found on the PATH; checks and agents cannot be started")
 
 
-def _agents(orchestrator: Orchestrator) -> Iterator[Finding]:
-    from agent_orchestrator.config import config_files, load_agents
+def _walls(orchestrator: Orchestrator) -> Finding:
+    from agent_orchestrator.engine.walls.machine import find_walls
 
-    environ = orchestrator.settings.environ
-    try:
-        configured = load_agents(orchestrator.settings)
-    except OrcError as error:
-        yield Finding("config", "bad", str(error))
-        configured = {}
-    for file in config_files(orchestrator.settings):
-        if file.exists():
-            yield Finding("config", "ok", str(file))
+    walls = find_walls(orchestrator.settings.environ.get("PATH"))
+    standing = [wall for wall, fault in walls.items() if fault is None]
+    faults = "; ".join(f"not {wall}: {fault}" for wall, fault in walls.items() if fault is not None)
+    can = f"--sandbox uses {standing[0]}" if standing else "no wall can be built here, --sandbox protects nothing"
+    return Finding("sandbox", "ok" if standing else "note", f"{can}; {faults}" if faults else can)
+
+
+def _agents(orchestrator: Orchestrator) -> Iterator[Finding]:
+    from agent_orchestrator.config.defaults import read_configuration
+    from agent_orchestrator.config.trust import is_trusted
+
+    environ, found = orchestrator.settings.environ, read_configuration(orchestrator.settings)
+    trusted = is_trusted(orchestrator.settings, found.guarded)
+    configured = found.agents if trusted and not found.faults else {}
+    for fault in found.faults:
+        yield Finding("config", "bad", fault.problem.located(fault.file))
+    for file in found.files:
+        yield Finding("config", "ok", str(file.path))
+    if not trusted and found.repository is not None:
+        asks = f"{found.repository.path} asks for what nobody has agreed to"
+        yield Finding("config", "note", f"{asks}: read it, then run `orc config trust`")
     programs = dict.fromkeys(AGENTS, "")
     programs |= {name: _program(one) for name, one in configured.items() if _program(one)}
-    found = {name: path for name, one in programs.items() if (path := shutil.which(one or name, path=environ.get("PATH")))}
-    for name, path in found.items():
+    there = {name: path for name, one in programs.items() if (path := shutil.which(one or name, path=environ.get("PATH")))}
+    for name, path in there.items():
         version = _version_of(path, dict(environ)) if name in AGENTS else "as configured"
         yield Finding("agent", "ok", f"{name} {version} ({path}){_passes(orchestrator, name, configured)}")
         if (why := _broken_sandbox(name, path, orchestrator, configured.get(name))) is not None:
             yield Finding("sandbox", "note", why)
-    missing = [name for name in programs if name not in found]
+    missing = [name for name in programs if name not in there]
     if missing:
         yield Finding(
-            "agent", "ok" if found else "note", f"not found: {', '.join(missing)}; any program works as --agent-command"
+            "agent", "ok" if there else "note", f"not found: {', '.join(missing)}; any program works as --agent-command"
         )
 
 
@@ -118,6 +132,7 @@ def _passes(orchestrator: Orchestrator, name: str, configured: Mapping[str, Agen
     from agent_orchestrator.agents import find_agent
     from agent_orchestrator.agents.cli import CliAgent
     from agent_orchestrator.agents.options import resolve_agent
+    from agent_orchestrator.runs.clients import find_client
 
     try:
         choice = resolve_agent(AgentChoice(name=name), configured)
@@ -128,6 +143,9 @@ def _passes(orchestrator: Orchestrator, name: str, configured: Mapping[str, Agen
         return ""
     if choice.options.get("pass_credentials") is False:
         return "; gets no key or token (pass_credentials is off)"
+    client = find_client(name, orchestrator.settings.environ, configured)
+    if client is not None and client.login and not client.passed:
+        return f"; logged in ({client.login})"
     see, asked = orchestrator.settings.child_env, tuple(choice.options.get("pass_env") or ())
     passed = [one for one in (*asked, *agent.credentials(choice, asked, see)) if orchestrator.settings.environ.get(one)]
     return f"; gets {', '.join(passed)}" if passed else f"; no key of its own is set: {agent.how_to_log_in(choice)}"
@@ -188,23 +206,43 @@ def _store(orchestrator: Orchestrator) -> Iterator[Finding]:
     version, faults = orchestrator.store.health()
     kind = filesystem_of(folder) or "a file system of unknown kind"
     size = (folder / "orc.db").stat().st_size
-    where = f"{folder} on {kind}, schema {version}, {size / 1e6:.1f} MB, {say_count(len(orchestrator.runs()), 'run')}"
-    yield Finding("store", "bad" if faults else "ok", f"{where}: {'; '.join(faults[:3])}" if faults else f"{where}, intact")
+    where = f"{folder} on {kind}, schema {version}, {size / 1e6:.1f} MB, {say_count(orchestrator.count().total, 'run')}"
+    if faults:
+        raise StoreCorrupt(path=folder / "orc.db", detail=faults[0])
+    yield Finding("store", "ok", f"{where}, intact")
+    if (why := orchestrator.store.unwritable) is not None:
+        yield Finding("store", "bad", str(why))
+
+
+def _damage(path: Path, error: StoreCorrupt) -> Finding:
+    """Tell a store whose pages are wrong from one that only looked so: the advice to move it away needs a check that failed."""
+    from agent_orchestrator.store.database import examine
+
+    try:
+        faults = examine(path)
+    except OrcError as failed:
+        return Finding("store", "bad", f"{path} cannot be checked: {failed}")
+    if not faults:
+        detail = f"{path} was called damaged ({error.values['detail']}), and its pages are sound: leave it where it is, try again"
+        return Finding("store", "bad", detail)
+    way = 'move it aside as "A damaged store" in docs/operations.md says, or restore a copy'
+    return Finding("store", "bad", f"{path} is damaged, a check of its pages found: {'; '.join(faults[:3])}; {way}")
 
 
 def _runs(orchestrator: Orchestrator) -> Iterator[Finding]:
     from agent_orchestrator.engine.process.folder import is_locked
+    from agent_orchestrator.store.port import Which
 
     launches = orchestrator.settings.folder / "launches"
-    for run in orchestrator.runs():
-        if run.summary.ended or orchestrator.owner(run) is not None:
+    for run in orchestrator.runs(Which(ended=False)):
+        if orchestrator.owner(run) is not None:
             continue
         alive = [place for place in _launch_folders(launches / run.id) if is_locked(place)]
         if run.summary.status in ("running", "aborting"):
-            yield Finding("run", "note", f"{run.id} says {run.summary.status} and nobody drives it: orc resume {run.id}")
+            yield Finding("run", "note", f"{run.id} says {run.summary.status}, but nothing is running it: orc resume {run.id}")
         if alive:
             names = ", ".join(sorted({place.name.partition("~")[0] for place in alive})[:5])
-            living = f"{say_count(len(alive), 'agent')} {'lives' if len(alive) == 1 else 'live'} without a driver ({names})"
+            living = f"{say_count(len(alive), 'agent')} {'is' if len(alive) == 1 else 'are'} still running without orc ({names})"
             detail = f"{run.id}: {living}: orc resume or orc abort {run.id}"
             yield Finding("launches", "note", detail)
 

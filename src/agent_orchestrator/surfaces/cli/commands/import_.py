@@ -63,5 +63,5 @@ def _report(taken: TakenOver, *, as_json: bool) -> None:
         click.echo(f"left out: {field}")
     for run in taken.runs:
         way = (about(run.system).resume_imported or "orc resume {run}").format(run=run.id)
-        following = f"; go on with `{way}`" if run.summary.status not in ("completed", "aborted") else ""
+        following = f"; continue with `{way}`" if run.summary.status not in ("completed", "aborted") else ""
         click.echo(f"Run {run.id} is taken over ({run.summary.status}){following}.")

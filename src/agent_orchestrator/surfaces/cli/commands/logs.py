@@ -31,7 +31,7 @@ orc logs f8c1 coding --raw > coding.jsonl
 @make_command("logs", EXAMPLE)
 @run_argument()
 @step_argument()
-@click.option("--follow", "-f", is_flag=True, help="Go on printing until the run ends.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing until the run ends.")
 @click.option("--attempt", metavar="N", help="Of this attempt; the newest without it.")
 @stream_options
 def command(run: str | None, step: str | None, repo: str | None, as_json: bool, **given: Any) -> int:
@@ -79,7 +79,7 @@ def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, o
 def _print_all(
     printer: StreamPrinter | TranscriptPrinter, follower: Follower, step: str | None, wanted: int | None, *, follow: bool
 ) -> bool:
-    from agent_orchestrator.runs.follow import pause
+    from agent_orchestrator.runs.follow import POLL_S, pause
 
     seen: dict[EffectId, bool] = {}
     while True:
@@ -94,7 +94,7 @@ def _print_all(
             return bool(seen)
         printer.draw()
         try:
-            pause()
+            pause(POLL_S)
         except KeyboardInterrupt:
             printer.erase()
             raise

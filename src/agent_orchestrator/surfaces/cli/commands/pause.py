@@ -15,12 +15,12 @@ orc pause f8c1 --now
 
 @make_command("pause", EXAMPLE)
 @run_argument()
-@click.option("--now", is_flag=True, help="Also stop what runs; its attempts go on when the run does.")
+@click.option("--now", is_flag=True, help="Also stop running agents; `orc resume` continues their attempts.")
 @click.option("--reason", metavar="TEXT", default="asked to pause", show_default=True, help="Kept in the journal.")
 def command(run: str | None, repo: str | None, as_json: bool, now: bool, reason: str) -> int:
-    """Let a run drain: nothing new starts.
+    """Pause a run: nothing new starts.
 
-    What runs may finish, and the process that drives the run then leaves it; `orc resume` goes on.
+    Running agents may finish, then orc leaves the run; `orc resume` continues it.
     """
     from agent_orchestrator.core.inputs import Pause
     from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait
@@ -32,12 +32,12 @@ def command(run: str | None, repo: str | None, as_json: bool, now: bool, reason:
         if orchestrator.owner(found) is None:
             if now or found.summary.ended:
                 return stop_here(orchestrator, found, directive, as_json=as_json)
-            text = f"Nobody drives run {found.id}: nothing starts until `orc resume {found.id}`; --now also stops what lives."
+            text = f"Run {found.id} is not running; continue with: orc resume {found.id}. --now also stops living agents."
             nothing = Sent(directive=directive.id, taken=False, owner=None)
             return report_sent(orchestrator, found, nothing, text, as_json=as_json)
         sent = send_and_wait(orchestrator, found, directive)
         doing = "what runs is being stopped" if now else "what runs may finish"
-        text = f"Run {found.id} is paused, {doing}. Go on with: orc resume {found.id}"
+        text = f"Run {found.id} is paused, {doing}. Continue with: orc resume {found.id}"
         if not sent.taken:
             text = f"Run {found.id} was asked to pause; {sent.owner} has not answered yet."
         return report_sent(orchestrator, found, sent, text, as_json=as_json)

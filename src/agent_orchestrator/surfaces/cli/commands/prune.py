@@ -30,11 +30,13 @@ _DAYS = re.compile(r"(\d{1,5})\s*([dw])\Z")
 def command(repo: str | None, as_json: bool, older_than: str, keep: str, yes: bool) -> int:
     """Delete ended runs.
 
-    Their journals, outputs, state files and worktrees. A run with a worktree that has uncommitted changes, or a branch
-    with commits that nobody merged, stays whole. What the dry run says is what --yes does.
+    Their journals, outputs, state files, worktrees and refs below refs/orc/. By default those that ended within the last 30 days
+    stay, and so do all that have not ended. A run with a worktree that has uncommitted changes, or a branch with commits that
+    nobody merged, stays whole, unless `orc merge` or `orc discard` takes care of it. What the dry run says is what --yes does.
     """
-    from agent_orchestrator.core.units import US, read_count
+    from agent_orchestrator.core.units import US, read_count, say_count
     from agent_orchestrator.runs.prune import plan_pruning, prune
+    from agent_orchestrator.store.port import Which
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     age_us = int(_read_age_s(older_than) * US)
@@ -43,7 +45,7 @@ def command(repo: str | None, as_json: bool, older_than: str, keep: str, yes: bo
     kept: dict[str, str] = {}
     with open_orchestrator(repo) as orchestrator:
         now_us = orchestrator.clock.now_us()
-        ended = [run for run in orchestrator.runs() if run.summary.ended]
+        ended = orchestrator.runs(Which(ended=True))
         chosen = [run for run in ended[kept_newest:] if now_us - run.updated_us >= age_us]
         if yes:
             answers = [prune(orchestrator, run) for run in chosen]
@@ -57,13 +59,21 @@ def command(repo: str | None, as_json: bool, older_than: str, keep: str, yes: bo
         if as_json:
             print_json({"deleted": deleted if yes else [], "would_delete": [] if yes else deleted, "kept": kept})
             return 0
-        _tell(Screen(orchestrator.settings.environ), chosen, deleted, kept, yes=yes, now_us=now_us)
+        screen = Screen(orchestrator.settings.environ)
+        _tell(screen, chosen, deleted, kept, yes=yes, now_us=now_us)
+        stay = len(ended) - len(chosen)
+        if stay:
+            young = "" if age_us == 0 else f"ended within the last {older_than}"
+            newest = f"among the newest {kept_newest}" if kept_newest else ""
+            why = " or ".join(part for part in (young, newest) if part)
+            way = "; --older-than 0 takes every age" if young else ""
+            screen.line(f"{say_count(stay, 'run')} {'stays' if stay == 1 else 'stay'}: {why}{way}.")
     return 0
 
 
 def _tell(screen: Screen, chosen: list[StoredRun], deleted: list[str], kept: dict[str, str], *, yes: bool, now_us: int) -> None:
     from agent_orchestrator.core.units import say_count
-    from agent_orchestrator.surfaces.cli.overview import say_age
+    from agent_orchestrator.surfaces.cli.runs import say_age
 
     for run in chosen:
         if run.id in kept:

@@ -20,7 +20,7 @@ orc reject f8c1 --comments 'the error handling is missing'
 @click.option("--comments", metavar="TEXT", default="", help="What to change; the next iteration's agents read it.")
 @click.option("--question", "asked", metavar="ID", help="Only if this is what is asked; `orc show --json` names it.")
 def command(run: str | None, repo: str | None, as_json: bool, **given: Any) -> int:
-    """Reject the step that waits for a person.
+    """Reject the step that is waiting for approval.
 
     The run loops back where the step has `loop_back_to`, and fails where it has not. UNIT may be left out when one waits.
     """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,15 +19,31 @@ orc schema workflow > workflow.schema.json
 """
 
 
-def _schemas() -> dict[str, tuple[Traversable, str]]:
-    """Return the file of every schema, by name, and what it describes."""
+def _schemas() -> dict[str, tuple[Callable[[], str], str]]:
+    """Return the text of every schema, by name, and what it describes."""
     found = {
-        schema.name: (files(f"agent_orchestrator.systems.{system}") / "schema" / schema.file, schema.describes)
+        schema.name: (partial(_read, f"agent_orchestrator.systems.{system}", schema.file), schema.describes)
         for system in SYSTEMS
         for schema in about(system).schemas
     }
-    report = files("agent_orchestrator.core") / "schema" / "report.schema.json"
-    return {**found, "report": (report, "run_report@v0, what an agent writes")}
+    report = partial(_read, "agent_orchestrator.core", "report.schema.json")
+    return {
+        **found,
+        "report": (report, "run_report@v0, what an agent writes"),
+        "config": (_config, ".orc.toml and orc/config.toml, the configuration"),
+    }
+
+
+def _read(package: str, file: str) -> str:
+    return (files(package) / "schema" / file).read_text("utf-8")
+
+
+def _config() -> str:
+    import json
+
+    from agent_orchestrator.config.keys import config_schema
+
+    return json.dumps(config_schema(), indent=2)
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -50,7 +67,13 @@ def command(name: str | None, repo: str | None, as_json: bool) -> int:
             for known, (_, describes) in schemas.items():
                 click.echo(f"{known:<26}{describes}")
         return 0
+    click.echo(read_schema(name), nl=False)
+    return 0
+
+
+def read_schema(name: str) -> str:
+    """Return the text of a schema; raises UsageError when there is none of that name."""
+    schemas = _schemas()
     if name not in schemas:
         raise UsageError(detail=f"There is no schema {name!r}; there are: {', '.join(schemas)}.")
-    click.echo(schemas[name][0].read_text("utf-8").rstrip("\n"))
-    return 0
+    return schemas[name][0]().rstrip("\n") + "\n"

@@ -58,6 +58,8 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
         screen = Screen(orchestrator.settings.environ)
         if step is None:
             print_run(orchestrator, screen, found, folded)
+            if (wall := found.context.sandbox) is not None:
+                screen.line(f"sandbox: {wall.wall}, network {wall.proxy or wall.network}")
             _print_usage(screen, usage)
         else:
             print_header(orchestrator, screen, found, folded)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agent_orchestrator.surfaces.cli.options import command as make_command
 from agent_orchestrator.surfaces.cli.options import open_orchestrator, run_argument
+
+if TYPE_CHECKING:
+    from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.store.port import StoredRun
+    from agent_orchestrator.surfaces.cli.screen import Screen
 
 EXAMPLE = """
 orc status
@@ -17,36 +24,45 @@ ENDED_SHOWN = 5
 @make_command("status", EXAMPLE)
 @run_argument()
 def command(run: str | None, repo: str | None, as_json: bool) -> int:
-    """Show what is going on, or how one run stands."""
-    from agent_orchestrator.runs.budget import budget_facts
+    """Show all runs, or one run's steps."""
     from agent_orchestrator.runs.facts import run_facts
-    from agent_orchestrator.surfaces.cli.overview import print_run, print_runs, steps_of
+    from agent_orchestrator.store.port import Which
+    from agent_orchestrator.surfaces.cli.runs import print_runs
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
         screen = Screen(orchestrator.settings.environ)
         if run is not None:
-            found = orchestrator.find(run)
-            folded = orchestrator.fold(found)
-            if as_json:
-                facts = run_facts(found, orchestrator.owner(found))
-                budget = budget_facts(orchestrator, found, folded)
-                print_json({**facts, "budget": budget, "steps": steps_of(folded, orchestrator.clock.now_us())})
-            else:
-                print_run(orchestrator, screen, found, folded)
+            _show(orchestrator, screen, orchestrator.find(run), as_json=as_json)
             return 0
-        runs = orchestrator.runs()
-        unfinished = [one for one in runs if not one.summary.ended]
-        ended = [one for one in runs if one.summary.ended][:ENDED_SHOWN]
+        count = orchestrator.count()
+        unfinished = orchestrator.runs(Which(ended=False, most=None if as_json else UNFINISHED_SHOWN))
+        ended = orchestrator.runs(Which(ended=True, most=ENDED_SHOWN))
         if as_json:
             facts_of = [[run_facts(one, orchestrator.owner(one)) for one in some] for some in (unfinished, ended)]
-            print_json({"unfinished": facts_of[0], "ended": facts_of[1], "total": len(runs)})
-        elif not runs:
+            print_json({"unfinished": facts_of[0], "ended": facts_of[1], "total": count.total})
+        elif not count.total:
             screen.line(f"There are no runs in {orchestrator.settings.home}; `orc run` starts one.")
         else:
-            shown = [*unfinished[:UNFINISHED_SHOWN], *ended]
+            shown = [*unfinished, *ended]
             print_runs(orchestrator, screen, shown)
-            if len(shown) < len(runs):
-                hidden = max(0, len(unfinished) - UNFINISHED_SHOWN)
-                screen.line(f"… and {len(runs) - len(shown)} more, {hidden} of them unfinished; `orc list --limit 0` lists all.")
+            if len(shown) < count.total:
+                more, hidden = count.total - len(shown), max(0, count.unfinished - len(unfinished))
+                screen.line(f"… and {more} more, {hidden} of them unfinished; `orc list --limit 0` lists all.")
     return 0
+
+
+def _show(orchestrator: Orchestrator, screen: Screen, run: StoredRun, *, as_json: bool) -> None:
+    # Costly, and of no use to the list of all runs.
+    from agent_orchestrator.runs.budget import budget_facts
+    from agent_orchestrator.runs.facts import run_facts
+    from agent_orchestrator.surfaces.cli.overview import print_run, steps_of
+    from agent_orchestrator.surfaces.cli.screen import print_json
+
+    folded = orchestrator.fold(run)
+    if as_json:
+        facts = run_facts(run, orchestrator.owner(run))
+        budget = budget_facts(orchestrator, run, folded)
+        print_json({**facts, "budget": budget, "steps": steps_of(folded, orchestrator.clock.now_us())})
+    else:
+        print_run(orchestrator, screen, run, folded)

@@ -89,6 +89,8 @@ def _check_state(text: str, file: str) -> str:
         raise InvalidSpec(file, [Problem(f"this is not JSON: {error.msg}", error.lineno, error.colno)]) from None
     except RecursionError:
         raise InvalidSpec(file, [Problem("this is not JSON: it is nested too deeply")]) from None
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise InvalidSpec(file, [Problem("a number in it is too long to be read")]) from None
     checks = (check for system in reversed(SYSTEMS) if (check := words_of(system).check_state) is not None)
     found = next(found for check in checks if (found := check(file, document)) is not None)
     if isinstance(found, str):

@@ -41,7 +41,12 @@ def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool, units:
     screen = Screen(orchestrator.settings.environ, sys.stderr if as_json else sys.stdout)
     follower = Follower(orchestrator, found)
     (print_run if units else print_header)(orchestrator, screen, found, follower.folded)
-    _follow(orchestrator, follower, screen)
+    if screen.drawable and not follower.is_over():
+        from agent_orchestrator.surfaces.cli.live.follower import follow_live
+
+        follow_live(orchestrator, follower, screen)
+    else:
+        _follow(orchestrator, follower, screen)
     summary = follower.folded.summary()
     code = exit_code(summary)
     if as_json:
@@ -57,26 +62,15 @@ def _follow(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> N
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.screen import warn
 
-    panel = None
-    if screen.terminal and not follower.is_over():
-        from agent_orchestrator.surfaces.cli.live import Panel
-
-        panel = Panel(screen)
     driven = True
-    try:
-        while not follower.is_over():
-            for at_us, events in follower.read():
-                for line in event_lines(follower.run.system, events, at_us, screen):
-                    (panel.tell if panel is not None else screen.line)(line)
-            if follower.is_over():
-                break
-            now = orchestrator.owner(follower.run) is not None
-            if driven and not now:
-                warn(f"nobody drives run {follower.run.id}; watching until `orc resume {follower.run.id}` goes on with it.")
-            driven = now
-            if panel is not None:
-                panel.draw(follower.state, follower.folded.summary(), orchestrator.clock.now_us())
-            pause()
-    finally:
-        if panel is not None:
-            panel.close()
+    while not follower.is_over():
+        for at_us, events in follower.read():
+            for line in event_lines(follower.run.system, events, at_us, screen):
+                screen.line(line)
+        if follower.is_over():
+            break
+        now = orchestrator.owner(follower.run) is not None
+        if driven and not now:
+            warn(f"nothing is running {follower.run.id}; watching until `orc resume {follower.run.id}` continues it.")
+        driven = now
+        pause()

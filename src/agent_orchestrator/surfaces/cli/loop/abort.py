@@ -27,7 +27,7 @@ orc loop abort ralph-fix-tests-a1b2c3d4 --revert
 def command(loop: str | None, named: str | None, repo: str | None, as_json: bool, revert: bool, reason: str) -> int:
     """Stop a loop for good.
 
-    The agent is stopped, also when nobody drives the loop. With --revert, an aborted loop may be reverted later too.
+    The agent is stopped, even if orc is not running the loop. With --revert, an aborted loop may be reverted later too.
     """
     from agent_orchestrator.core.inputs import Abort
     from agent_orchestrator.runs.directives import new_id, send_and_wait

@@ -24,7 +24,7 @@ USAGE = """Usage: aiwg COMMAND [LOOP] [OPTIONS]
   aiwg ralph "task" --completion TEXT   start a loop
   aiwg ralph list                       list the loops
   aiwg ralph-status [LOOP]              show how a loop stands; all of them with --all
-  aiwg ralph-pause [LOOP]               pause it when its iteration is over
+  aiwg ralph-pause [LOOP]               pause it when its iteration ends
   aiwg ralph-resume [LOOP]              go on
   aiwg ralph-abort [LOOP]               stop it for good
   aiwg ralph-attach [LOOP]              follow it

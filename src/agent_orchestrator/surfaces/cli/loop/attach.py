@@ -54,7 +54,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
 
 def _follow(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
     """Print what happens and what the agent writes until the loop ends, rests, or is driven by nobody."""
-    from agent_orchestrator.runs.follow import pause
+    from agent_orchestrator.runs.follow import POLL_S, pause
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.transcripts import TranscriptPrinter
 
@@ -71,7 +71,7 @@ def _follow(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> N
         if state.lifecycle.ended or rests or orchestrator.owner(run) is None:
             break
         printer.draw()
-        pause()
+        pause(POLL_S)
         for at_us, events in follower.read():
             for line in event_lines(run.system, events, at_us, screen):
                 printer.erase()

@@ -18,7 +18,7 @@ def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
     from agent_orchestrator.runs.facts import run_facts
     from agent_orchestrator.runs.loop.files import list_file, say_file
     from agent_orchestrator.runs.loop.start import loops, unknown_files
-    from agent_orchestrator.surfaces.cli.overview import say_age
+    from agent_orchestrator.surfaces.cli.runs import say_age
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 
     with open_orchestrator(repo) as orchestrator:
@@ -43,7 +43,7 @@ def print_loops(repo: str | None, *, all_of_them: bool, as_json: bool) -> int:
         rows = []
         for run in shown:
             idle = not run.summary.ended and run.summary.status != "paused" and orchestrator.owner(run) is None
-            what = "nobody drives it" if idle else run.summary.detail or run.name
+            what = "not running" if idle else run.summary.detail or run.name
             what = f"only in {files[run.id]}" if run.id in files else what
             made = f"{run.summary.done}/{run.summary.total}"
             rows.append((run.id, run.summary.status, made, say_age(run.updated_us, now_us), what))

@@ -25,18 +25,19 @@ orc loop run "write the guide" --completion "the guide covers every command" --a
 @agent_options(timeout="--iteration-timeout", time="one iteration's agent")
 @click.option("--confirm-with", metavar="AGENT", help="Who confirms a sentence: an agent or `person`.")
 @limit_options
-@click.option("--continue-session", is_flag=True, help="Go on in the agent's session instead of a fresh one.")
+@click.option("--continue-session", is_flag=True, help="Continue the agent's session instead of starting a fresh one.")
+@click.option("--memory", metavar="N", help="Tell agents at most N lessons of earlier loops here (20); 0 for none.")
 @click.option("--seed", metavar="N", help="For the modes seeded and strict: handed on as LOOP_SEED.")
 @click.option("--commit", is_flag=True, help="Commit each iteration on the branch, with trailers.")
-@click.option("--git-worktree", is_flag=True, help="Work in a worktree and branch of its own.")
+@click.option("--git-worktree/--no-git-worktree", default=None, help="Work in a worktree and branch of its own.")
 @click.option("--loop-id", "run_id", metavar="ID", help="The id of the new loop; made of the task without it.")
 @click.option("--force", is_flag=True, help="Start it though four loops are active.")
 @drive_options("loop")
 def command(**given: Any) -> int:
     """Start a loop and stay with it.
 
-    Prints the loop id first, then what happens, then the result. Ctrl-C once pauses when the iteration is over, twice at
-    once; `orc loop resume` goes on in both cases. A check that passes before the first iteration completes the loop.
+    Prints the loop id first, then what happens, then the result. Ctrl-C once pauses when the iteration ends, twice at
+    once; `orc loop resume` continues in both cases. A check that passes before the first iteration completes the loop.
     """
     from agent_orchestrator.runs.loop.options import LoopOptions
     from agent_orchestrator.surfaces.cli.start import start

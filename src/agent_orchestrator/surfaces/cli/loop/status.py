@@ -31,7 +31,7 @@ OUTPUT_LINES = 8
 @make_command("status", EXAMPLE)
 @loop_argument
 @click.option("--all", "all_of_them", is_flag=True, help="All loops in a line each, as `orc loop list --all`.")
-@click.option("--verbose", "-v", is_flag=True, help="Every iteration, and the state file as it would be printed now.")
+@click.option("--verbose", "-v", is_flag=True, help="Every iteration, and the state file as it would be written now.")
 def command(loop: str | None, named: str | None, repo: str | None, as_json: bool, all_of_them: bool, verbose: bool) -> int:
     """Show how a loop stands.
 
@@ -92,7 +92,7 @@ def _print(screen: Screen, run: StoredRun, state: LoopState) -> None:
 
 def _print_place(screen: Screen, run: StoredRun, file: str) -> None:
     """Print that a loop has no journal here, and how it gets one."""
-    way = "" if run.summary.ended else f", `orc loop resume {run.id} --agent NAME` goes on with it"
+    way = "" if run.summary.ended else f", `orc loop resume {run.id} --agent NAME` continues it"
     screen.line(f"  only in {file}; `orc import {file}` takes it over{way}")
 
 
@@ -110,7 +110,7 @@ def _print_standing(orchestrator: Orchestrator, screen: Screen, run: StoredRun, 
     if owner is None and state.status in ("failed", "aborted", "crashed"):
         successor = state.recovered_by
         more = f" {ABOUT.raise_limit}" if state.lifecycle.stop is StopReason.LIMIT_REACHED else ""
-        said = f"its successor is {successor}" if successor else f"go on with its work: orc loop resume {run.id}{more}"
+        said = f"its successor is {successor}" if successor else f"continue its work: orc loop resume {run.id}{more}"
         screen.line(f"  {said}")
     asked = state.doing.of("loop")
     if isinstance(asked, AskHuman):

@@ -21,11 +21,11 @@ def command(loop: str, text: str, repo: str | None, as_json: bool) -> int:
 
     It stands first in the prompt of the next iteration.
     """
-    from agent_orchestrator.core.inputs import Instruct
+    from agent_orchestrator.core.inputs import Steer
     from agent_orchestrator.runs.directives import new_id, send_and_wait
     from agent_orchestrator.surfaces.cli.direct import report_sent
 
     with open_orchestrator(repo) as orchestrator:
         run = pick_loop(orchestrator, loop, None)
-        sent = send_and_wait(orchestrator, run, Instruct(id=new_id(), what="steer", values={"text": text}))
+        sent = send_and_wait(orchestrator, run, Steer(id=new_id(), text=text))
         return report_sent(orchestrator, run, sent, f"Loop {run.id} will be told in its next iteration.", as_json=as_json)

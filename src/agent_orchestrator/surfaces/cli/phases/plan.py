@@ -36,8 +36,8 @@ def command(
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 
     parallel = read_count(max_parallel, "--max-parallel") if max_parallel is not None else 1
-    parsed = read_document(Path(document).expanduser())
     settings = load_settings(repo)
+    parsed = read_document(Path(document).expanduser(), settings.home)
     published, doubts = publish_facts(parsed.plan, settings, publish)
     silence = silence_facts(read_idle_s(idle_timeout))
     facts = {**plan_facts(parsed.plan, parallel), "idle_timeout_s": silence, "publish": published}

@@ -21,6 +21,6 @@ orc phases retry 2.1 --comments "use the existing module"
 def command(task: str, comments: str, run: str | None, repo: str | None, as_json: bool) -> int:
     """Try a task again that failed or was skipped.
 
-    Its iterations are counted anew; tasks that were skipped with it are wanted again, too.
+    Its iterations are counted anew; tasks that were skipped with it are done again, too.
     """
     return instruct(repo, run, "retry", {"task": task, "comments": comments}, f"task {task} is tried again", as_json=as_json)

@@ -34,7 +34,7 @@ def command(**given: Any) -> int:
     """Execute a task document and stay with it.
 
     Prints the run id first, then what happens, then the result. The plan is to be approved first, unless --yes is given.
-    Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
+    Ctrl-C once lets running agents finish, twice stops them; `orc resume` continues in both cases.
     """
     from agent_orchestrator.runs.phases.options import PhasesOptions
     from agent_orchestrator.surfaces.cli.start import start

@@ -16,7 +16,7 @@ def instruct(repo: str | None, run: str | None, what: str, values: dict[str, str
         sent = send_and_wait(orchestrator, found, Instruct(id=new_id(), what=what, values=values))
         told = f"Run {found.id}: {text}."
         if sent.owner is None:
-            told = f"Run {found.id}: recorded ({text}). Nobody drives it now; go on with: orc resume {found.id}"
+            told = f"Run {found.id}: recorded ({text}). Nothing is running it now; continue with: orc resume {found.id}"
         elif not sent.taken:
             told = f"Run {found.id}: recorded; {sent.owner} has not taken it yet."
         return report_sent(orchestrator, found, sent, told, as_json=as_json)

@@ -87,9 +87,9 @@ _PHRASES: Phrases = {
     e.AgentFinished: _agent_finished,
     e.LearningsRecorded: lambda event: Phrase(event.task, f"learned: {'; '.join(one.lesson for one in event.learnings)}"),
     e.LaunchInterrupted: lambda event: Phrase(event.step, f"interrupted ({event.why})"),
-    e.BackoffStarted: lambda event: Phrase(event.step, f"goes on at {clock_time(event.until_us)}: {event.reason}"),
-    BackoffEnded: lambda event: Phrase(event.step, "may go on", quiet=True),
-    HumanAsked: lambda event: Phrase(event.step, f"waits for a person: {event.question}"),
+    e.BackoffStarted: lambda event: Phrase(event.step, f"continues at {clock_time(event.until_us)}: {event.reason}"),
+    BackoffEnded: lambda event: Phrase(event.step, "may continue", quiet=True),
+    HumanAsked: lambda event: Phrase(event.step, f"waiting for an answer: {event.question}"),
     HumanJudged: _judged,
     QuestionsRaised: lambda event: Phrase("plan", f"the planner asks {say_count(len(event.questions), 'question')}"),
     e.PlanApproved: lambda event: Phrase("plan", "the plan is approved"),
@@ -119,11 +119,11 @@ _PHRASES: Phrases = {
     e.ReviewStarted: lambda event: Phrase("", "all phases are complete, the review begins"),
     e.FindingsListed: _findings,
     e.FindingSettled: lambda event: Phrase("review", f"a finding is {'left' if event.left else 'settled'}{because(event.left)}"),
-    e.ReviewPassed: lambda event: Phrase("review", f"the review is over{because(event.left)}"),
+    e.ReviewPassed: lambda event: Phrase("review", f"the review ended{because(event.left)}"),
     e.PullRequestRecorded: lambda event: Phrase("", f"pull request: {event.url}"),
     e.CheckRequested: lambda event: Phrase(event.task, "the supervisor is to look"),
-    e.AgentGaveUp: lambda event: Phrase(event.step, f"cannot go on: {event.why}"),
-    e.CheckAbandoned: lambda event: Phrase(event.step, f"goes on without: {event.why}"),
+    e.AgentGaveUp: lambda event: Phrase(event.step, f"cannot continue: {event.why}"),
+    e.CheckAbandoned: lambda event: Phrase(event.step, f"continues without: {event.why}"),
     e.BoundsChanged: lambda event: Phrase("", "bounds: " + ", ".join(f"{name} {value}" for name, value in event.changes.items())),
     e.ListsEdited: _lists,
     e.AgentsDropped: lambda event: Phrase("", f"taken out by hand, spawned again: {', '.join(event.steps)}"),
@@ -138,9 +138,7 @@ _PHRASES: Phrases = {
 def closing_lines(state: PhasesState) -> list[str]:
     """Say where the work is, what it cost, and what was left."""
     bounds = state_document(state).safety_bounds
-    way = f"   take it: git switch {state.spec.target} && git merge {state.spec.branch}" if state.spec.target else ""
-    way = way if state.lifecycle.ended else ""
-    lines = [f"branch: {state.spec.branch}{way}", f"cost: {bounds.cost_so_far}, time at work: {bounds.elapsed_time}"]
+    lines = [f"branch: {state.spec.branch}", f"cost: {bounds.cost_so_far}, time at work: {bounds.elapsed_time}"]
     if state.checkpoints:
         newest = state.checkpoints[-1]
         lines.append(f"last checkpoint: {newest.state_snapshot.removesuffix('.json')} ({newest.git_sha[:12]})")
@@ -152,9 +150,9 @@ def closing_lines(state: PhasesState) -> list[str]:
 
 def check_source(text: str, path: Path, home: Path | None) -> tuple[str, tuple[str, ...]]:
     """Check a task document."""
-    from agent_orchestrator.systems.phases.parse import parse_document
+    from agent_orchestrator.runs.phases.options import parse_text
 
-    parsed = parse_document(text, str(path))
+    parsed = parse_text(text, path, home or path.absolute().parent)
     size = f"{say_count(len(parsed.plan.phases), 'phase')}, {say_count(len(parsed.plan.tasks), 'task')}"
     return f"task document {parsed.plan.name}, {size}", parsed.warnings
 

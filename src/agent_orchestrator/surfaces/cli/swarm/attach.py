@@ -19,7 +19,7 @@ orc swarm attach bd-101
 def command(target: str, workspace: str | None, as_json: bool) -> int:
     """Join a bead's tmux session, or follow its output.
 
-    A bead that was dispatched with --tmux is joined in its session; detach with the keys of tmux, the agent goes on. Any
+    A bead that was dispatched with --tmux is joined in its session; detach with the keys of tmux, the agent keeps running. Any
     other, and without a terminal, is followed until its run ends.
     """
     from agent_orchestrator.surfaces.cli.commands.logs import print_logs

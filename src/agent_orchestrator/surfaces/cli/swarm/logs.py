@@ -18,7 +18,7 @@ orc swarm logs bd-101 -f
 
 @swarm_command("logs", EXAMPLE)
 @target_argument(required=True)
-@click.option("--follow", "-f", is_flag=True, help="Go on printing until the run ends.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing until the run ends.")
 @click.option("--attempt", metavar="N", help="Of this attempt; the newest without it.")
 @stream_options
 def command(target: str, workspace: str | None, as_json: bool, **given: Any) -> int:

@@ -54,9 +54,9 @@ def retry(orchestrator: Orchestrator, run: StoredRun, bead: str | None, change: 
     if not run.summary.ended and orchestrator.owner(run) is not None:
         tell_change(orchestrator, run, change)
         sent = send_and_wait(orchestrator, run, Instruct(id=new_id(), what="retry", values={"beads": beads}))
-        text = f"Run {run.id} tries again: {', '.join(beads[:8])}; {sent.owner} drives it."
+        text = f"Run {run.id} tries again: {', '.join(beads[:8])}, in {sent.owner}."
         return report_sent(orchestrator, run, sent, text, as_json=given["as_json"])
-    change, manner = msgspec.structs.replace(change, values={"retry": beads}), read_manner(given)
+    change, manner = msgspec.structs.replace(change, values={"retry": beads}), read_manner(orchestrator, given)
     if given["detach"]:
         tell_change(orchestrator, run, change)
         orchestrator.send(run, Resume(id=new_id(), changes=change.values))

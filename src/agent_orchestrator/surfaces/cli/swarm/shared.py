@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.runs.swarm.start import Swarm
     from agent_orchestrator.store.port import StoredRun
-    from agent_orchestrator.systems.swarm.state import SwarmState
 
 Function = Callable[..., Any]
 
@@ -47,6 +46,7 @@ bead_options = compose(
     click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in the template; repeatable."),
     click.option("--tmux", is_flag=True, help="Run each agent in tmux session agent-<bead>, which a person can attach to."),
     click.option("--bd-close", is_flag=True, help="Close a bead in the tracker (`bd close`) when it is done."),
+    click.option("--bd-close-epics", is_flag=True, help="The same, and epics whose children are all closed then."),
     drive_options(people=""),
 )
 """Add the options for working on beads and driving them, whatever starts them."""
@@ -99,15 +99,3 @@ def _named(swarm: Swarm, target: str) -> tuple[StoredRun, str | None]:
     if len(matches) > 1:
         raise AmbiguousRun(run=target, matches=", ".join(run.id for run in matches[:5]))
     return matches[0], None
-
-
-def mergeable(state: SwarmState) -> list[str]:
-    """Beads that are done on a branch of their own and not merged yet."""
-    return [
-        bead
-        for bead, held in state.beads.items()
-        if state.specs[bead].branch
-        and state.standing(bead) == "done"
-        and (held.merge is None or held.merge.verdict != "landed")
-        and bead not in state.merging
-    ]

@@ -18,8 +18,8 @@ orc swarm stop 8c1f0a2b --reason "wrong branch"
 def command(target: str | None, workspace: str | None, as_json: bool, reason: str) -> int:
     """Stop a bead or a run.
 
-    What runs is stopped, also when nobody drives it; its record says failed, aborted. The other beads of a run go on, if it is
-    driven; else nothing is started, and their agents live on until `orc resume`.
+    Its agent is stopped, even if orc is not running; its record says failed, aborted. The other beads of a run continue if it is
+    running; else nothing is started, and their agents keep running until `orc resume`.
     """
     from agent_orchestrator.core.inputs import Instruct
     from agent_orchestrator.runs.directives import new_id
@@ -41,7 +41,7 @@ def command(target: str | None, workspace: str | None, as_json: bool, reason: st
             elsewhere = direct(orchestrator, run, instruction, over).owner is not None
             said = f"Bead {bead} of run {run.id} is {'being stopped' if elsewhere else 'stopped'}."
             if others and not elsewhere:
-                said += f" Nobody drives the run; go on with: orc resume {run.id}"
+                said += f" Nothing is running it now; continue with: orc resume {run.id}"
         if as_json:
             print_json({**run_facts(orchestrator.find(run.id), orchestrator.owner(run)), "bead": bead, "message": said})
         else:

@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.surfaces.cli.phrases import clock_time, names, say_check, say_end, say_limits
-from agent_orchestrator.surfaces.cli.swarm.shared import mergeable
 from agent_orchestrator.surfaces.cli.words import Phrase, Phrases, Words
 from agent_orchestrator.systems.swarm import events as swarm
-from agent_orchestrator.systems.swarm.state import SwarmState
 
 if TYPE_CHECKING:
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.runs.start import Change
     from agent_orchestrator.store.port import StoredRun
-
-BRANCHES_SHOWN = 5
 
 
 def _attempt_ended(event: swarm.AttemptEnded) -> Phrase:
@@ -40,8 +36,8 @@ _PHRASES: Phrases = {
     swarm.VerificationStarted: lambda event: Phrase(event.bead, "verification started", quiet=True),
     swarm.VerificationFinished: lambda event: Phrase(event.bead, say_check("verification", event)),
     swarm.AttemptEnded: _attempt_ended,
-    swarm.WaitStarted: lambda event: Phrase(event.bead, f"goes on at {clock_time(event.until_us)}"),
-    swarm.WaitEnded: lambda event: Phrase(event.bead, "may go on", quiet=True),
+    swarm.WaitStarted: lambda event: Phrase(event.bead, f"continues at {clock_time(event.until_us)}"),
+    swarm.WaitEnded: lambda event: Phrase(event.bead, "may continue", quiet=True),
     swarm.ClosingStarted: lambda event: Phrase(event.bead, "is closed in its tracker", quiet=True),
     swarm.ClosingFinished: _closed,
     swarm.StopAsked: lambda event: Phrase(event.bead, f"is being stopped: {event.reason}"),
@@ -58,17 +54,6 @@ _PHRASES: Phrases = {
 }
 
 
-def closing_lines(state: SwarmState) -> list[str]:
-    """Say where the work of beads with branches of their own is, and what brings it home."""
-    beads = mergeable(state) if state.lifecycle.ended else []
-    if not beads:
-        return []
-    named = ", ".join(state.specs[bead].branch for bead in beads[:BRANCHES_SHOWN])
-    more = f" and {len(beads) - BRANCHES_SHOWN} more" if len(beads) > BRANCHES_SHOWN else ""
-    done = say_count(len(beads), "branch")
-    return [f"work: {done} not merged yet ({named}{more})   take it: orc swarm merge {state.context.run}"]
-
-
 def try_again(orchestrator: Orchestrator, run: StoredRun, change: Change, given: dict[str, Any]) -> int:
     """Try the failed beads of a run again."""
     from agent_orchestrator.surfaces.cli.swarm.retry import retry
@@ -76,4 +61,4 @@ def try_again(orchestrator: Orchestrator, run: StoredRun, change: Change, given:
     return retry(orchestrator, run, None, change, given)
 
 
-WORDS = Words(phrases=_PHRASES, closing_lines=closing_lines, try_again=try_again)
+WORDS = Words(phrases=_PHRASES, try_again=try_again)

@@ -33,5 +33,5 @@ def command(text: str, check: str | None, run: str | None, repo: str | None, as_
         sent = send_and_wait(orchestrator, found, Instruct(id=new_id(), what="require", values=values))
         said = f"Team {found.id} is asked for it."
         if sent.owner is None:
-            said += f" Nobody drives it now; go on with: orc resume {found.id}"
+            said += f" Nothing is running it now; continue with: orc resume {found.id}"
         return report_sent(orchestrator, found, sent, said, as_json=as_json)

@@ -31,5 +31,5 @@ def command(text: str, run: str | None, repo: str | None, as_json: bool) -> int:
         sent = send_words(orchestrator, found, PM, text)
         said = f"Team {found.id} has the answer."
         if sent.owner is None:
-            said += f" Nobody drives it now; go on with: orc resume {found.id}"
+            said += f" Nothing is running it now; continue with: orc resume {found.id}"
         return report_sent(orchestrator, found, sent, said, as_json=as_json)

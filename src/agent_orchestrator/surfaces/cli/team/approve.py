@@ -16,11 +16,11 @@ orc team approve A --comments 'the third try may use the mock server'
 @make_command("approve", EXAMPLE)
 @click.argument("unit", required=False)
 @click.option("--run", "run", metavar="TEAM", help="The team, if it is not the unfinished one.")
-@click.option("--comments", metavar="TEXT", default="", help="Told to the agent that goes on.")
+@click.option("--comments", metavar="TEXT", default="", help="Told to the agent that continues.")
 def command(unit: str | None, run: str | None, comments: str, repo: str | None, as_json: bool) -> int:
     """Approve what a team asks a person.
 
-    A group at its limit goes on, a merge that was held up is tried again, a reduced scope is accepted; UNIT may be left
+    A group at its limit continues, a merge that was held up is tried again, a reduced scope is accepted; UNIT may be left
     out when one asks. `orc reject TEAM UNIT --comments WHY` says no.
     """
     from agent_orchestrator.core.inputs import Answer

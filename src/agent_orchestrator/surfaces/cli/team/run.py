@@ -35,7 +35,7 @@ def command(**given: Any) -> int:
     """Start a team and stay with it.
 
     Prints the team's id first, then the story as it is decided, then the result. A repository has one unfinished team at a
-    time. Ctrl-C once lets what runs finish, twice stops it; `orc resume` goes on in both cases.
+    time. Ctrl-C once lets running agents finish, twice stops them; `orc resume` continues in both cases.
     """
     from agent_orchestrator.runs.team.options import TeamOptions
     from agent_orchestrator.surfaces.cli.start import start

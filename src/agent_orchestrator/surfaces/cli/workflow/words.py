@@ -33,6 +33,13 @@ def _agent_finished(event: workflow.AgentFinished) -> Phrase:
     return Phrase(event.step, f"{say_end('agent', event)}{warned}", quiet=not warned)
 
 
+def _listed(event: workflow.ItemsListed) -> Phrase:
+    count = len(event.items)
+    if event.left_out:
+        return Phrase(event.step, f"takes the first {count} of {count + event.left_out} items: that is its max_iterations")
+    return Phrase(event.step, f"has {say_count(count, 'item')}" if count else "has no items: nothing to do")
+
+
 def _judged(event: workflow.HumanJudged) -> Phrase:
     return Phrase(event.step, f"{'approved' if event.approved else 'rejected'} by a person{because(event.comments)}")
 
@@ -54,12 +61,12 @@ _PHRASES: Phrases = {
     workflow.CheckQueued: lambda event: Phrase(event.step, f"check is next{' (again)' if event.again else ''}", quiet=True),
     workflow.CheckStarted: lambda event: Phrase(event.step, "check started"),
     workflow.CheckFinished: lambda event: Phrase(event.step, say_check("check", event)),
-    workflow.HumanAsked: lambda event: Phrase(event.step, "waits for a person"),
+    workflow.HumanAsked: lambda event: Phrase(event.step, "waiting for approval"),
     workflow.HumanJudged: _judged,
-    workflow.GatesAwaited: lambda event: Phrase(event.step, "waits for its gates"),
+    workflow.GatesAwaited: lambda event: Phrase(event.step, "waiting for its gates"),
     workflow.GatesPassed: lambda event: Phrase(event.step, "gates are open"),
     workflow.ItemsAsked: lambda event: Phrase(event.step, "reads its items", quiet=True),
-    workflow.ItemsListed: lambda event: Phrase(event.step, f"has {len(event.items)} items"),
+    workflow.ItemsListed: _listed,
     workflow.ItemCompleted: lambda event: Phrase(event.step, f"item {event.item + 1} completed"),
     workflow.StepCompleted: lambda event: Phrase(event.step, "completed"),
     workflow.StepSkipped: lambda event: Phrase(event.step, "skipped (its condition is false)"),

@@ -39,7 +39,7 @@ def pause_loop(state: LoopState, directive: Pause) -> list[LoopEvent]:
     if directive.now or state.lifecycle.phase is Phase.ABORTING:
         return list(state.lifecycle.decide(directive))
     if state.pausing is not None:
-        return refuse(directive, "the loop pauses already when this iteration is over; --now stops it at once")
+        return refuse(directive, "the loop already pauses when this iteration ends; --now stops it at once")
     return [PauseAsked(reason=directive.reason)]
 
 

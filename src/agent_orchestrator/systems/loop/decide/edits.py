@@ -61,7 +61,9 @@ def adopt_edit(state: LoopState, edit: Edited) -> list[LoopEvent]:
     if not faults and document["loop_id"] != state.context.run:
         faults = [f"loop_id: {document['loop_id']!r} is another loop"]
     wanted = LoopStatus(document["status"]) if not faults else state.status
-    if wanted is not state.status and (why := refusal(state.stage, wanted)) is not None:
+    if wanted is not state.status and wanted in (LoopStatus.COMPLETING, LoopStatus.COMPLETED):
+        faults = [f"status: an edit cannot make it {wanted}: its check decides, which a resume runs"]
+    elif wanted is not state.status and (why := refusal(state.stage, wanted)) is not None:
         faults = [f"status: {why}"]
     if faults:
         return [EditRefused(problems=tuple(faults))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.evidence import count_tests
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, CheckpointEnded
@@ -23,7 +24,6 @@ from agent_orchestrator.systems.loop.events import (
     LoopEvent,
     TreeSaved,
 )
-from agent_orchestrator.systems.loop.iterations import count_tests
 from agent_orchestrator.systems.loop.state import UNIT, LoopState
 from agent_orchestrator.systems.loop.steps import after_check, after_saving
 
@@ -75,7 +75,7 @@ def check_ended(state: LoopState, outcome: CheckEnded) -> list[LoopEvent]:
         worth = Worth.AGAIN  # It passed a moment ago: one red verification does not end a loop.
     if worth is Worth.AGAIN and orphan:
         worth = Worth.FAILED  # The loop has crashed: nothing is run again.
-    counted = count_tests(outcome.tail)
+    counted = outcome.counted or count_tests(outcome.tail)
     spec = state.spec
     finished = CheckFinished(
         purpose=purpose,

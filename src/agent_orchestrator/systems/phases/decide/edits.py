@@ -46,7 +46,7 @@ def adopt_edit(state: PhasesState, edit: Edited, now_us: int) -> list[PhasesEven
     if edit.document == now:
         return []
     for number, snapshot in state.snapshots.items():
-        if msgspec.json.decode(snapshot.body) == edit.document and not state.archived:
+        if not state.archived and msgspec.to_builtins(snapshot.body) == edit.document:
             why = f"{checkpoint_name(number)} was copied over the state file"
             return [Rewound(to=number, why=why), *([Paused(reason=why)] if state.lifecycle.ended else [])]
     if state.lifecycle.ended:
@@ -83,6 +83,9 @@ def _lists(state: PhasesState, read: AgentStateDocument) -> list[PhasesEvent] | 
     unknown = [task for task in done if task not in state.plan]
     if unknown:
         return f"completed_tasks: there is no task {unknown[0]!r}"
+    if judged := [task for task in done if task not in state.completed and _is_judged(state, task)]:
+        ways = f"resume the run, or leave it out by `orc phases skip {state.context.run} {judged[0]}`"
+        return f"completed_tasks: an edit cannot complete task {judged[0]}: its criteria and the supervisor decide; {ways}"
     changes = plan_changes(state, {task: entry.name for task, entry in wanted.items()})
     if isinstance(changes, str):
         return changes
@@ -92,6 +95,12 @@ def _lists(state: PhasesState, read: AgentStateDocument) -> list[PhasesEvent] | 
     if not (changes or new or undone or gone):
         return []
     return [ListsEdited(changes=changes, done=new, undone=undone, skipped=gone)]
+
+
+def _is_judged(state: PhasesState, task: str) -> bool:
+    """Tell whether anything but the agent's own word decides that the task is done."""
+    supervision = state.spec.plan.supervision
+    return bool(state.plan[task].criteria) or (supervision.enabled and supervision.after)
 
 
 def plan_changes(state: PhasesState, wanted: dict[str, str]) -> tuple[PlanChange, ...] | str:

@@ -124,7 +124,7 @@ def _reviewed(state: PhasesState, work: PhasesWork, report: Report) -> list[Phas
 def _urgency(priority: str) -> int:
     words = {"critical": 0, "high": 1, "medium": 2, "low": 3}
     word = priority.strip().lower()
-    return int(word[1:]) if word[:1] == "p" and word[1:].isdigit() else words.get(word, 9)
+    return int(word[1:]) if word[:1] == "p" and word[1:].isdecimal() and len(word) < 4 else words.get(word, 9)
 
 
 def _learnings(report: Report) -> tuple[tuple[Learning, ...], tuple[str, ...]]:

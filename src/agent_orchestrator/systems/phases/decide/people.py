@@ -192,9 +192,9 @@ def _follows(state: PhasesState, work: PhasesWork, *, approved: bool, said: str)
         case "review" if not approved:
             return [_failed(f"the work was rejected{because}")]
         case "agent" if not approved and work.purpose == "repair":
-            return [settle_finding(state, work, f"a person goes on without it{because}")]
+            return [settle_finding(state, work, f"skipped by a person{because}")]
         case "agent" if not approved:
-            return [CheckAbandoned(step=work.unit, why=f"a person goes on without it{because}")]
+            return [CheckAbandoned(step=work.unit, why=f"skipped by a person{because}")]
         case _:
             return []
 

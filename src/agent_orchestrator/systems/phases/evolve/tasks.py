@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from agent_orchestrator.core.events import HumanJudged
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
 from agent_orchestrator.systems.phases import events as e
 from agent_orchestrator.systems.phases.bounds import say_money, say_spent
 from agent_orchestrator.systems.phases.changes import change_plan
-from agent_orchestrator.systems.phases.documents import checkpoint_name, state_document
+from agent_orchestrator.systems.phases.documents import checkpoint_name, freeze_document
 from agent_orchestrator.systems.phases.evolve.marks import check_globals, drop_work, next_command, warn
 from agent_orchestrator.systems.phases.spec import PlanChange
 from agent_orchestrator.systems.phases.state import (
@@ -145,8 +143,7 @@ def _task_completed(state: PhasesState, event: e.TaskCompleted, at_us: int) -> N
 
 def _snapshot(state: PhasesState, git_sha: str) -> CheckpointSnapshot:
     """Keep the state file as it is now, with its own checkpoint in it, and what it takes to go back."""
-    body = msgspec.json.format(msgspec.json.encode(state_document(state)), indent=2) + b"\n"
-    supervisor = msgspec.structs.replace(state.supervisor, interventions=list(state.supervisor.interventions))
+    body = freeze_document(state)
     return CheckpointSnapshot(
         body=body,
         git_sha=git_sha,
@@ -154,7 +151,7 @@ def _snapshot(state: PhasesState, git_sha: str) -> CheckpointSnapshot:
         plan=tuple(state.plan.values()),
         completed=tuple(state.completed.values()),
         skipped=tuple(state.skipped.items()),
-        supervisor=supervisor,
+        supervisor=body.supervisor,
         learnings=len(state.learnings),
         milestones=len(state.milestones),
         checkpoints=tuple(state.checkpoints),

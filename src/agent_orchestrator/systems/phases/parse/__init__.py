@@ -1,56 +1,40 @@
-"""Reads a task document strictly: every fault it has is found in one go, each with its line.
+"""Reads a task document: every fault it has is found in one go, each with its line.
 
-Pure: the text comes in, a plan goes out. The document's shape is described in docs/phases.md.
+Pure: the text comes in, a plan goes out; which programs exist is told from outside. The document's shape is described in
+docs/phases.md. Headings, sections and fields are known in the spellings of older tools too. What cannot be understood is
+refused where somebody may rely on it, and pointed out where not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.units import read_count
-from agent_orchestrator.errors import InvalidSpec, InvalidValue, Problem
-from agent_orchestrator.systems.phases.bounds import change_bounds
-from agent_orchestrator.systems.phases.parse.blocks import Complain, Section, join_sections, read_boxes, read_sections
-from agent_orchestrator.systems.phases.parse.tasks import read_phases
-from agent_orchestrator.systems.phases.spec import OUTER_ITERATIONS, Bounds, PhasesPlan, Supervision
+from agent_orchestrator.errors import InvalidSpec, Problem
+from agent_orchestrator.systems.phases.commands import Exists, presume
+from agent_orchestrator.systems.phases.parse.blocks import Complain, Section, join_sections, read_sections
+from agent_orchestrator.systems.phases.parse.criteria import DocumentReading, read_criteria
+from agent_orchestrator.systems.phases.parse.settings import read_bounds, read_outer, read_supervision
+from agent_orchestrator.systems.phases.parse.tasks import is_phase, read_phases
+from agent_orchestrator.systems.phases.spec import Bounds, Criterion, PhasesPlan
 
-__all__ = ["Parsed", "parse_document"]
+__all__ = ["ParsedPlan", "parse_document"]
 
-TITLE = re.compile(r"Task:\s*(?P<name>.*)\Z", re.S)
+TITLE = re.compile(r"\W*(?:(?:unified|workflow)\s+)*task(?:\s+document)?\s*[:—–-]\s*(?P<name>.*)\Z", re.S | re.I)
 PLACEHOLDER = re.compile(r"‹[^›\n]*›")
 
 SECTIONS = {
-    "goal": "goal",
-    "context": "context",
-    "success criteria (global)": "criteria",
-    "safety bounds": "bounds",
-    "phases & tasks": "phases",
-    "phases and tasks": "phases",
-    "supervisor checks": "supervisor",
-    "outer ralph loop": "outer",
+    **dict.fromkeys(("goal", "objective", "goals"), "goal"),
+    **dict.fromkeys(("context", "background"), "context"),
+    **dict.fromkeys(("success criteria (global)", "global success criteria", "success criteria"), "criteria"),
+    **dict.fromkeys(("safety bounds", "safety limits"), "bounds"),
+    **dict.fromkeys(("phases & tasks", "phases and tasks", "phases", "tasks"), "phases"),
+    **dict.fromkeys(("supervisor checks", "supervisor"), "supervisor"),
+    **dict.fromkeys(("outer ralph loop", "outer ralph", "outer loop"), "outer"),
 }
-BOUNDS = {"maximum iterations per task": "max_iterations", "maximum cost": "max_cost", "maximum time": "max_time"}
-
-ENABLE = ("enable", "enabled")
-AUTO_FIX = ("auto-fix", "auto fix")
-OUTER_MAX = ("maximum iterations", "max iterations", "max")
-SUPERVISION_KEYS = (*ENABLE, *AUTO_FIX, "frequency")
-OUTER_KEYS = (*ENABLE, *OUTER_MAX)
-WORDS = {"yes": True, "true": True, "on": True, "enabled": True, "no": False, "false": False, "off": False, "disabled": False}
-FREQUENCIES = {
-    "every task": (True, True),
-    "before and after each task": (True, True),
-    "before each task": (True, False),
-    "pre_task": (True, False),
-    "after each task": (False, True),
-    "post_task": (False, True),
-    "on demand": (False, False),
-    "on_demand": (False, False),
-}
+VERIFICATION = "verification requirements"
 
 
 class ParsedPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +44,10 @@ class ParsedPlan(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-def parse_document(text: str, file: str) -> ParsedPlan:
-    """Read the plan in a task document; raises InvalidSpec with every problem."""
+def parse_document(text: str, file: str, exists: Exists = presume) -> ParsedPlan:
+    """Read the plan in a task document, given which programs exist; raises InvalidSpec with every problem."""
     problems: list[Problem] = []
+    warnings: list[str] = []
 
     def complain(message: str, line: int | None = None) -> None:
         problems.append(Problem(message, line))
@@ -71,38 +56,57 @@ def parse_document(text: str, file: str) -> ParsedPlan:
         if found := PLACEHOLDER.search(line):
             complain(f"the template's example {found[0]} is left in: write what is meant, or delete the line", number)
     sections = read_sections(text)
-    warnings: list[str] = []
     sorted_parts = _sort(sections, complain, warnings)
-    parts = {name: join_sections(found) for name, found in sorted_parts.items()}
-    plan = PhasesPlan(
-        name=_title(sections, complain),
-        goal=_goal(parts, complain),
-        context=parts["context"].text if "context" in parts else "",
-        criteria=read_boxes(parts["criteria"].entries, "a criterion without text", complain) if "criteria" in parts else (),
-        bounds=_bounds(parts["bounds"], complain) if "bounds" in parts else Bounds(),
-        **read_phases(sorted_parts.get("phases"), complain),
-        **(read_supervision(parts["supervisor"], complain) if "supervisor" in parts else {}),
-        **(read_outer(parts["outer"], complain) if "outer" in parts else {}),
-    )
-    silent = [section for section in sorted_parts.get("phases", []) if section.level < 4 and section.text]
-    warnings += [f"line {one.line}: what stands below {one.title!r} is not read; the context and tasks are" for one in silent]
+    reading = DocumentReading(complain=complain, warn=warnings.append, exists=exists)
+    plan = PhasesPlan(**_read_parts(sections, sorted_parts, reading))
     if problems:
         raise InvalidSpec(file, sorted(problems, key=lambda one: one.line or 0))
-    return ParsedPlan(plan=plan, warnings=tuple(warnings))
+    return ParsedPlan(plan=plan, warnings=tuple(sorted(warnings, key=_line_of)))
+
+
+def _line_of(warning: str) -> int:
+    match = re.match(r"line (\d+)", warning)
+    return int(match[1]) if match is not None else 0
+
+
+def _read_parts(sections: list[Section], sorted_parts: dict[str, list[Section]], reading: DocumentReading) -> dict[str, Any]:
+    parts = {name: join_sections(found) for name, found in sorted_parts.items()}
+    complain = reading.complain
+    made: dict[str, Any] = {
+        "name": _title(sections, complain),
+        "goal": _goal(parts, complain),
+        "context": parts["context"].text if "context" in parts else "",
+        "bounds": read_bounds(parts["bounds"], complain) if "bounds" in parts else Bounds(),
+        **read_phases(sorted_parts.get("phases"), reading),
+        **(read_supervision(parts["supervisor"], reading) if "supervisor" in parts else {}),
+    }
+    own: tuple[Criterion, ...] = ()
+    if "criteria" in parts:
+        own = read_criteria(parts["criteria"].entries, "a criterion without text", reading)
+    outer = read_outer(parts["outer"], reading) if "outer" in parts else {}
+    keys = {one.key for one in own}
+    more = tuple(one for one in outer.pop("criteria", ()) if one.key not in keys)
+    return {**made, **outer, "criteria": (*own, *more)}
 
 
 def _sort(sections: list[Section], complain: Complain, warnings: list[str]) -> dict[str, list[Section]]:
-    """Sort out the known sections, each with the deeper ones below it."""
+    """Sort out the known sections, each with the deeper ones below it; phases may stand without a section of their own."""
     parts: dict[str, list[Section]] = {}
     name: str | None = None
     for section in sections:
         if section.level > 2:
+            name = "phases" if is_phase(section) else name
             if name is not None:
-                parts[name].append(section)
+                parts.setdefault(name, []).append(section)
             continue
-        name = SECTIONS.get(" ".join(section.title.lower().split())) if section.level == 2 else None
-        if section.level == 2 and name is None:
-            warnings.append(f"line {section.line}: the section {section.title!r} is not read")
+        title = _plain(section.title)
+        name = SECTIONS.get(title) if section.level == 2 else None
+        if section.level == 2 and is_phase(section):
+            name = "phases"
+            parts.setdefault(name, []).append(section)
+        elif section.level == 2 and name is None:
+            way = "; write its commands as global criteria, as in - [ ] Tests pass: `npm test`" if title == VERIFICATION else ""
+            warnings.append(f"line {section.line}: the section {section.title!r} is not read{way}")
         elif name is not None and name in parts:
             complain(f"the section {section.title!r} stands twice; keep one", section.line)
             name = None
@@ -111,15 +115,20 @@ def _sort(sections: list[Section], complain: Complain, warnings: list[str]) -> d
     return parts
 
 
+def _plain(title: str) -> str:
+    """Give a title without numbers, signs and asterisks before and behind it."""
+    return re.sub(r"^[\W\d_]+|[^\w)]+$", "", " ".join(title.lower().split()))
+
+
 def _title(sections: list[Section], complain: Complain) -> str:
     heads = [section for section in sections if section.level == 1]
     match = TITLE.match(heads[0].title) if heads else None
-    if match is None or not match["name"].strip():
+    name = match["name"].strip() if match is not None else heads[0].title if heads else ""
+    if not name:
         complain("the first heading must name the task: # Task: NAME", heads[0].line if heads else 1)
-        return ""
-    if len(heads) > 1:
+    elif len(heads) > 1:
         complain("a document describes one task: this is a second heading of the first level", heads[1].line)
-    return match["name"].strip()
+    return name
 
 
 def _goal(parts: dict[str, Section], complain: Complain) -> str:
@@ -130,80 +139,3 @@ def _goal(parts: dict[str, Section], complain: Complain) -> str:
     if not goal.text:
         complain("the goal is empty: say what is to be reached", goal.line)
     return goal.text
-
-
-def _bounds(section: Section, complain: Complain) -> Bounds:
-    bounds = Bounds()
-    check_fields(section, BOUNDS, "Maximum cost", complain)
-    for field in section.fields:
-        name = BOUNDS.get(field.key.lower())
-        if name is None:
-            known = "Maximum iterations per task, Maximum cost, Maximum time"
-            complain(f"{field.key!r} is no safety bound; there are: {known}", field.line)
-            continue
-        try:
-            bounds = change_bounds(bounds, {name: field.value})
-        except InvalidValue as error:
-            complain(str(error), field.line)
-    return bounds
-
-
-def check_fields(section: Section, known: Collection[str], example: str, complain: Complain) -> None:
-    """Complain about a setting that is not written as one: it may be the limit that somebody relies on."""
-    taken = {field.line for field in section.fields}
-    lost = {entry.line: entry.text for entry in section.entries if entry.item and entry.line not in taken}
-    lost |= {line: text for line, (text, _) in section.unmarked(known).items()}
-    for line, text in sorted(lost.items()):
-        complain(f"{text!r} would not be read; write it as in - **{example}**: …", line)
-    keys = [field.key.lower() for field in section.fields]
-    for number, field in enumerate(section.fields):
-        if field.key.lower() in keys[:number]:
-            complain(f"{field.key!r} stands twice; keep one", field.line)
-
-
-def read_supervision(section: Section, complain: Complain) -> dict[str, Any]:
-    """Read `## Supervisor Checks`."""
-    made = Supervision()
-    check_fields(section, SUPERVISION_KEYS, "Enable", complain)
-    for field in section.fields:
-        key, value = field.key.lower(), " ".join(field.value.lower().split())
-        if key in ENABLE:
-            made = msgspec.structs.replace(made, enabled=_switch(field.key, value, field.line, complain))
-        elif key in AUTO_FIX:
-            made = msgspec.structs.replace(made, auto_fix=_switch(field.key, value, field.line, complain))
-        elif key == "frequency":
-            if value not in FREQUENCIES:
-                known = "every task, before each task, after each task, on demand"
-                complain(f"Frequency is {field.value!r}: it must be one of {known}", field.line)
-            before, after = FREQUENCIES.get(value, (True, True))
-            made = msgspec.structs.replace(made, before=before, after=after)
-        else:
-            complain(f"{field.key!r} is no setting of the supervisor; there are: Enable, Frequency, Auto-fix", field.line)
-    return {"supervision": made}
-
-
-def read_outer(section: Section, complain: Complain) -> dict[str, Any]:
-    """Read `## Outer Ralph Loop`."""
-    made: dict[str, Any] = {}
-    check_fields(section, OUTER_KEYS, "Maximum iterations", complain)
-    for field in section.fields:
-        key, value = field.key.lower(), " ".join(field.value.lower().split())
-        if key in ENABLE:
-            made["outer_ralph"] = _switch(field.key, value, field.line, complain)
-        elif key in OUTER_MAX:
-            try:
-                made["outer_max"] = read_count(value, field.key)
-            except InvalidValue as error:
-                complain(str(error), field.line)
-            if made.get("outer_max", 1) > OUTER_ITERATIONS:
-                complain(f"{field.key} is {value}: the outer loop makes at most {OUTER_ITERATIONS} iterations", field.line)
-        else:
-            complain(f"{field.key!r} is no setting of the outer loop; there are: Enable, Maximum iterations", field.line)
-    return made
-
-
-def _switch(key: str, value: str, line: int, complain: Complain) -> bool:
-    word = value.split()[0].strip(".,;") if value else ""
-    if word not in WORDS:
-        complain(f"{key} is {value!r}: it must be yes or no", line)
-    return WORDS.get(word, True)

@@ -12,12 +12,14 @@ import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from agent_orchestrator.systems.phases.spec import Criterion, find_code, make_criteria
-
-_FIELD = re.compile(r"\*\*(?P<key>[^*]+?)\s*(?::\*\*|\*\*\s*:)\s*(?P<value>.*)\Z", re.S)
+_FIELD = re.compile(r"\*\*(?P<key>[^*]+?)\s*(?::\*\*|\*\*\s*(?:\([^)]*\))?\s*:)\s*(?P<value>.*)\Z", re.S)
 _BOX = re.compile(r"\[(?P<mark>[ xX]?)\](?:\s+(?P<text>.*))?\Z", re.S)
+_ROW = re.compile(r"\|(?P<key>[^|]+)\|(?P<value>[^|]*)\|")
 _PLAIN = re.compile(r"(?P<key>[A-Za-z][A-Za-z -]*?)\s*:")
+_COMMA = re.compile(r",(?![^()]*\))")
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
+_RULES = re.compile(r"\A(?:\s*[-*_]{3,}[ \t]*(?:\n|\Z))+|(?:(?:\n|\A)[ \t]*[-*_]{3,}[ \t]*)+\Z")
+"""The lines that part sections from each other."""
 
 Complain = Callable[[str, int | None], None]
 """Notes a fault and its line."""
@@ -29,13 +31,16 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     text: str
     item: bool = False
+    depth: int = 0
+    """The number of lists that it stands in."""
     more: tuple[tuple[int, str], ...] = ()
     """The lines of an item after its first, each with its number; they are part of the text."""
 
     @property
-    def code(self) -> str | None:
-        """The first thing in backticks."""
-        return find_code(self.text)
+    def checked(self) -> bool | None:
+        """True for a checkbox with a cross, False for one without; None when it is none."""
+        match = _BOX.match(self.text) if self.item else None
+        return match["mark"] in ("x", "X") if match is not None else None
 
     @property
     def box(self) -> str | None:
@@ -55,9 +60,18 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     """The value and all that follows, as it was written."""
 
     def listed(self) -> list[tuple[int, str]]:
-        """Give the value as a list: parted by commas, or the items below it."""
-        inline = [(self.line, part.strip(" `")) for part in self.value.split(",") if part.strip(" `")]
+        """Give the value as a list: parted by commas outside brackets, or the items below it."""
+        inline = [(self.line, part.strip(" `")) for part in _COMMA.split(self.value) if part.strip(" `")]
         return inline + [(entry.line, entry.text.strip(" `")) for entry in self.entries if entry.text.strip(" `")]
+
+    def chosen(self) -> list[str]:
+        """Give the value as a list of words: that of its line, or the items below it, of checkboxes those with a cross."""
+        if self.value:
+            return [part.strip(" `") for part in _COMMA.split(self.value) if part.strip(" `")]
+        boxes = [entry for entry in self.entries if entry.checked is not None]
+        if boxes:
+            return [entry.box or "" for entry in boxes if entry.checked]
+        return [text for _, text in self.listed()]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +89,15 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
         """The entries before the first field."""
         first = self.fields[0].line if self.fields else None
         return tuple(entry for entry in self.entries if first is None or entry.line < first)
+
+    def rows(self) -> Iterator[Field]:
+        """Give the rows of a table of two columns or more as fields, its head left out."""
+        found = [(entry.line, _ROW.match(entry.text)) for entry in self.entries if not entry.item]
+        rows = [(line, match["key"].strip(" *`"), match["value"].strip(" `")) for line, match in found if match is not None]
+        for at, (line, key, value) in enumerate(rows):
+            head = at + 1 < len(rows) and not rows[at + 1][1].strip(":-")
+            if key.strip(":-") and not head:
+                yield Field(line=line, key=key, value=value, entries=(), text=value)
 
     def unmarked(self, known: Collection[str]) -> dict[int, tuple[str, str]]:
         """Find lines that begin with a known key, in small letters there, which is not written as one: text and key by number."""
@@ -124,15 +147,31 @@ def read_sections(source: str) -> list[Section]:
 
 
 def _entries(tokens: list[Token]) -> Iterator[Entry]:
-    depth = 0
+    """Give lines and items; a quotation is a note to people, code in an item is part of its text."""
+    depth = quoted = 0
+    held: Entry | None = None
     for at, token in enumerate(tokens):
         depth += (token.type == "list_item_open") - (token.type == "list_item_close")
-        if token.type != "inline" or token.map is None or tokens[at - 1].type == "heading_open":
+        quoted += (token.type == "blockquote_open") - (token.type == "blockquote_close")
+        if quoted or token.map is None:
             continue
-        yield from _lines(token.content.splitlines(), token.map[0] + 1, item=depth > 0)
+        if token.type == "fence" and depth and held is not None and held.item:
+            held = msgspec.structs.replace(held, text=f"{held.text} {'; '.join(_words(token.content))}")
+        if token.type != "inline" or tokens[at - 1].type == "heading_open":
+            continue
+        for entry in _lines(token.content.splitlines(), token.map[0] + 1, depth, item=depth > 0):
+            if held is not None:
+                yield held
+            held = entry
+    if held is not None:
+        yield held
 
 
-def _lines(lines: list[str], first: int, *, item: bool) -> Iterator[Entry]:
+def _words(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+def _lines(lines: list[str], first: int, depth: int, *, item: bool) -> Iterator[Entry]:
     """Give a paragraph line by line, an item as a whole; a field begins anew where Markdown would go on with the item."""
     held: Entry | None = None
     for number, line in enumerate(lines, first):
@@ -140,7 +179,7 @@ def _lines(lines: list[str], first: int, *, item: bool) -> Iterator[Entry]:
         if held is None or _FIELD.match(text) is not None or not held.item:
             if held is not None:
                 yield held
-            held = Entry(line=number, text=text, item=item and number == first)
+            held = Entry(line=number, text=text, item=item and number == first, depth=depth)
         else:
             held = msgspec.structs.replace(held, text=f"{held.text} {text}", more=(*held.more, (number, text)))
     if held is not None:
@@ -164,19 +203,4 @@ def _fields(entries: tuple[Entry, ...], lines: list[str], end: int) -> Iterator[
 
 
 def _cut(lines: list[str], begin: int, end: int) -> str:
-    return _COMMENT.sub("", "\n".join(lines[begin:end])).strip()
-
-
-def read_boxes(entries: tuple[Entry, ...], nameless: str, complain: Complain) -> tuple[Criterion, ...]:
-    """Read checkboxes as criteria; `nameless` is the complaint about one that has no text."""
-    texts: list[tuple[str, str | None]] = []
-    for entry in entries:
-        text = entry.box
-        if text is None:
-            if entry.item:
-                complain(f"a criterion is a checkbox: write - [ ] {entry.text}", entry.line)
-        elif not text:
-            complain(f"{nameless}: say what must be true", entry.line)
-        else:
-            texts.append((text, entry.code))
-    return make_criteria(texts)
+    return _RULES.sub("", _COMMENT.sub("", "\n".join(lines[begin:end])).strip()).strip()

@@ -1,32 +1,63 @@
-"""`## Phases & Tasks`: the phases, their tasks with all fields, and how tasks depend on each other."""
+"""The phases, their tasks with all fields, and how tasks depend on each other.
+
+A heading is a phase or a task by its words and number, on whatever level. Headings below a task are part of it; other text
+is a note to people.
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from agent_orchestrator.systems.phases.parse.blocks import Complain, Field, Section, read_boxes
+import msgspec
+
+from agent_orchestrator.systems.phases.parse.blocks import Complain, Field, Section
+from agent_orchestrator.systems.phases.parse.criteria import DocumentReading, find_commands, read_criteria
 from agent_orchestrator.systems.phases.spec import Criterion, PlanPhase, PlanTask
 
-PHASE = re.compile(r"Phase\s+(?P<number>\d{1,4})\s*:\s*(?P<name>.*)\Z", re.S)
-TASK = re.compile(r"Task\s+(?P<id>(?P<phase>\d{1,4})\.(?P<number>\d{1,4}))\s*:\s*(?P<name>.*)\Z", re.S)
-NEED = re.compile(r"(?:task\s+)?(?P<id>\d{1,4}\.\d{1,4})(?:\s*\(.*\))?\Z", re.I)
-NOTHING = {"none", "-", "n/a", "nothing"}
+_LEAD = r"(?:\[[ xX]\]|[^\w\[])*"
+PHASE = re.compile(_LEAD + r"Phase\s+(?P<number>\d{1,4})(?:\s*[:.)—–-]+\s*(?P<name>.*))?\W*\Z", re.S | re.I)
+TASK = re.compile(
+    _LEAD + r"Task\s+(?:(?P<phase>\d{1,4})\.)?(?P<number>\d{1,4})\s*(?:[:.)—–-]+\s*|\s+)(?P<name>.*)\Z", re.S | re.I
+)
+NUMBERED = re.compile(_LEAD + r"(?P<phase>\d{1,4})\.(?P<number>\d{1,4})\.?\s*(?:[:)—–-]+\s*|\s+)(?P<name>\S.*)\Z", re.S)
+NEED = re.compile(r"\d{1,4}\.\d{1,4}")
+NEED_PHASE = re.compile(r"phases?\s+(?P<number>\d{1,4})", re.I)
+ALL = re.compile(r"all\s+(?:of\s+the\s+)?(?:previous|prior|earlier|above|preceding)(?:\s+(?:tasks?|phases?))?", re.I)
+FILLERS = re.compile(r"\b(?:tasks?|and|of|complete[d]?|done|finished|depends|on|requires|after|must|be|is|are)\b|[&+,.;:]", re.I)
+NOTHING = {"none", "-", "n/a", "nothing", ""}
+LIKE = 0.8
 
 FIELDS = {
-    "description": "description",
-    "success criteria": "criteria",
-    "agents needed": "agents",
-    "complexity": "complexity",
-    "dependencies": "needs",
-    "estimated effort": "effort",
-    "files": "files",
+    **dict.fromkeys(("description",), "description"),
+    **dict.fromkeys(("success criteria", "acceptance criteria", "criteria", "definition of done"), "criteria"),
+    **dict.fromkeys(("agents needed", "agents", "agent"), "agents"),
+    **dict.fromkeys(("complexity",), "complexity"),
+    **dict.fromkeys(("dependencies", "dependency", "depends on", "prerequisites"), "needs"),
+    **dict.fromkeys(("estimated effort", "effort", "estimate", "estimated time"), "effort"),
+    **dict.fromkeys(("files",), "files"),
 }
 
 
-def read_phases(sections: list[Section] | None, complain: Complain) -> dict[str, Any]:
+class _Heading(msgspec.Struct, frozen=True, kw_only=True):
+    """A task's heading with what stands below it, deeper headings included."""
+
+    id: str
+    name: str
+    section: Section
+    fields: dict[str, Field]
+    notes: tuple[str, ...]
+
+
+def is_phase(section: Section) -> bool:
+    """Tell whether a heading is that of a phase."""
+    return PHASE.match(section.title) is not None
+
+
+def read_phases(sections: list[Section] | None, reading: DocumentReading) -> dict[str, Any]:
     """Read the phases and tasks below the section."""
+    complain = reading.complain
     if sections is None:
         complain("the section ## Phases & Tasks is missing: it says what is to be done", 1)
         return {}
@@ -35,121 +66,185 @@ def read_phases(sections: list[Section] | None, complain: Complain) -> dict[str,
     lines: dict[str, int] = {}
     needs: list[tuple[str, int, str]] = []
     empty: Section | None = None
-    for section in sections[1:]:
-        if section.level == 3:
-            if empty is not None:
-                complain(f"{empty.title} has no task; write #### Task {len(phases)}.1: NAME below it", empty.line)
+    for section, below in _group(sections, reading):
+        if is_phase(section):
+            _complain_empty(empty, len(phases), complain)
             empty = section
             _read_phase(section, phases, complain)
-        elif section.level > 4:
-            complain(
-                f"{section.title!r} would not be read: a task has no headings below it; write it in its description", section.line
-            )
-        elif section.level == 4 and (task := _read_task(section, phases, complain)) is not None:
+        elif (heading := _read_heading(section, below, phases, reading)) is not None:
             empty = None
-            needs += [(task.id, line, need) for line, need in _needs(section, task.id, complain)]
+            task = _read_task(heading, list(tasks), reading)
+            needs += [(task.id, line, need) for line, need in _needs(heading, list(tasks), complain)]
             if task.id in tasks:
-                complain(
-                    f"task {task.id} stands twice, first in line {lines[task.id]}; give each task its own number", section.line
-                )
+                told = f"task {task.id} stands twice, first in line {lines[task.id]}; give each task its own number"
+                complain(told, section.line)
                 continue
             tasks[task.id], lines[task.id] = task, section.line
-    if empty is not None:
-        complain(f"{empty.title} has no task; write #### Task {len(phases)}.1: NAME below it", empty.line)
+    _complain_empty(empty, len(phases), complain)
     if not phases:
         complain("there is no phase; write ### Phase 1: NAME and its tasks below it", sections[0].line)
     _check_needs(tasks, needs, complain)
     return {"phases": tuple(phases), "tasks": tuple(tasks.values())}
 
 
-def _read_phase(section: Section, phases: list[PlanPhase], complain: Complain) -> None:
-    match = PHASE.match(section.title)
-    if match is None or not match["name"].strip():
-        complain(f"{section.title!r} is no phase; write ### Phase {len(phases) + 1}: NAME", section.line)
-        return
-    number, expected = int(match["number"]), len(phases) + 1
-    if number != expected:
-        complain(f"phase {expected} is missing: phases are numbered from 1 on, and this is phase {number}", section.line)
-    phases.append(PlanPhase(number=number, name=match["name"].strip()))
+def _complain_empty(empty: Section | None, number: int, complain: Complain) -> None:
+    if empty is not None:
+        complain(f"{empty.title} has no task; write #### Task {number}.1: NAME below it", empty.line)
 
 
-def _read_task(section: Section, phases: list[PlanPhase], complain: Complain) -> PlanTask | None:
-    match = TASK.match(section.title)
-    if match is None or not match["name"].strip():
-        complain(f"{section.title!r} is no task; write #### Task {len(phases) or 1}.1: NAME", section.line)
-        return None
-    if not phases:
-        complain(f"task {match['id']} stands in no phase; write ### Phase 1: NAME above it", section.line)
-    elif int(match["phase"]) != phases[-1].number:
-        complain(f"task {match['id']} stands in phase {phases[-1].number}; its number must begin with that", section.line)
-    fields = _fields(section, complain)
-    description = fields["description"].text if "description" in fields else _loose(section)
-    _refuse_overlooked(section, fields, complain)
-    task = f"{int(match['phase'])}.{int(match['number'])}"
-    return PlanTask(
-        id=task,
-        name=match["name"].strip(),
-        description=description,
-        criteria=_criteria(section, task, fields.get("criteria"), complain),
-        needs=tuple(need for _, need in _needs(section, task, lambda *_: None)),
-        agents=tuple(name for _, name in fields["agents"].listed()) if "agents" in fields else (),
-        complexity=fields["complexity"].value if "complexity" in fields else "",
-        effort=fields["effort"].value if "effort" in fields else "",
-        files=_files(fields.get("files"), complain),
-    )
-
-
-def _loose(section: Section) -> str:
-    """Give what stands before the first field: the description of a task that has no field for it."""
-    return "\n".join(f"- {entry.text}" if entry.item else entry.text for entry in section.loose)
-
-
-def _refuse_overlooked(section: Section, fields: Mapping[str, Field], complain: Complain) -> None:
-    """Refuse what would be overlooked: a field without its asterisks, boxes of no field, text beside a description."""
-    unmarked = section.unmarked(FIELDS)
-    for line, (_, key) in unmarked.items():
-        complain(f"{key!r} would not be read like this: write **{key}**: and what belongs to it", line)
-    loose = [entry for entry in section.loose if entry.line not in unmarked]
-    boxes = [entry for entry in loose if entry.box is not None]
-    if boxes:
-        complain("this would not be read: write **Success Criteria**: before it", boxes[0].line)
-    elif loose and "description" in fields:
-        complain("this would not be read: write it into the **Description**", loose[0].line)
-
-
-def _fields(section: Section, complain: Complain) -> dict[str, Field]:
-    found: dict[str, Field] = {}
-    for field in section.fields:
-        name = FIELDS.get(" ".join(field.key.lower().split()))
-        if name is None:
-            known = "Description, Success Criteria, Agents Needed, Complexity, Dependencies, Estimated Effort, Files"
-            complain(f"{field.key!r} is no field of a task; there are: {known}", field.line)
-        elif name in found:
-            complain(f"{field.key!r} stands twice in {section.title.partition(':')[0].lower()}; keep one", field.line)
+def _group(sections: list[Section], reading: DocumentReading) -> list[tuple[Section, list[Section]]]:
+    """Give phases and tasks in order, each task with the deeper headings below it; complain about what is neither."""
+    found: list[tuple[Section, list[Section]]] = []
+    for section in sections:
+        last = found[-1][0] if found else None
+        if is_phase(section) or _match(section) is not None:
+            found.append((section, []))
+        elif last is not None and section.level > last.level and not is_phase(last):
+            found[-1][1].append(section)
+        elif section is sections[0] and section.level == 2:
+            if section.text:
+                told = "is not read; the context and tasks are"
+                reading.warn(f"line {section.line}: what stands below {section.title!r} {told}")
+        elif _looks_like_work(section):
+            kind = "task; write #### Task 1.1: NAME" if found else "phase; write ### Phase 1: NAME"
+            reading.complain(f"{section.title!r} is no {kind}", section.line)
         else:
-            found[name] = field
+            reading.warn(f"line {section.line}: {section.title!r} is a note, and is not read")
     return found
 
 
-def _criteria(section: Section, task: str, field: Field | None, complain: Complain) -> tuple[Criterion, ...]:
-    if field is None or not field.entries:
-        complain(f"task {task} has no success criteria; write **Success Criteria**: and - [ ] lines below it", section.line)
-        return ()
-    return read_boxes(field.entries, f"a criterion of task {task} has no text", complain)
+def _looks_like_work(section: Section) -> bool:
+    named = re.match(r"\W*(?:task|phase)\b", section.title, re.I) is not None
+    return named or any(entry.box is not None for entry in section.entries) or any(_field_name(one.key) for one in section.fields)
 
 
-def _needs(section: Section, task: str, complain: Complain) -> list[tuple[int, str]]:
-    found = []
-    for field in section.fields:
-        if field.key.lower() != "dependencies":
-            continue
-        for line, text in field.listed():
-            match = NEED.match(text)
-            if match is not None:
-                phase, number = match["id"].split(".")
-                found.append((line, f"{int(phase)}.{int(number)}"))
-            elif text.lower().strip(".") not in NOTHING:
-                complain(f"task {task} depends on {text!r}; name tasks by their numbers, as in 1.1, or write None", line)
+def _match(section: Section) -> re.Match[str] | None:
+    return TASK.match(section.title) or NUMBERED.match(section.title)
+
+
+def _field_name(key: str) -> str | None:
+    return FIELDS.get(" ".join(key.lower().split()).rstrip(":"))
+
+
+def _read_phase(section: Section, phases: list[PlanPhase], complain: Complain) -> None:
+    match = PHASE.match(section.title)
+    assert match is not None
+    number, expected = int(match["number"]), len(phases) + 1
+    if number != expected:
+        complain(f"phase {expected} is missing: phases are numbered from 1 on, and this is phase {number}", section.line)
+    name = (match["name"] or "").strip() or f"Phase {number}"
+    phases.append(PlanPhase(number=number, name=name, text=section.text))
+
+
+def _read_heading(section: Section, below: list[Section], phases: list[PlanPhase], reading: DocumentReading) -> _Heading | None:
+    match = _match(section)
+    assert match is not None
+    if not match["name"].strip():
+        reading.complain(f"{section.title!r} is no task; write #### Task {len(phases) or 1}.1: NAME", section.line)
+        return None
+    phase = int(match["phase"]) if match["phase"] else phases[-1].number if phases else 1
+    task = f"{phase}.{int(match['number'])}"
+    if not phases:
+        reading.complain(f"task {task} stands in no phase; write ### Phase 1: NAME above it", section.line)
+    elif phase != phases[-1].number:
+        reading.complain(f"task {task} stands in phase {phases[-1].number}; its number must begin with that", section.line)
+    fields, notes = _fields([section, *below], task, reading.complain)
+    return _Heading(id=task, name=match["name"].strip(), section=section, fields=fields, notes=tuple(notes))
+
+
+def _fields(sections: list[Section], task: str, complain: Complain) -> tuple[dict[str, Field], list[str]]:
+    """Find the fields of a task, a heading by the name of one included; give what belongs to none as notes."""
+    found: dict[str, Field] = {}
+    notes: list[str] = []
+    for section in sections:
+        named = section is not sections[0] and _field_name(section.title) is not None
+        made = (
+            [Field(line=section.line, key=section.title, value="", entries=section.entries, text=section.text)] if named else []
+        )
+        loose = _loose(section, complain) if not named else ""
+        if section is not sections[0] and not named:
+            loose = f"{section.title}\n{loose}".strip()
+        notes += [loose] if loose else []
+        for field in made or section.fields:
+            name = _field_name(field.key)
+            if name is None:
+                _refuse_misspelt(field, complain)
+                notes.append(f"{field.key}: {field.text}".strip())
+            elif name in found:
+                complain(f"{field.key!r} stands twice in task {task}; keep one", field.line)
+            else:
+                found[name] = field
+    return found, notes
+
+
+def _refuse_misspelt(field: Field, complain: Complain) -> None:
+    close = difflib.get_close_matches(field.key.lower(), FIELDS, n=1, cutoff=LIKE)
+    if close:
+        complain(f"{field.key!r} is no field of a task; did you mean {close[0].title()!r}?", field.line)
+
+
+def _loose(section: Section, complain: Complain) -> str:
+    """Give what stands before the first field, boxes left out; complain about a field without its asterisks."""
+    unmarked = section.unmarked(FIELDS)
+    for line, (_, key) in unmarked.items():
+        complain(f"{key!r} would not be read like this: write **{key}**: and what belongs to it", line)
+    loose = [entry for entry in section.loose if entry.line not in unmarked and entry.box is None]
+    return "\n".join(f"- {entry.text}" if entry.item else entry.text for entry in loose)
+
+
+def _read_task(heading: _Heading, earlier: list[str], reading: DocumentReading) -> PlanTask:
+    fields = heading.fields
+    described = fields["description"].text if "description" in fields else ""
+    return PlanTask(
+        id=heading.id,
+        name=heading.name,
+        description="\n".join(part for part in (described, *heading.notes) if part),
+        criteria=_criteria(heading, reading),
+        needs=tuple(dict.fromkeys(need for _, need in _needs(heading, earlier, lambda *_: None))),
+        agents=_agents(fields.get("agents")),
+        complexity=fields["complexity"].value if "complexity" in fields else "",
+        effort=fields["effort"].value if "effort" in fields else "",
+        files=_files(fields.get("files"), reading.complain),
+    )
+
+
+def _agents(field: Field | None) -> tuple[str, ...]:
+    """Read names, without what stands in brackets behind them."""
+    named = [re.split(r"`?\s*[(—–]|`?\s+-\s", text)[0].strip(" `") for _, text in field.listed()] if field is not None else []
+    return tuple(dict.fromkeys(name for name in named if name.lower() not in NOTHING))
+
+
+def _criteria(heading: _Heading, reading: DocumentReading) -> tuple[Criterion, ...]:
+    """Read the criteria: those of the field, or the boxes before all fields."""
+    field, section, task = heading.fields.get("criteria"), heading.section, heading.id
+    boxes = [entry for entry in section.loose if entry.box is not None]
+    if field is not None and boxes:
+        reading.complain("this would not be read: write it below **Success Criteria**", boxes[0].line)
+    made = read_criteria(field.entries if field is not None else boxes, f"a criterion of task {task} has no text", reading)
+    if not made and field is not None and field.value:
+        made = find_commands([(field.line, field.value)], reading)
+    if not made and not any(entry.box is not None for entry in (field.entries if field is not None else boxes)):
+        told = f"task {task} has no success criteria; write **Success Criteria**: and - [ ] lines below it"
+        reading.complain(told, section.line)
+    return made
+
+
+def _needs(heading: _Heading, earlier: list[str], complain: Complain) -> list[tuple[int, str]]:
+    """Read the tasks that one depends on; a phase means all its tasks, and "all previous tasks" those before it."""
+    field = heading.fields.get("needs")
+    found: list[tuple[int, str]] = []
+    for line, given in field.listed() if field is not None else ():
+        text = re.sub(r"\([^)]*\)", " ", given)
+        if ALL.search(text) is not None:
+            found += [(line, task) for task in earlier]
+        numbers = [".".join(str(int(part)) for part in one.split(".")) for one in NEED.findall(text)]
+        for phase in (match["number"] for match in NEED_PHASE.finditer(NEED.sub(" ", text))):
+            numbers += [task for task in earlier if task.startswith(f"{int(phase)}.")]
+        found += [(line, task) for task in numbers]
+        rest = FILLERS.sub(" ", NEED_PHASE.sub(" ", NEED.sub(" ", ALL.sub(" ", text)))).strip(" `-")
+        if rest.lower() not in NOTHING and rest.split()[0].lower() not in NOTHING:
+            told = f"task {heading.id} depends on {given!r}; name tasks by their numbers, as in 1.1, or write None"
+            complain(told, line)
     return list(dict.fromkeys(found))
 
 

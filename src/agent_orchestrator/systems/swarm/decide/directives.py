@@ -136,5 +136,5 @@ def _merge(state: SwarmState, beads: tuple[str, ...], values: dict[str, Any]) ->
 def _release(state: SwarmState, beads: tuple[str, ...]) -> BeadsReleased:
     for bead in beads:
         if bead in state.working or bead in state.due or state.doing.of(bead) is not None:
-            raise Refused(why=f"bead {bead} is not over, it is {state.standing(bead)}")
+            raise Refused(why=f"bead {bead} has not ended, it is {state.standing(bead)}")
     return BeadsReleased(beads=beads)

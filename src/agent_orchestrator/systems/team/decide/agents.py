@@ -74,7 +74,7 @@ def _failed(state: TeamState, unit: TeamUnit, failure: Failure, now_us: int) -> 
     where = f" of group {unit.unit}" if isinstance(unit, Group) else ""
     tried = f" after {say_count(turn.attempt, 'attempt')}" if failure.retryable else ""
     what = f"the {role}{where} failed{tried}: {failure.message}"
-    question = f"The run cannot go on: {what.rstrip('.')}. Approve to try again, reject to give up."
+    question = f"The run cannot continue: {what.rstrip('.')}. Approve to try again, reject to give up."
     return [LimitReached(step=unit.unit, about="agent", description=what, question=question)]
 
 

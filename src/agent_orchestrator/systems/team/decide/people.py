@@ -41,7 +41,7 @@ def resume_run(state: TeamState, directive: Resume, now_us: int) -> list[TeamEve
     if life.ended and life.stop is StopReason.ABORTED:
         return _refused(directive, "it was aborted; its branches are kept, and a new team can go on from them")
     if life.ended and life.stop is StopReason.COMPLETED:
-        return _refused(directive, "it is completed; there is nothing to go on with")
+        return _refused(directive, "it is completed; there is nothing left to do")
     try:
         change_spec(state.spec, directive.changes)
     except (msgspec.ValidationError, ValueError) as error:
@@ -199,9 +199,30 @@ def adopt_edit(state: TeamState, edit: Edited, now_us: int) -> list[TeamEvent]:
     unknown += [f"there is no task {name!r}" for name in tasks if name not in state.tasks]
     if state.lifecycle.ended and (groups or tasks):
         unknown = ["the run has ended"]
+    if not (faults or unknown):
+        faults = _unproven(state, groups, tasks)
     if faults or unknown:
         return [EditRefused(path=edit.path, problems=(*faults, *unknown))]
     return [StatusesEdited(groups=groups, tasks=tasks)] if groups or tasks else []
+
+
+_PROVEN = {"waiting_review": 1, "tech_review": 1, "complete": 2}
+"""The verdicts that a status stands for: QA has passed it; the tech lead approved it, and it was merged."""
+_JUDGES = {1: "QA decides that", 2: "the review and the merge decide that"}
+
+
+def _unproven(state: TeamState, groups: dict[str, str], tasks: dict[str, str]) -> list[str]:
+    """List what only a verdict can make of a group or task, and not an edit."""
+    found = []
+    for name, status in groups.items():
+        proven = _PROVEN.get(status, 0)
+        if proven > _PROVEN.get(status_of(state, state.groups[name]), 0):
+            way = "commit the work on its branch, set it to waiting_qa and resume"
+            found.append(f"{name}.status: an edit cannot make it {status}: {_JUDGES[proven]}; {way}")
+    for name, status in tasks.items():
+        if status == "complete" and task_status(state, state.tasks[name]) != status:
+            found.append(f"all_tasks: an edit cannot complete task {name}: it is complete when its group is")
+    return found
 
 
 def _planned(state: TeamState, read: PmState) -> tuple[dict[str, str], dict[str, str]]:

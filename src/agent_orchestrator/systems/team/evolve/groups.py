@@ -263,9 +263,10 @@ def _fill(group: Group, told: ImportedGroup, at_us: int) -> None:
     group.stage = STAGES[told.status]
     group.because = {"qa_failed": "qa", "changes_requested": "review"}.get(told.status, "person")
     group.developer, group.qa, group.tech_lead = told.developer, told.qa, told.tech_lead
-    begun = told.started_us if told.started_us is not None else at_us
+    unsaid_us = None if told.filed else at_us
+    begun, ended = (unsaid_us if moment is None else moment for moment in (told.started_us, told.ended_us))
     group.started_us = None if told.status == "pending" else begun
-    group.ended_us = (told.ended_us if told.ended_us is not None else at_us) if told.status == "complete" else None
+    group.ended_us = ended if told.status == "complete" else None
     group.files_modified = told.files_modified
     group.commits = tuple(Commit(*_parted(line)) for line in told.commits)
     group.test_results = {kind: dict(counts) for kind, counts in told.test_results.items()}

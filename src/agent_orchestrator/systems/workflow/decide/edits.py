@@ -1,4 +1,4 @@
-"""A run_state.json that a person edited, or that came from elsewhere: what of it is adopted.
+"""A run_state.json that a person edited: what of it is adopted.
 
 Status, counters and results of steps are; everything derived is recomputed. Nothing is ever filled with defaults silently.
 """
@@ -9,17 +9,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from agent_orchestrator.core.events import EditRefused, Ended, Paused, StopReason
-from agent_orchestrator.core.ids import checked_id
+from agent_orchestrator.core.events import EditRefused
 from agent_orchestrator.core.inputs import Edited
 from agent_orchestrator.core.units import from_iso
-from agent_orchestrator.errors import InvalidDocument, Refused
-from agent_orchestrator.systems.workflow.decide.outcomes import stringify
 from agent_orchestrator.systems.workflow.events import StateEdited, WorkflowEvent
-from agent_orchestrator.systems.workflow.spec import WorkflowSpec
-from agent_orchestrator.systems.workflow.state import FINISHED, StepDocument, StepStatus, WorkflowState
+from agent_orchestrator.systems.workflow.state import FINISHED, StepStatus, WorkflowState
 
 ADOPTED = ("status", "attempts", "iteration_count", "last_error", "artifacts", "metrics", "logs")
 """The fields that an edit may change; paths and times are the engine's own."""
@@ -60,74 +54,27 @@ def adopt_edit(state: WorkflowState, edit: Edited) -> list[WorkflowEvent]:
         changed = {name: fields[name] for name in ADOPTED if fields[name] != getattr(held, name)}
         if changed.get("status") in _AT_WORK:
             changed["status"] = StepStatus.PENDING.value
+        if changed.get("status") in FINISHED and (why := _judge_of(state, unit)) is not None:
+            faults.append(f"steps.{unit}.status: an edit cannot make it {changed['status']}: {why}")
         if changed:
             changes[unit] = changed
+    if faults:
+        return [EditRefused(problems=tuple(faults))]
     return [StateEdited(changes=changes)] if changes else []
 
 
-class ImportedWorkflow(msgspec.Struct, frozen=True):
-    """A run made of a foreign state file: its name, its birth, its facts after those of `begin`, and what was changed.
-
-    It does not go on by itself: it is paused, or ended if it was, so that a resume does what it does elsewhere.
-    """
-
-    run: str
-    created_us: int | None
-    facts: tuple[WorkflowEvent, ...]
-    notes: tuple[str, ...]
-
-
-def import_state(document: object, spec: WorkflowSpec | None) -> ImportedWorkflow:
-    """Reads a run_state.json without a journal, sloppy ones included; what it had at work becomes PENDING."""
-    if spec is None:
-        raise Refused(why="a run without a journal can only be taken over together with its workflow file")
-    if not isinstance(document, dict) or not isinstance(document.get("steps"), dict):
-        raise InvalidDocument(path="run_state.json", what="state file", detail="it has no `steps` object")
-    run = checked_id(document.get("run_id"), "run_id")
-    notes: list[str] = []
-    created = document.get("created_at")
-    created_us = from_iso(created) if _time(created) is None and created else None
-    if created_us is None:
-        notes.append(f"created_at: {created!r} is not a time; the time of the import is used")
-    known = {step.id for step in spec.steps}
-    changes: dict[str, dict[str, Any]] = {}
-    for unit, fields in document["steps"].items():
-        if unit not in known or not isinstance(fields, dict):
-            why = "it is not an object" if unit in known else "the workflow has no such step"
-            notes.append(f"steps.{unit}: left out, {why}")
-            continue
-        kept = _kept_fields(unit, fields, notes)
-        if kept:
-            changes[unit] = kept
-    notes += [f"steps.{step.id}: new, PENDING" for step in spec.steps if step.id not in document["steps"]]
-    facts: list[WorkflowEvent] = [StateEdited(changes=changes)] if changes else []
-    return ImportedWorkflow(run, created_us, (*facts, _standstill(spec, changes)), tuple(notes))
-
-
-def _standstill(spec: WorkflowSpec, changes: dict[str, dict[str, Any]]) -> Ended | Paused:
-    statuses = [changes.get(step.id, {}).get("status") for step in spec.steps]
-    if StepStatus.FAILED in statuses:
-        return Ended(stop=StopReason.FAILED, detail="imported")
-    if all(status in FINISHED for status in statuses):
-        return Ended(stop=StopReason.COMPLETED, detail="imported")
-    return Paused(reason="imported")
-
-
-def _kept_fields(unit: str, fields: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    blank = msgspec.to_builtins(StepDocument())
-    for name, wrong in _STEP.items():
-        value = fields.get(name, blank[name])
-        if name == "metrics" and isinstance(value, dict):
-            value = stringify(value)
-        fault = wrong(value)
-        if fault is not None:
-            notes.append(f"steps.{unit}.{name}: {fault}; {blank[name]!r} is used")
-        elif name == "status" and value in _AT_WORK:
-            notes.append(f"steps.{unit}: was {value}, is PENDING")
-        elif value != blank[name]:
-            kept[name] = value
-    return kept
+def _judge_of(state: WorkflowState, unit: str) -> str | None:
+    """Say who decides that a step is done, where that is not the agent's own word, and what to do instead of an edit."""
+    spec, run = state.specs[unit], state.context.run
+    if spec.human_in_the_loop:
+        return f"a person decides, by `orc approve {run} {unit}` once it asks"
+    if spec.check is not None:
+        return "its check decides, which a resume runs"
+    if spec.loop_back_to is not None:
+        return "it is a gate, and its own report decides, for which a resume runs it"
+    if spec.gates:
+        return f"its gates decide ({', '.join(spec.gates)}); open them, then resume"
+    return None
 
 
 def _field_fault(fields: dict[str, Any], name: str, path: str, wrong: Callable[[Any], str | None]) -> str | None:

@@ -28,7 +28,7 @@ from agent_orchestrator.systems.workflow.events import (
     StepInterrupted,
     WorkflowEvent,
 )
-from agent_orchestrator.systems.workflow.items import check_items, items_in_text
+from agent_orchestrator.systems.workflow.items import items_read
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
 USAGE_METRICS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd")
@@ -77,10 +77,9 @@ def human_answered(state: WorkflowState, unit: str, yes: bool, comments: str) ->
 
 def file_read(state: WorkflowState, outcome: FileRead) -> list[WorkflowEvent]:
     """The file with the items of the step's loop was read, or could not be."""
-    unit = unit_of(outcome.effect)
-    if outcome.failure is not None:
-        return [StepFailed(step=unit, error=f"the loop's items could not be read: {outcome.failure.message}", cause="spec")]
-    return check_items(state, unit, items_in_text(outcome.text))
+    failure = outcome.failure
+    text = outcome.text if failure is None else None
+    return items_read(state, unit_of(outcome.effect), text, failure.message if failure is not None else "")
 
 
 def stringify(metrics: dict[str, Any]) -> dict[str, str]:

@@ -1,5 +1,11 @@
 """The only reader of the environment and of configuration files: turns them into frozen settings.
 
+    documents.py   configuration files as keys with values and lines, and their faults
+    keys.py        the keys that there are, their values, and the variables that set them
+    trust.py       the keys of a repository's file that count only with the user's word
+    walls.py       the same of the wall around agents: stronger is free, weaker is not
+    defaults.py    all of them together: agents, budget and the defaults of runs
+
 Nothing else may look at environment variables, so that what reaches an agent is decided in one place. A key that is not
 known is an error: a setting that is misspelled must not be silently ignored.
 """
@@ -7,19 +13,16 @@ known is an error: a setting that is misspelled must not be silently ignored.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from agent_orchestrator.core.ids import checked_text
 from agent_orchestrator.errors import MissingPath, UsageError
+from agent_orchestrator.git.environment import GitEnvironment, is_git_variable, use_environment
 from agent_orchestrator.git.repository import store_folder, top_level
-
-if TYPE_CHECKING:
-    from agent_orchestrator.agents.options import AgentSettings
-    from agent_orchestrator.core.budget import Budget
 
 PASSED_ON = frozenset(
     (
@@ -56,24 +59,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Return True if a value must not be stored: its name says so, or a secret of the environment stands in it."""
         return any(word in name.upper() for word in SECRET_WORDS) or any(secret in value for secret in self.secrets())
 
-    def secrets(self, extra: Mapping[str, str] | None = None) -> tuple[str, ...]:
-        """Return values that must not be stored: of variables whose name says that they are secret."""
+    def secrets(self, extra: Mapping[str, str] | None = None, passed: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return values that must not be stored: of variables whose name says that they are secret, and of those passed on.
+
+        What somebody passes on to agents by its name is meant for them and for nobody else, unless it is a place on this machine.
+        """
         known = {**self.environ, **(extra or {})}
-        return tuple(
-            sorted(
-                {
-                    value
-                    for name, value in known.items()
-                    if len(value) >= SECRET_LENGTH_MIN and any(word in name.upper() for word in SECRET_WORDS)
-                },
-                key=len,
-                reverse=True,
-            )
-        )
+        named = [value for name, value in known.items() if any(word in name.upper() for word in SECRET_WORDS)]
+        given = [value for name in passed if (value := self.environ.get(name, "")) and not _is_place(value)]
+        return tuple(sorted({value for value in (*named, *given) if len(value) >= SECRET_LENGTH_MIN}, key=len, reverse=True))
 
 
 def load_settings(repo: str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Load the settings for a repository; without one, for the repository around the current directory."""
+    """Load the settings for a repository; without one, for the repository around the current directory.
+
+    From then on every git of this process sees the person's home and configuration.
+    """
     if repo is None:
         here = Path.cwd()
         home = top_level(here) or here
@@ -85,7 +86,10 @@ def load_settings(repo: str | None = None, environ: Mapping[str, str] | None = N
             raise UsageError(detail=f"The repository {home} is not a directory; give the folder that holds the project.")
         home = home.resolve()
     checked_text(str(home), "The repository")
-    return Settings(home=home, folder=store_folder(home), environ=dict(os.environ if environ is None else environ))
+    settings = Settings(home=home, folder=store_folder(home), environ=dict(os.environ if environ is None else environ))
+    names = tuple(name for name in settings.environ if is_git_variable(name))
+    use_environment(GitEnvironment(variables=settings.child_env(names), is_trusted=cache(partial(_is_trusted, settings))))
+    return settings
 
 
 REPO_FILE = ".orc.toml"
@@ -100,64 +104,22 @@ def config_files(settings: Settings) -> tuple[Path, ...]:
     return (*users, settings.home / REPO_FILE)
 
 
-def load_agents(settings: Settings) -> dict[str, AgentSettings]:
-    """Load the `[agents.NAME]` tables of all configuration files."""
-    from agent_orchestrator.agents.options import read_settings
-
-    tables: dict[str, dict[str, object]] = {}
-    for file in config_files(settings):
-        for name, table in _read_agents(file).items():
-            read_settings(table, f"{file}: [agents.{name}]")
-            tables[name] = {**tables.get(name, {}), **table}
-    return {name: read_settings(table, f"[agents.{name}]") for name, table in tables.items()}
+def data_folder(settings: Settings) -> Path | None:
+    """Return the folder in which we keep things of the user's that are no configuration; None without a home."""
+    environ = settings.environ
+    data = environ.get("XDG_DATA_HOME") or (f"{environ['HOME']}/.local/share" if environ.get("HOME") else "")
+    return Path(data, "orc") if data else None
 
 
-def load_budget(settings: Settings) -> Budget:
-    """Load the `[budget]` tables of all configuration files."""
-    from agent_orchestrator.core.budget import Budget, read_budget
-
-    budget = Budget()
-    for file in config_files(settings):
-        table = _read_tables(file).get("budget", {})
-        if not isinstance(table, dict):
-            raise UsageError(detail=f"{file}: budget must be a table, [budget].")
-        budget = budget.override(read_budget(table, f"{file}: [budget]"))
-    return budget
+def _is_place(value: str) -> bool:
+    """Tell whether a value is a path, or a list of them, to something that is there."""
+    return value.startswith("/") and "\0" not in value and any(Path(one).exists() for one in value.split(":") if one)
 
 
-def load_publish(settings: Settings) -> bool | None:
-    """Load the key `publish` of the configuration files; None if none of them has it."""
-    wanted: bool | None = None
-    for file in config_files(settings):
-        said = _read_tables(file).get("publish")
-        if said is not None and not isinstance(said, bool):
-            raise UsageError(detail=f"{file}: publish is {said!r}; it must be true or false.")
-        wanted = wanted if said is None else said
-    return wanted
+def _is_trusted(settings: Settings, repository: Path) -> bool:
+    from agent_orchestrator.config.trust import list_repositories
 
-
-def _read_agents(file: Path) -> dict[str, dict[str, object]]:
-    agents = _read_tables(file).get("agents", {})
-    if not isinstance(agents, dict) or not all(isinstance(table, dict) for table in agents.values()):
-        raise UsageError(detail=f"{file}: agents must be tables, as in [agents.claude].")
-    return agents
-
-
-def _read_tables(file: Path) -> dict[str, object]:
-    import tomllib
-
-    try:
-        document = tomllib.loads(file.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise UsageError(detail=f"The configuration {file} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(detail=f"The configuration {file} is not TOML: {error}.") from None
-    foreign = [key for key in document if key not in ("agents", "budget", "publish")]
-    if foreign:
-        raise UsageError(detail=f"{file}: unknown key {foreign[0]}; there are publish, [agents.NAME] and [budget].")
-    return document
+    return repository.resolve() in list_repositories(settings)
 
 
 def is_debugging(environ: Mapping[str, str] | None = None) -> bool:

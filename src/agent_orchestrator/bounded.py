@@ -1,0 +1,72 @@
+"""Reading a file that an agent or a person may have put there: at most so many bytes, and never one that has no end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+
+class TooLarge(OSError):
+    """A file has more bytes than its limit allows."""
+
+    def __init__(self, size: int, limit: int, path: str) -> None:
+        super().__init__(errno.EFBIG, f"it has {size:,} bytes, the limit is {limit:,}", path)
+        self.size = size
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file to be read in parts, from a folder that an agent may write to; OSError for anything else."""
+    # NONBLOCK: opening a FIFO would wait for somebody who writes.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bounded(path: Path, limit: int, *, follow: bool = True) -> bytes:
+    """Read a regular file; OSError, and nothing read, when it is something else or larger than the limit.
+
+    With `follow` off a symbolic link is something else, too: in a folder that an agent may write to, it could lead anywhere.
+    """
+    # NONBLOCK: opening a FIFO would wait for somebody who writes. The descriptor is what is judged, not the name.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow:
+            raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from None
+        raise
+    try:
+        return read_descriptor(descriptor, limit, str(path))
+    finally:
+        os.close(descriptor)
+
+
+def read_descriptor(descriptor: int, limit: int, path: str) -> bytes:
+    """Read what an open descriptor has, by the same rules; `path` is its name in an error."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
+    if status.st_size > limit:
+        raise TooLarge(status.st_size, limit, path)
+    parts: list[bytes] = []
+    size = 0
+    # It may grow under us; one byte more than the limit is enough to see it.
+    while size <= limit and (part := os.read(descriptor, min(limit + 1 - size, max(status.st_size - size, 0) + 1))):
+        parts.append(part)
+        size += len(part)
+    if size > limit:
+        raise TooLarge(size, limit, path)
+    return b"".join(parts)
+
+
+def read_bounded_text(path: Path, limit: int, encoding: str = "utf-8") -> str:
+    """Read a text file by the same rules, every end of line as a newline."""
+    return read_bounded(path, limit).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")

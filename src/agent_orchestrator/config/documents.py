@@ -1,0 +1,206 @@
+"""Configuration files as keys with their values and lines, and every fault that they have."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent_orchestrator.agents.options import AgentSettings, read_settings
+from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.config.keys import KNOWN, OTHER_WORDS, TABLES, Key, canonical, check_run_value
+from agent_orchestrator.core.budget import read_budget
+from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
+from agent_orchestrator.errors import InvalidSpec, Problem, UsageError
+
+_AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)\Z")
+
+_ENDLESS = re.compile(r"[\d_]{1000}")
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """Something wrong in a file or a variable: its place, and what is meant instead where that can be guessed."""
+
+    file: str
+    line: int | None = None
+    key: str = ""
+    message: str
+    suggestion: str | None = None
+
+    @property
+    def problem(self) -> Problem:
+        """The fault as errors carry it."""
+        return Problem(self.sentence, self.line)
+
+    @property
+    def sentence(self) -> str:
+        """The message, with the suggestion."""
+        return f"{self.message}; did you mean {self.suggestion}?" if self.suggestion is not None else f"{self.message}."
+
+
+class ConfigEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting as a file has it."""
+
+    key: Key
+    """The key that it is kept under."""
+    written: Key
+    value: Any
+    line: int | None
+
+
+class ConfigFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A configuration file: what it sets, and what is wrong with it."""
+
+    path: Path
+    entries: tuple[ConfigEntry, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def refuse_faults(self) -> None:
+        """Raise InvalidSpec with every fault, each with its line."""
+        if self.faults:
+            raise InvalidSpec(str(self.path), [fault.problem for fault in self.faults])
+
+
+def read_file(path: Path) -> ConfigFile | None:
+    """Read a configuration file; None where there is none."""
+    try:
+        text = read_bounded(path, SPEC_LIMIT_BYTES).decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return _unreadable(path, f"the file cannot be read: {error.strerror}")
+    except UnicodeDecodeError as error:
+        return _unreadable(path, f"the file is not TOML: {error}")
+    try:
+        tables = tomllib.loads(text.replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        place = _AT_LINE.search(str(error))
+        last = text.rstrip("\n").count("\n") + 1
+        line = int(place[1]) if place is not None and place[1] else last
+        return _unreadable(path, f"the file is not TOML: {_AT_LINE.sub('', str(error)).rstrip('.')}", line)
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        found = _ENDLESS.search(text)
+        return _unreadable(path, "a number is too long to be read", text.count("\n", 0, found.start()) + 1 if found else None)
+    reader = _Reader(path, find_lines(text))
+    reader.read((), tables)
+    return ConfigFile(path=path, entries=tuple(reader.entries), faults=tuple(reader.faults))
+
+
+def _unreadable(path: Path, message: str, line: int | None = None) -> ConfigFile:
+    return ConfigFile(path=path, faults=(Fault(file=str(path), line=line, message=message),))
+
+
+def find_lines(text: str) -> dict[Key, int]:
+    """Return the line on which each key of a valid TOML document is first written.
+
+    `tomllib` tells no lines, but it can tell where a statement ends: it cannot read one that is cut off.
+    """
+    lines: dict[Key, int] = {}
+    table: Key = ()
+    statement: list[str] = []
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        statement.append(line)
+        try:
+            said = tomllib.loads("\n".join(statement))
+        except tomllib.TOMLDecodeError:
+            continue
+        first = number - len(statement) + 1
+        if statement[0].lstrip().startswith("["):
+            table = max(_paths(said), key=len, default=())
+            written = [table]
+        else:
+            written = [(*table, *path) for path in _paths(said)]
+        for path in written:
+            for depth in range(1, len(path) + 1):
+                lines.setdefault(path[:depth], first)
+        statement = []
+    return lines
+
+
+def _paths(said: Any) -> Iterator[Key]:
+    """Yield the paths of a table; the entries of an array of tables count as one."""
+    if isinstance(said, list) and said and isinstance(said[0], dict):
+        yield from _paths(said[0])
+    if isinstance(said, dict):
+        for name, inner in said.items():
+            yield (name,)
+            yield from ((name, *path) for path in _paths(inner))
+
+
+class _Reader:
+    """Takes a document apart into settings; whatever is not one becomes a fault with its line."""
+
+    def __init__(self, path: Path, lines: Mapping[Key, int]) -> None:
+        self.entries: list[ConfigEntry] = []
+        self.faults: list[Fault] = []
+        self._path, self._lines = path, lines
+        self._written: dict[Key, ConfigEntry] = {}
+
+    def read(self, table: Key, said: Mapping[str, Any]) -> None:
+        for name, value in said.items():
+            key = (*table, name)
+            known = _known_in(table)
+            if known is not None and name not in known:
+                self._complain_unknown(table, name, known)
+            elif key in TABLES or table == ("agents",):
+                if isinstance(value, dict):
+                    self.read(key, value)
+                else:
+                    self._complain(key, f"{_dotted(key)} must be a table, as in [{_example(key)}]")
+            else:
+                self._take(key, value)
+
+    def _take(self, key: Key, value: Any) -> None:
+        try:
+            _check_value(key, value)
+        except UsageError as error:
+            self._complain(key, str(error).rstrip("."))
+            return
+        entry = ConfigEntry(key=canonical(key), written=key, value=value, line=self._lines.get(key))
+        if (other := self._written.get(entry.key)) is not None:
+            said = f"line {other.line}" if other.line is not None else "another line"
+            self._complain(key, f"{_dotted(key)} says the same as {_dotted(other.written)} in {said}; keep one of them")
+            return
+        self._written[entry.key] = entry
+        self.entries.append(entry)
+
+    def _complain(self, key: Key, message: str, suggestion: str | None = None) -> None:
+        fault = Fault(file=str(self._path), line=self._lines.get(key), key=_dotted(key), message=message, suggestion=suggestion)
+        self.faults.append(fault)
+
+    def _complain_unknown(self, table: Key, name: str, known: tuple[str, ...]) -> None:
+        near = OTHER_WORDS.get((*table, name)) or next(iter(get_close_matches(name, known, n=1)), None)
+        where = f"[{_dotted(table)}]: " if table else ""
+        listed = "publish, [run], [agents.NAME], [budget] and [git]" if not table else ", ".join(known)
+        more = "" if near is not None else f"; there are {listed}"
+        self._complain((*table, name), f"{where}unknown key {name}{more}", near)
+
+
+def _known_in(table: Key) -> tuple[str, ...] | None:
+    """Return the keys that a table may have; None where they are names of somebody's own."""
+    if len(table) == 2 and table[0] == "agents":
+        return AgentSettings.__struct_encode_fields__
+    return KNOWN.get(table)
+
+
+def _check_value(key: Key, value: Any) -> None:
+    """Raise a UsageError for what a key cannot be."""
+    if key[0] == "agents":
+        read_settings({key[2]: value}, f"[agents.{key[1]}]")
+    elif key[0] == "budget":
+        read_budget({key[1]: value}, "[budget]")
+    else:
+        check_run_value(key, value)
+
+
+def _dotted(key: Key) -> str:
+    return ".".join(key)
+
+
+def _example(key: Key) -> str:
+    return "agents.claude" if key[0] == "agents" else _dotted(key)

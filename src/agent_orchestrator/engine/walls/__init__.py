@@ -1,0 +1,1 @@
+"""Walls around agents and checks; see the README."""

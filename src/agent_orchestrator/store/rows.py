@@ -1,0 +1,26 @@
+"""A row of the table of runs as the run that it stands for."""
+
+from __future__ import annotations
+
+import apsw
+import msgspec
+
+from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.system import Context
+from agent_orchestrator.store.port import StoredRun
+
+_summary = msgspec.json.Decoder(Summary).decode
+_context = msgspec.json.Decoder(Context).decode
+
+
+def read_run(row: tuple[apsw.SQLiteValue, ...]) -> StoredRun:
+    """Return the run of a row."""
+    run, system, name, context, summary, updated_us = row
+    return StoredRun(
+        id=run,  # type: ignore[arg-type]
+        system=system,  # type: ignore[arg-type]
+        name=name,  # type: ignore[arg-type]
+        context=_context(context),  # type: ignore[arg-type]
+        summary=_summary(summary),  # type: ignore[arg-type]
+        updated_us=updated_us,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,1 @@
+"""The commands of `orc config`, a file each."""

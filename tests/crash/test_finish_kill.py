@@ -1,0 +1,77 @@
+"""`orc merge` and `orc discard` killed with -9 before each git command that changes something: the next one makes it whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance import finish_rig
+from tests.acceptance.finish_rig import Finished
+
+KILLS_MAX = 40
+
+
+def _look(one: Finished) -> tuple[object, ...]:
+    """Return all that is left of a run in its repository, but for what is kept under refs."""
+    return (
+        sorted(one.git("for-each-ref", "--format=%(refname)", "refs/heads/").split()),
+        len(one.git("worktree", "list").splitlines()),
+        one.git("status", "--porcelain", "--untracked-files=all", "--", "*.txt", "done", "work-*"),
+        one.git("log", "-1", "--format=%T", "main"),
+        one.git("fsck", "--connectivity-only"),
+    )
+
+
+@pytest.mark.parametrize("verb", ["merge", "discard"])
+@pytest.mark.parametrize("mode", ["workflow", "in_place", "swarm", "phases"])
+def test_whatever_is_killed_the_same_command_finishes_it(mode: str, verb: str, tmp_path: Path) -> None:
+    if (mode, verb) == ("in_place", "merge"):
+        return  # There is nothing to merge.
+    make: Callable[[Path], Finished] = getattr(finish_rig, mode)
+    wanted = None
+    for at in range(1, KILLS_MAX):
+        repo = tmp_path / f"{at}" / "repo"
+        repo.mkdir(parents=True)
+        one = make(repo)
+        if verb == "discard" and mode == "phases":
+            one.git("switch", "--quiet", "main")
+        if wanted is None:
+            wanted = _whole(make, tmp_path / "0" / "repo", verb, mode)
+        killed = one.killed(at, verb, one.run)
+        if killed:
+            one.orc(verb, one.run)
+        assert _look(one) == wanted, f"killed before command {at}"
+        if not killed:
+            assert at > 2, "it was killed on the way"
+            return
+    raise AssertionError("it never came to its end")
+
+
+def _whole(make: Callable[[Path], Finished], repo: Path, verb: str, mode: str) -> tuple[object, ...]:
+    repo.mkdir(parents=True)
+    one = make(repo)
+    if verb == "discard" and mode == "phases":
+        one.git("switch", "--quiet", "main")
+    done = one.orc(verb, one.run)
+    assert done.code == 0, done
+    return _look(one)
+
+
+def test_a_killed_discard_is_finished_by_whatever_is_done_next_with_the_run(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    one = finish_rig.workflow(repo)
+    mark = f"refs/orc/{one.run}/_discarding"
+    for at in range(1, KILLS_MAX):
+        assert one.killed(at, "discard", one.run), "it is killed before it removes anything"
+        if one.git("for-each-ref", mark):
+            break
+    assert one.git("branch", "--list", one.branch), "nothing is removed yet"
+    opened = one.orc("open", one.run, "--path")
+    assert opened.code == 2, opened
+    assert f"was discarded; bring it back first: git branch {one.branch} refs/orc/" in opened.err
+    assert not one.git("for-each-ref", mark)
+    assert not one.git("branch", "--list", one.branch)
+    assert len(one.git("worktree", "list").splitlines()) == 1

@@ -1,0 +1,50 @@
+"""Folders below a root that no link leads to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_orchestrator.beneath import LinkInTheWay, open_folder, write_new
+from agent_orchestrator.engine.files import write_plainly, write_whole
+
+
+def test_folders_are_made_on_the_way_and_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "root").symlink_to("real")
+    write_plainly(tmp_path / "root", tmp_path / "root" / "a" / "b" / "file", b"x")
+    assert (tmp_path / "real" / "a" / "b" / "file").read_bytes() == b"x"
+    with pytest.raises(FileNotFoundError, match="a/c"), open_folder(tmp_path, tmp_path / "real" / "a" / "c"):
+        pass
+
+
+@pytest.mark.parametrize("level", ["a", "a/b"])
+def test_a_link_is_refused_at_every_level_below_the_root_wherever_it_leads(level: str, tmp_path: Path) -> None:
+    (tmp_path / "root" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "root" / level).rename(tmp_path / "root" / "elsewhere")
+    (tmp_path / "root" / level).symlink_to(tmp_path / "root" / "elsewhere")
+    for write in (write_plainly, write_whole):
+        with pytest.raises(LinkInTheWay, match="through a link"):
+            write(tmp_path / "root", tmp_path / "root" / "a" / "b" / "file", b"x")
+    assert not list(tmp_path.rglob("file"))
+
+
+def test_a_path_that_climbs_and_a_file_in_the_way_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(NotADirectoryError), open_folder(tmp_path, tmp_path / "file" / "x", make=True):
+        pass
+    with pytest.raises(LinkInTheWay), open_folder(tmp_path, tmp_path / "a" / ".." / "b", make=True):
+        pass
+
+
+def test_a_link_or_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "link").symlink_to(victim)
+    os.mkfifo(tmp_path / "pipe")
+    with open_folder(tmp_path, tmp_path) as folder:
+        write_new(folder, "link", b"x")
+        write_new(folder, "pipe", b"x")
+    assert (victim.read_text(), (tmp_path / "link").read_bytes(), (tmp_path / "pipe").read_bytes()) == ("precious", b"x", b"x")
