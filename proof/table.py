@@ -1,0 +1,45 @@
+"""The table: what was tried, by kind and system, and what broke."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from proof.kinds import KINDS
+from proof.trial import SYSTEMS, Outcome
+
+
+class Table:
+    """The counts of all outcomes so far."""
+
+    def __init__(self) -> None:
+        self.tried: Counter[tuple[str, str]] = Counter()
+        self.trials: Counter[str] = Counter()
+        self.faults: list[Outcome] = []
+
+    def add(self, outcome: Outcome) -> None:
+        """Count an outcome."""
+        self.tried[outcome.trial.kind, outcome.trial.system] += outcome.tried
+        self.trials[outcome.trial.kind] += 1
+        if outcome.fault:
+            self.faults.append(outcome)
+
+    def violations(self, kind: str) -> int:
+        """Return how many trials of a kind broke something."""
+        return sum(1 for outcome in self.faults if outcome.trial.kind == kind)
+
+    def lines(self) -> list[str]:
+        """Return the table as Markdown: a row for each kind, a column for each system, the violations last."""
+        columns = [*SYSTEMS, *sorted({system for _, system in self.tried} - set(SYSTEMS))]
+        rows = [["fault", *columns, "in all", "violations"]]
+        for name, kind in KINDS.items():
+            if not self.trials[name]:
+                continue
+            counts = [self.tried[name, system] for system in columns]
+            cells = [f"{count:,}" if count else "–" for count in counts]
+            rows.append([f"{name}: {kind.unit}", *cells, f"{sum(counts):,}", str(self.violations(name))])
+        return [_row(rows[0]), _row(["---"] * len(rows[0])), *(_row(row) for row in rows[1:])]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
