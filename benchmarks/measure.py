@@ -1,4 +1,4 @@
-"""One figure: what was measured, its target, and how the rounds lay."""
+"""The figures of a part: a row is one figure with its spread and target, a plot is a picture of several."""
 
 from __future__ import annotations
 
@@ -8,34 +8,86 @@ from collections.abc import Sequence
 import msgspec
 
 
-class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """A value (a ratio unless it has a unit) with the bound it should keep."""
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One figure: the median of some rounds, with the target that it should keep."""
+
+    what: str
+    value: float | None = None
+    """None where it was not measured."""
+    low: float | None = None
+    high: float | None = None
+    rounds: int = 1
+    unit: str = "×"
+    target: float | None = None
+    at_least: bool = False
+    why: str = ""
+    """The reason, where known, that the target is missed or that nothing was measured."""
+    note: str = ""
+    broken: bool = False
+    """True where something that had to hold did not, so that the target is missed whatever the figure says."""
+
+    @property
+    def verdict(self) -> str:
+        """Say whether the target was met; empty without one."""
+        if self.value is None:
+            return "not measured"
+        if self.target is None:
+            return ""
+        met = self.value >= self.target if self.at_least else self.value <= self.target
+        return "met" if met and not self.broken else "missed"
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """Some points of a plot that belong together."""
+
+    name: str
+    points: list[tuple[float, float]]
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """One bar of a plot, with the range of its rounds."""
 
     name: str
     value: float
-    bound: float
-    at_least: bool = False
-    unit: str = "×"
-    note: str = ""
-
-    @property
-    def met(self) -> bool:
-        return self.value >= self.bound if self.at_least else self.value <= self.bound
-
-    def line(self) -> str:
-        sign = "≥" if self.at_least else "≤"
-        verdict = "met   " if self.met else "MISSED"
-        note = f"  ({self.note})" if self.note else ""
-        return f"{verdict}  {self.name:<58} {self.value:8.2f} {self.unit:<4} target {sign} {self.bound:g}{note}"
+    low: float
+    high: float
+    ours: bool = False
 
 
-def of_rounds(name: str, ratios: Sequence[float], bound: float, *, at_least: bool = False, note: str = "") -> Measure:
-    """The median of some rounds, with their range."""
-    spread = f"{len(ratios)} rounds, {min(ratios):.2f} to {max(ratios):.2f}"
-    return Measure(
+class Plot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A picture: bars, or curves over a logarithmic axis."""
+
+    name: str
+    title: str
+    x: str = ""
+    y: str
+    bars: list[Bar] = []
+    curves: list[Curve] = []
+    target: float | None = None
+
+
+Figure = Row | Plot
+
+
+def of_rounds(what: str, values: Sequence[float], **more: object) -> Row:
+    """Return the median of some rounds, with their range."""
+    given = {"value": statistics.median(values), "low": min(values), "high": max(values), "rounds": len(values)}
+    return Row(what=what, **given, **more)  # type: ignore[arg-type]
+
+
+def not_measured(what: str, why: str) -> Row:
+    """Return the row of something that could not be measured."""
+    return Row(what=what, why=why)
+
+
+def bar_of(name: str, row: Row, *, ours: bool = False) -> Bar:
+    """Return a row as a bar."""
+    assert row.value is not None
+    low, high = row.low, row.high
+    return Bar(
         name=name,
-        value=statistics.median(ratios),
-        bound=bound,
-        at_least=at_least,
-        note=f"{spread}; {note}" if note else spread,
+        value=row.value,
+        low=low if low is not None else row.value,
+        high=high if high is not None else row.value,
+        ours=ours,
     )

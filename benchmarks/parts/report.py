@@ -22,42 +22,45 @@ from agent_orchestrator.systems.swarm.events import AttemptEnded, AttemptStarted
 from agent_orchestrator.systems.swarm.records import AttemptStatus, AttemptVerdict, end_record, start_record
 from agent_orchestrator.systems.swarm.spec import BeadSpec, SwarmSpec
 from agent_orchestrator.systems.swarm.system import SWARM
-from benchmarks.measure import Measure, of_rounds
+from benchmarks.bench import Bench
+from benchmarks.measure import Figure, Row, of_rounds
 
-RECORDS = 100_000
-ROUNDS = 5
+RECORDS, RECORDS_ALONE = 100_000, 10_000
 STORED = (2_000, 10_000)
 """Both larger than a page of the store's."""
 START_US = 1_750_000_000_000_000
+TIME_TARGET, MEMORY_TARGET = 5.0, 1.1
 
 
-def report(folder: Path) -> Iterator[Measure]:
-    """`orc swarm analyze` over 100,000 record files, without the start of an interpreter."""
-    _write_records(folder)
+def measure(bench: Bench) -> Iterator[Figure]:
+    """`orc swarm analyze` over record files, without the start of an interpreter; then the same from the store, in memory."""
+    records = bench.size(RECORDS if bench.peers else RECORDS_ALONE, 20)
+    files = bench.folder / "files"
+    _write_records(files, records)
     ratios = []
-    for _ in range(ROUNDS):
-        before_s = _timed(lambda: _read_bare(folder))
-        report_s = _timed(lambda: recommend(Figures().count(outcomes_of_files(folder, {}, []))))
-        ratios.append(report_s / min(before_s, _timed(lambda: _read_bare(folder))))
-    yield of_rounds(f"a report over {RECORDS:,} records / reading and decoding them", ratios, 5.0)
+    for _ in bench.rounds(most=5, share=0.5):
+        before_s = _timed(lambda: _read_bare(files))
+        report_s = _timed(lambda: recommend(Figures().count(outcomes_of_files(files, {}, []))))
+        ratios.append(report_s / min(before_s, _timed(lambda: _read_bare(files))))
+    yield of_rounds(f"a report over {records:,} record files / reading and decoding them", ratios, target=TIME_TARGET)
+    yield _compare_memory(bench)
 
 
-def memory(folder: Path) -> Iterator[Measure]:
-    """The same from the store: five times the runs must not need more memory."""
+def _compare_memory(bench: Bench) -> Row:
     peaks = []
-    for count in STORED:
-        with Orchestrator(str(_stored(folder / str(count), count))) as orchestrator:
+    for wanted in STORED:
+        count = bench.size(wanted, 10)
+        with Orchestrator(str(_stored(bench.folder / str(wanted), count))) as orchestrator:
             tracemalloc.start()
             figures = Figures().count(outcomes_of_store(orchestrator))
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
             assert figures.all.total == count
-    sizes = ", ".join(f"{peak / 2**20:.1f} MiB" for peak in peaks)
-    yield Measure(
-        name=f"memory of a report from the store, {STORED[1]:,} / {STORED[0]:,} runs",
+    return Row(
+        what=f"memory of a report from the store, {STORED[1]:,} / {STORED[0]:,} runs",
         value=peaks[1] / peaks[0],
-        bound=1.1,
-        note=sizes,
+        target=MEMORY_TARGET,
+        note=", ".join(f"{peak / 2**20:.1f} MiB" for peak in peaks),
     )
 
 
@@ -73,10 +76,10 @@ def _bead(name: str) -> BeadSpec:
     return BeadSpec(id=name, prompt=prompt, agent=AgentChoice(name="claude", model="sonnet"), repo="/repo", template="bug-fix")
 
 
-def _write_records(folder: Path) -> None:
+def _write_records(folder: Path, records: int) -> None:
     for name in ("runs", "results"):
         (folder / "state" / name).mkdir(parents=True)
-    for number in range(RECORDS // 2):
+    for number in range(records // 2):
         bead = _bead(f"bd-{number}")
         failed = number % 5 == 0
         verdict = AttemptVerdict(
