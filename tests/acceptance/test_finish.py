@@ -7,6 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from agent_orchestrator.core.ids import RunId
+from agent_orchestrator.engine.engine import Silent
+from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.runs.merge import MergeOptions, merge_works
+from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.store.port import StoredRun
 from tests.acceptance import finish_rig
 from tests.acceptance.finish_rig import MODES, Finished, git
 
@@ -46,6 +52,27 @@ def test_a_run_is_looked_at_and_merged_with_nothing_left_behind(done: Finished) 
     history = done.orc("history", done.run).out
     assert "to be merged into main" in history
     assert "merged as " in history
+
+
+class Looking(Orchestrator):
+    """Sees a process that has ended a run and still holds it, which lets go of it then."""
+
+    leaving: Ownership
+
+    def owner(self, run: StoredRun) -> str | None:
+        said = super().owner(run)
+        if self.leaving.held:
+            self.leaving.release()
+        return said
+
+
+def test_a_merge_waits_for_the_process_that_ends_the_run(repo: Path) -> None:
+    done = finish_rig.workflow(repo)
+    with Looking(repo) as looking:
+        looking.leaving = Ownership(repo / ".git" / "orc", RunId(done.run))
+        report = merge_works(looking, looking.find(done.run), MergeOptions(), Silent())
+    assert [one.verdict for one in report.works] == ["landed"]
+    assert (repo / done.file).exists()
 
 
 def test_a_run_is_discarded_and_brought_back(done: Finished) -> None:

@@ -20,6 +20,7 @@ from agent_orchestrator.git.diffs import TreePair, list_changed
 from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.git.snapshots import Backup, find_commit, find_head, point_ref
 from agent_orchestrator.runs.changes import tree_now
+from agent_orchestrator.runs.departure import wait_until_left
 from agent_orchestrator.runs.directives import new_id
 from agent_orchestrator.runs.work import Work
 from agent_orchestrator.runs.works import find_works
@@ -46,6 +47,7 @@ def discard_work(orchestrator: Orchestrator, run: StoredRun) -> DiscardReport:
     if not run.summary.ended:
         raise Refused(why=f"Run {run.id} has not ended ({run.summary.status}); end it first: orc abort {run.id}")
     asked = orchestrator.sign(run, Discard(id=new_id(), kept={}))
+    wait_until_left(orchestrator, run)
     owner = orchestrator.own(run.id)
     try:
         folded = orchestrator.fold(run)

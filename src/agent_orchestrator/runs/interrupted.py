@@ -1,9 +1,13 @@
-"""Finishes what a killed process left half: a rewind, a fork, or a discard; before anything else is done with the run."""
+"""Finishes what another process left half, before anything else is done with the run.
+
+A killed one left a rewind, a fork, or a discard; one that has just ended a run still commits its work, and is given the time.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_orchestrator.runs.departure import wait_until_left
 from agent_orchestrator.runs.discard import finish_discard, is_under_way
 from agent_orchestrator.runs.works import find_works
 
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
 
 def finish_interrupted(orchestrator: Orchestrator, run: StoredRun) -> StoredRun:
     """Finish what was begun with a run that nobody drives; returns the run as it is then. Raises RunBusy while somebody does."""
+    wait_until_left(orchestrator, run)
     if not _is_interrupted(orchestrator, run):
         return run
     owner = orchestrator.own(run.id)

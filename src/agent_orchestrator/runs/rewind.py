@@ -19,6 +19,7 @@ from agent_orchestrator.engine.journal import decode_events, encode_events
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.git.repository import host_of
 from agent_orchestrator.git.tree_returns import refuse_checked_out, refuse_in_the_way, refuse_moved_on, refuse_unready
+from agent_orchestrator.runs.departure import wait_until_left
 from agent_orchestrator.runs.directives import new_id
 from agent_orchestrator.runs.follow import pause
 from agent_orchestrator.runs.interrupted import settle_interrupted
@@ -50,6 +51,7 @@ def rewind_run(orchestrator: Orchestrator, run: StoredRun, to: str, *, now: bool
     find_point(orchestrator, run, to)
     if now:
         _stop(orchestrator, run)
+    wait_until_left(orchestrator, run)
     owner = orchestrator.own(run.id)
     try:
         run = orchestrator.find(run.id)

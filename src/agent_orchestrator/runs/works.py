@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from agent_orchestrator.errors import GitFailed, Refused, Shortage, UnknownUnit
 from agent_orchestrator.git.branches import find_branch
+from agent_orchestrator.git.command import hold_lock
 from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.git.snapshots import find_commit, save_snapshot
 from agent_orchestrator.runs.hooks import hooks_of
@@ -71,5 +72,5 @@ def keep_tree(orchestrator: Orchestrator, run: StoredRun, ref: str, message: str
     for place in sorted(hooks_of(run.system).places(orchestrator, run)):
         folder = Path(place)
         if top_level(folder) is not None:
-            with contextlib.suppress(GitFailed, Shortage, OSError):
+            with contextlib.suppress(GitFailed, Shortage, OSError), hold_lock(folder, f"saving~{folder.name}"):
                 save_snapshot(folder, scratch, ref, message, at_us)
