@@ -106,6 +106,13 @@ def test_a_long_history_is_taken_with_its_times() -> None:
     assert set(taken.left) == {"deliverables", "iterations[].files_created", "final_summary"}
 
 
+def test_a_loop_that_ended_has_the_duration_of_its_file_however_long_ago_that_was() -> None:
+    without_a_start = {key: value for key, value in CAMEL.items() if key not in ("startTime", "startTimeMs")}
+    counted = {**CAMEL, "status": "complete", "completedTime": CAMEL["startTime"], "metrics": {"total_duration_seconds": 330}}
+    found = [print_state(import_state(file, "state.json"))["metrics"] for file in (without_a_start, counted)]
+    assert [metrics["total_duration_seconds"] for metrics in found] == [0, 330]
+
+
 def test_camel_case_and_loud_words_are_understood() -> None:
     taken = import_state(CAMEL, "state.json")
     document = print_state(taken)

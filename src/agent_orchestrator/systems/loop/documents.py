@@ -143,7 +143,7 @@ def _metrics(state: LoopState) -> Metrics:
     until_us = state.ended_us if state.ended_us is not None else state.updated_us
     made = state.made + len(state.iterations)
     # What its file counted stays as it is until the loop goes on: the time in which it only stands here is left out.
-    lasted_us = state.elapsed_us(until_us) if state.gap_us else until_us - state.started_us - state.gap_us
+    lasted_us = state.worked_until_us(until_us) if state.gap_us else until_us - state.started_us - state.gap_us
     return Metrics(
         total_iterations=state.iteration,
         successful_iterations=state.successes,

@@ -222,9 +222,12 @@ class LoopState:
 
     def elapsed_us(self, now_us: int) -> int:
         """Time since the start, pauses and times in which it was held left out; a clock that was set back takes none away."""
-        now_us = max(now_us, self.updated_us)
-        paused_us = now_us - self.paused_at_us if self.paused_at_us is not None else 0
-        return now_us - self.started_us - self.paused_us - paused_us
+        return self.worked_until_us(max(now_us, self.updated_us))
+
+    def worked_until_us(self, moment_us: int) -> int:
+        """Time between the start and a moment of its past, pauses and times in which it was held left out."""
+        paused_us = moment_us - self.paused_at_us if self.paused_at_us is not None else 0
+        return moment_us - self.started_us - self.paused_us - paused_us
 
     def time_left_s(self, now_us: int) -> float | None:
         """Until the loop's own time-out."""
