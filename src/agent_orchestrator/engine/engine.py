@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -99,7 +98,7 @@ class Engine:
         self.boot, self.redactor, self.tree_of = world.boot, world.redactor, world.tree_of
         self.save_tree = world.save_tree
         self.stop_grace_s, self.result_grace_s, self.version = world.stop_grace_s, world.result_grace_s, world.version
-        self.host, self.pid = socket.gethostname(), os.getpid()
+        self.host, self.pid = os.uname().nodename, os.getpid()
         self.committer = Committer(world.store, self.loop)
         self.slices = SliceQueue(self.loop, world.clock)
         self.threads = Threads(self.loop)

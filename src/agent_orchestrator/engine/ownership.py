@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import os
 import select
-import socket
 from pathlib import Path
 
 from agent_orchestrator.core.ids import RunId
@@ -32,7 +31,7 @@ class Ownership:
             raise RunBusy(run=run, owner=owner)
         os.truncate(self._descriptor, 0)
         self.held = True
-        os.pwrite(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        os.pwrite(self._descriptor, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
 
     def release(self) -> None:
         """Lets another process drive the run."""

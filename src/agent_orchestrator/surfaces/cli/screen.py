@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import msgspec
 
-WIDTH_MIN, WIDTH_MAX = 40, 160
+WIDTH_MIN, WIDTH_MAX, WIDTH_UNKNOWN = 40, 160, 80
 GAP = "  "
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
@@ -50,6 +50,17 @@ def tone_of(status: str) -> str:
     return _BY_STATUS.get(status.lower(), "red")
 
 
+def _columns(environ: Mapping[str, str]) -> int:
+    """Return the width of the terminal. `shutil` knows it as well, but brings three compressors into every command."""
+    given = environ.get("COLUMNS", "")
+    if given.isdecimal() and len(given) < 6 and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else -1).columns or WIDTH_UNKNOWN
+    except (OSError, ValueError):
+        return WIDTH_UNKNOWN
+
+
 class Screen:
     """The output of a command. Colour only on a terminal, and never when NO_COLOR is set."""
 
@@ -59,7 +70,7 @@ class Screen:
         self.drawable = self.terminal and environ.get("TERM", "dumb") != "dumb"
         """True where lines can be taken back and drawn anew."""
         self.colour = self.terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-        self.width = max(WIDTH_MIN, min(WIDTH_MAX, shutil.get_terminal_size((80, 24)).columns))
+        self.width = max(WIDTH_MIN, min(WIDTH_MAX, _columns(environ)))
 
     def line(self, text: str = "") -> None:
         """Writes one line at once, so that a pipe sees it when a terminal would."""
