@@ -37,6 +37,8 @@ def test_a_run_is_looked_at_and_merged_with_nothing_left_behind(done: Finished) 
     before = done.orc("diff", done.run).out
     assert f"+++ b/{done.file}" in before or "new file mode" in before
     assert "\x1b" not in before
+    report = done.orc("report", done.run)
+    assert (report.code, done.run in report.out) == (0, True), report
     merged = done.orc("merge", done.run)
     assert merged.code == 0, merged
     assert f"{done.branch} into main" in merged.out

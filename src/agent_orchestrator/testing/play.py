@@ -47,6 +47,7 @@ from agent_orchestrator.core.inputs import (
 )
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.system import Context, System
+from agent_orchestrator.core.unit import Evidence
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.closure import PROGRAMS, close
 from agent_orchestrator.engine.journal import Folded, decode_events
@@ -291,8 +292,10 @@ class Play:
         """Return all that the port shows of a run."""
         state = self.state if state is None else state
         documents = [(document.path, document.body) for document in self.system.documents(state, 0)]
-        life, doing = state.lifecycle, list(state.doing)
-        shown = [documents, self.system.summary(state), self.system.details(state), doing, life.phase, life.halting, life.stop]
+        life, doing, details = state.lifecycle, list(state.doing), self.system.details(state)
+        for unit in details["steps"].values():  # Whoever shows checks shows them for every system alike.
+            msgspec.convert(unit.get("evidence", []), list[Evidence])
+        shown = [documents, self.system.summary(state), details, doing, life.phase, life.halting, life.stop]
         return msgspec.json.encode([*shown, life.detail, state.doing.active])
 
     # What can happen

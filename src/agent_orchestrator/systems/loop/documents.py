@@ -233,5 +233,5 @@ def details(state: LoopState) -> dict[str, Any]:
         "doing": state.doing.details(),
         "learnings": list(state.learnings),
         "remembered": list(spec.remembered),
-        "steps": {UNIT: state.record.details() | {"evidence": [msgspec.to_builtins(check) for check in state.checks[-10:]]}},
+        "steps": {UNIT: state.record.details()},
     }

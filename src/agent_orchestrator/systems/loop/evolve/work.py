@@ -107,7 +107,7 @@ def _check_started(state: LoopState, event: e.CheckStarted, at_us: int) -> None:
 
 def _check_finished(state: LoopState, event: e.CheckFinished, at_us: int) -> None:
     state.doing.drop(UNIT)
-    state.record.close_launch(event)
+    state.record.end_check(event, event.command)
     worth = event.judged
     if worth is Worth.STOPPED:
         return
