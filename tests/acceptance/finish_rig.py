@@ -75,7 +75,8 @@ def git(repo: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def _begin(repo: Path) -> None:
+def begin(repo: Path) -> None:
+    """A repository with a commit on main."""
     if not (repo / ".git").exists():
         git(repo, "init", "--quiet", "--initial-branch", "main")
     git(repo, "symbolic-ref", "HEAD", "refs/heads/main")
@@ -91,7 +92,7 @@ def workflow(repo: Path, *more: str) -> Finished:
     """A workflow in a worktree of its own."""
     rig = Rig(repo)
     rig.workflow(ONE)
-    _begin(repo)
+    begin(repo)
     writer = "sh -c 'echo made >made.txt'"
     made = rig.orc(
         "run", "--workflow", "workflow.yaml", "--run-id", "wf", "--agent-command", writer, *(more or ("--git-worktree",))
@@ -108,7 +109,7 @@ def in_place(repo: Path) -> Finished:
 def loop(repo: Path) -> Finished:
     """A loop of two iterations in a worktree of its own."""
     rig = LoopRig(repo)
-    _begin(repo)
+    begin(repo)
     rig.do("echo half >half.txt", 1)
     rig.do("touch done")
     made = rig.loop("--git-worktree")
@@ -120,7 +121,7 @@ def loop(repo: Path) -> Finished:
 def phases(repo: Path) -> Finished:
     """A run of phases on its branch."""
     rig = PhasesRig(repo)
-    _begin(repo)
+    begin(repo)
     made = rig.phases("--yes")
     assert made.code == 0, made
     run = made.out.split()[1]
@@ -130,7 +131,7 @@ def phases(repo: Path) -> Finished:
 def team(repo: Path) -> Finished:
     """A team, which has merged its groups itself."""
     rig = TeamRig(repo)
-    _begin(repo)
+    begin(repo)
     rig.plan({"id": "A", "name": "one", "tasks": ["T1"], "files_affected": ["a.py"], "branch_name": "feature/a"})
     made = rig.team(requirements="One thing")
     assert made.code == 0, made
@@ -140,7 +141,7 @@ def team(repo: Path) -> Finished:
 def swarm(repo: Path) -> Finished:
     """A swarm of two beads on branches."""
     rig = SwarmRig(repo)
-    _begin(repo)
+    begin(repo)
     for bead in "ab":
         rig.do(f"echo {bead} >{bead}.txt", bead)
     rig.beads({"id": "a", "prompt": "x"}, {"id": "b", "prompt": "y"})

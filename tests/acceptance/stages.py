@@ -170,6 +170,14 @@ def tasked(home: Home) -> None:
     file.write_text('[run]\nagent = "mine"\n[agents.mine]\ncommand = ["my-agent"]\n')
 
 
+def published(home: Home) -> None:
+    """The same, with a remote on a server."""
+    tasked(home)
+    _remote(home)
+    home.git("config", "remote.origin.url", "https://github.com/ada/thing.git")
+    home.git("config", "remote.origin.pushurl", str(home.folder / "remote.git"))
+
+
 def small(home: Home) -> None:
     """The same, with one thing to do in each file: clients take their time."""
     workshop(home)
@@ -321,7 +329,7 @@ def foreign_phases(home: Home) -> None:
 LOOP_RUN = f"orc loop run 'fix the failing tests' --until 'pytest -q' --agent-command my-agent --loop-id {LOOP}"
 SWARM_RUN = "orc swarm run $HOME/two.jsonl --agent-command my-agent --max-agents 2 --branch swarm"
 _MADE = (
-    *(bare, workshop, configured, tasked, small, scripts, foreign, foreign_phases),
+    *(bare, workshop, configured, tasked, published, small, scripts, foreign, foreign_phases),
     *(waiting, approved, finished, apart, lost, spent),
     *(looped, phased, asked, answered, stuck, beads, failed_bead),
 )

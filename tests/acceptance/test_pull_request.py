@@ -9,31 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance import finish_rig
-from tests.acceptance.finish_rig import Finished, git
-from tests.acceptance.github import PULLS, GitHub
-from tests.acceptance.rig import Result
+from tests.acceptance.finish_rig import git
+from tests.acceptance.github import PULLS, GitHub, Published
 
 pytestmark = pytest.mark.skipif(
     shutil.which("gh") is None or shutil.which("openssl") is None, reason="gh and openssl are needed; `make test` installs them"
 )
-
-
-class World:
-    """A run, its repository's remote, and the server."""
-
-    def __init__(self, one: Finished, github: GitHub, folder: Path) -> None:
-        self.one, self.github = one, github
-        self.remote = folder / "remote.git"
-        git(folder, "init", "--quiet", "--bare", str(self.remote))
-        one.git("remote", "add", "origin", f"https://{github.host}/ada/thing.git")
-        one.git("config", "remote.origin.pushurl", str(self.remote))
-        self.env = github.environment(folder / "home")
-
-    def orc(self, *arguments: str) -> Result:
-        return self.one.rig.orc(*arguments, env=self.env)
-
-    def pushed(self) -> list[str]:
-        return git(self.remote, "for-each-ref", "--format=%(refname:short)", "refs/heads/").split()
 
 
 @pytest.fixture
@@ -44,7 +25,7 @@ def github(tmp_path: Path) -> Iterator[GitHub]:
 
 
 def test_a_pull_request_has_the_branch_the_evidence_the_cost_and_a_mark(repo: Path, github: GitHub, tmp_path: Path) -> None:
-    world = World(finish_rig.workflow(repo), github, tmp_path)
+    world = Published(finish_rig.workflow(repo).rig, github, tmp_path)
     opened = world.orc("pr", "wf", "--draft", "--title", "Make it")
     assert opened.code == 0, opened
     assert opened.out == "opened: https://localhost/ada/thing/pull/1 (orc/wf into main)\n"
@@ -54,6 +35,10 @@ def test_a_pull_request_has_the_branch_the_evidence_the_cost_and_a_mark(repo: Pa
     for part in ("1 file changed, +1 -0.", "- `made.txt` (A)", "- code: `test -e made.txt` passed in", "### Cost", "run `wf`"):
         assert part in made["body"], made["body"]
     assert made["body"].endswith("<!-- orc:run=wf -->\n")
+    (status,) = github.statuses
+    told = status["description"]
+    assert (status["state"], status["context"], told.startswith("test -e made.txt passed in")) == ("success", "orc/code", True)
+    assert status["commit"] == git(world.remote, "rev-parse", "orc/wf")
     again = world.orc("pr", "wf")
     assert again.out == "pushed; its pull request is open already: https://localhost/ada/thing/pull/1 (orc/wf into main)\n", again
     assert len(github.pulls) == 1
@@ -65,16 +50,25 @@ def test_a_pull_request_has_the_branch_the_evidence_the_cost_and_a_mark(repo: Pa
 
 def test_beads_get_a_pull_request_each(repo: Path, github: GitHub, tmp_path: Path) -> None:
     one = finish_rig.swarm(repo)
-    world = World(one, github, tmp_path)
+    world = Published(one.rig, github, tmp_path)
     facts = world.orc("pr", one.run, "--json").json
     assert [found["unit"] for found in facts["pull_requests"]] == ["a", "b"]
     assert world.pushed() == ["work/a", "work/b"]
     assert f"<!-- orc:run={one.run} unit=b -->" in github.pulls[1]["body"]
 
 
+def test_a_check_of_another_tree_is_not_shown_at_the_commit(repo: Path, github: GitHub, tmp_path: Path) -> None:
+    one = finish_rig.workflow(repo)
+    world = Published(one.rig, github, tmp_path)
+    (repo / ".agents" / "worktrees" / "wf" / "later.txt").write_text("nobody has checked this\n")
+    assert world.orc("pr", "wf").code == 0
+    assert "later.txt" in git(world.remote, "ls-tree", "--name-only", "orc/wf").split()
+    assert github.statuses == []
+
+
 def test_there_is_one_pull_request_whatever_is_killed(repo: Path, github: GitHub, tmp_path: Path) -> None:
     one = finish_rig.workflow(repo)
-    world = World(one, github, tmp_path)
+    world = Published(one.rig, github, tmp_path)
     at = 1
     while one.killed(at, "pr", one.run, env=world.env):
         assert len(github.pulls) <= 1
@@ -89,7 +83,7 @@ def test_what_fails_on_the_way_is_said_in_one_sentence(repo: Path, github: GitHu
     one = finish_rig.workflow(repo)
     alone = one.orc("pr", "wf")
     assert (alone.code, "has no remote to push to" in alone.err) == (3, True), alone
-    world = World(one, github, tmp_path)
+    world = Published(one.rig, github, tmp_path)
     assert "There is no remote nope" in world.orc("pr", "wf", "--remote", "nope").err
     world.env["GH_ENTERPRISE_TOKEN"] = ""
     refused = world.orc("pr", "wf")

@@ -33,7 +33,8 @@ PRINTS = {
     f"{SRC}/engine/walls/confine.py": "as a program of its own it says why it could not become the other",
 }
 SKIPS = {
-    "tests/acceptance/test_pull_request.py": "gh and openssl may be missing; the Makefile installs them",
+    "tests/acceptance/test_github.py": "gh and openssl may be missing; the Makefile installs them",
+    "tests/acceptance/test_pull_request.py": "the same",
     "tests/faults/test_git_killed.py": "the library that kills git is compiled, and not every machine has a compiler",
     "tests/proof/test_power.py": "the same: the library that records what programs do to files",
     "tests/unit/process/test_starting.py": "the same: a library lets the shim's fork fail",

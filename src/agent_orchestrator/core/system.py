@@ -15,6 +15,7 @@ from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.forms import Forms
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import Input
+from agent_orchestrator.core.pull_request import PullRequestPlan
 from agent_orchestrator.core.sandbox import Sandbox
 from agent_orchestrator.core.summary import Summary
 
@@ -34,6 +35,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """True for a run that was started to work in one tree with other runs."""
     sandbox: Sandbox | None = None
     """The wall around its agents and checks; None without one."""
+    pull_request: PullRequestPlan | None = None
+    """The pull request to open when it has completed; None for none."""
     generation: int = 0
     """The number of times that the run has gone back to an earlier point; the journal has it, not the store."""
 

@@ -1,4 +1,4 @@
-"""Pull requests, through the user's own `gh`: found by the mark in their text, and made where there is none.
+"""The repository on a server, through the user's own `gh`: its pull requests, found by the mark in their text, and statuses.
 
 `gh api` speaks REST, which is the same for github.com and for servers of one's own. Nothing is created before it was looked
 for; GitHub itself refuses a second open pull request of one branch.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -39,6 +39,15 @@ class NewPullRequest(msgspec.Struct, frozen=True, kw_only=True):
     draft: bool = False
 
 
+class CommitStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict that the server shows at a commit."""
+
+    state: str
+    """success or failure."""
+    context: str
+    description: str
+
+
 class Forge(msgspec.Struct, frozen=True):
     """The repository on a server, as HOST/OWNER/NAME; '' for the one that `gh` finds by the remotes."""
 
@@ -49,21 +58,31 @@ class Forge(msgspec.Struct, frozen=True):
     def find(self, branch: str, mark: str) -> PullRequest | None:
         """Return the pull request with the mark: an open one, else the newest; raises Unavailable."""
         owner = self.repository.split("/")[1] if self.repository else "{owner}"
-        query = f"?head={owner}:{branch}&state=all&per_page={LISTED}"
-        found = self._ask(list[PullRequest], query)
+        found = self.ask(list[PullRequest], f"pulls?head={owner}:{branch}&state=all&per_page={LISTED}")
         ours = [one for one in found if mark in (one.body or "")]
         return next((one for one in ours if one.state == "open"), ours[0] if ours else None)
 
     def create(self, new: NewPullRequest) -> PullRequest:
         """Make a pull request; raises Unavailable."""
-        return self._ask(PullRequest, "", given=msgspec.json.encode(new).decode())
+        return self.ask(PullRequest, "pulls", new)
 
-    def _ask(self, kind: type[Some], query: str, given: str = "") -> Some:
-        host, _, name = self.repository.partition("/")
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        """Show a status at a commit; the newest of a context counts. Raises Unavailable."""
+        self.ask(dict[str, Any], f"statuses/{commit}", status)
+
+    def ask(self, kind: type[Some], path: str, given: object = None, method: str = "") -> Some:
+        """Ask the server about the repository, or tell it something; raises Unavailable."""
+        name = self.repository.partition("/")[2] or "{owner}/{repo}"
+        return self.call(kind, f"repos/{name}/{path}", given, method)
+
+    def call(self, kind: type[Some], path: str, given: object = None, method: str = "") -> Some:
+        """Call the server's API; raises Unavailable."""
+        host = self.repository.partition("/")[0]
         environ = {**self.environ, "GH_HOST": host} if host else self.environ  # --hostname knows no ports
-        how = ("--method", "POST", "--input", "-") if given else ()
-        said = run_program(self.workdir, ("gh", "api", *how, f"repos/{name or '{owner}/{repo}'}/pulls{query}"), environ, given)
+        how = ("--method", method or "GET") if given is None else ("--method", method or "POST", "--input", "-")
+        body = msgspec.json.encode(given).decode() if given is not None else ""
+        said = run_program(self.workdir, ("gh", "api", *how, path), environ, body)
         try:
             return msgspec.json.decode(said, type=kind)
         except msgspec.DecodeError as error:
-            raise Unavailable(detail=f"gh api answered with something else than pull requests: {error}") from None
+            raise Unavailable(detail=f"gh api {path.partition('?')[0]} gave an answer that makes no sense: {error}") from None

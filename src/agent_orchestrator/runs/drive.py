@@ -12,6 +12,7 @@ from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.runs.follow import JournalEntry, make_entries
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.pull_request import open_wanted
 from agent_orchestrator.runs.start import Change
 from agent_orchestrator.runs.takeup import take_up
 from agent_orchestrator.store.port import StoredRun
@@ -76,8 +77,11 @@ def drive_to_rest(
 ) -> Summary:
     """Drive a run until it ends or rests, and let go of it."""
     try:
-        return orchestrator.drive_owned(run, observer, stays, inputs)
+        summary = orchestrator.drive_owned(run, observer, stays, inputs)
     finally:
         owner.release()
         # Now nobody drives it, and what spans runs says so.
         orchestrator.overviews().write(find_system(run.system), Path(run.context.home))
+    if summary.status == "completed" and run.context.pull_request is not None:
+        open_wanted(orchestrator, orchestrator.find(run.id))
+    return summary

@@ -76,7 +76,7 @@ class Orchestrator:
         say: Callable[[str], None] | None = None,
     ) -> None:
         self.settings = settings or load_settings(None if repo is None else str(repo))
-        self._surface, self._say = surface, say
+        self._surface, self.say = surface, say or (lambda text: None)
         self.clock = SystemClock()
         self._store: SqliteStore | None = None
         self._owned: dict[str, Ownership] = {}
@@ -86,8 +86,8 @@ class Orchestrator:
         """Return the store, opened (and made) when first needed."""
         if self._store is None:
             self._store = SqliteStore(self.settings.folder)
-            if self._store.unwritable is not None and self._say is not None:
-                self._say(f"{self._store.unwritable} Until then runs can be looked at, and nothing else.")
+            if self._store.unwritable is not None:
+                self.say(f"{self._store.unwritable} Until then runs can be looked at, and nothing else.")
         return self._store
 
     def close(self) -> None:

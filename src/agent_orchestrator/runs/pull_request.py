@@ -13,17 +13,18 @@ import msgspec
 
 from agent_orchestrator.core.inputs import Publish
 from agent_orchestrator.core.units import say_cost, say_count, say_duration
-from agent_orchestrator.errors import Refused, Unavailable
+from agent_orchestrator.errors import GitFailed, Refused, Shortage, Unavailable
 from agent_orchestrator.git.command import hold_lock
 from agent_orchestrator.git.diffs import list_changed
-from agent_orchestrator.git.forge import Forge, NewPullRequest
-from agent_orchestrator.git.remotes import fetch_url, list_remotes, push_branch, repository_of
+from agent_orchestrator.git.forge import CommitStatus, Forge, NewPullRequest
+from agent_orchestrator.git.remotes import push_branch
 from agent_orchestrator.git.results import commit_left
-from agent_orchestrator.git.snapshots import find_commit
+from agent_orchestrator.git.snapshots import find_commit, find_snapshot
 from agent_orchestrator.runs.changes import ChangeSize, find_difference
 from agent_orchestrator.runs.details import show_facts
 from agent_orchestrator.runs.directives import new_id
 from agent_orchestrator.runs.interrupted import finish_interrupted
+from agent_orchestrator.runs.remote import find_forge, pick_remote
 from agent_orchestrator.runs.secrets import make_redactor
 from agent_orchestrator.runs.stop import direct
 from agent_orchestrator.runs.works import pick_works, target_of
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 FILES_SHOWN = 30
 TITLE_CHARS = 120
+STATUSES_MAX = 20
+DESCRIPTION_CHARS = 140
+"""As much as the server takes."""
 
 
 class PullRequestOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +61,10 @@ class PublishedWork(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     made: bool
     """False where there was one already."""
+    statuses: int = 0
+    """The checks that the server shows at the pushed commit."""
+    note: str = ""
+    """The reason why it shows none."""
 
 
 def publish_works(orchestrator: Orchestrator, run: StoredRun, options: PullRequestOptions) -> list[PublishedWork]:
@@ -85,12 +93,12 @@ def _publish(
 ) -> PublishedWork:
     repo, environ = Path(work.repo), orchestrator.settings.environ
     base = options.base or target_of(work)
-    remote = _remote(repo, options.remote)
+    remote = pick_remote(repo, options.remote)
     mark = mark_of(run.id, work.unit)
     with hold_lock(repo, f"publishing~{run.id}"):
         commit_left(repo, work.branch)
         push_branch(repo, remote, work.branch, environ)
-        forge = Forge(repo, repository_of(fetch_url(repo, remote), with_port=True), environ)
+        forge = find_forge(repo, remote, environ)
         known = forge.find(work.branch, mark)
         if known is not None and known.merged_at is not None:
             raise Refused(why=f"The pull request of {work.branch} is merged already: {known.html_url}")
@@ -99,20 +107,50 @@ def _publish(
             name = work.title or run.name
             named = make_redactor(orchestrator, run).redact_text(f"{work.unit}: {name}" if work.unit else name)
             title = (options.title or named).partition("\n")[0][:TITLE_CHARS]
-            body = f"{_body(orchestrator, run, work, folded)}\n{mark}\n"
+            plan = run.context.pull_request
+            closes = f"\nFixes #{plan.closes}\n" if plan is not None and plan.closes else ""
+            body = f"{_body(orchestrator, run, work, folded)}\n{closes}{mark}\n"
             known = forge.create(NewPullRequest(title=title, head=work.branch, base=base, body=body, draft=options.draft))
     if folded.state.doing.finish.published.get(work.unit) != known.html_url:
         direct(orchestrator, run, Publish(id=new_id(), unit=work.unit, branch=work.branch, url=known.html_url))
-    return PublishedWork(unit=work.unit, branch=work.branch, base=base, url=known.html_url, made=made)
+    statuses, note = _show_checks(orchestrator, run, work, folded, forge)
+    return PublishedWork(
+        unit=work.unit, branch=work.branch, base=base, url=known.html_url, made=made, statuses=statuses, note=note
+    )
 
 
-def _remote(repo: Path, given: str | None) -> str:
-    known = list_remotes(repo)
-    if given is not None and given not in known:
-        raise Refused(why=f"There is no remote {given} in {repo}; there are {', '.join(known) or 'none'}.")
-    if not known:
-        raise Unavailable(detail=f"{repo} has no remote to push to; add one with `git remote add origin URL`.")
-    return given or ("origin" if "origin" in known else known[0])
+def open_wanted(orchestrator: Orchestrator, run: StoredRun) -> None:
+    """Open the pull request of a run that has just completed; a failure is said, and the run is complete all the same."""
+    try:
+        published = publish_works(orchestrator, run, PullRequestOptions())
+    except (Refused, Unavailable, GitFailed, Shortage) as error:
+        orchestrator.say(f"The pull request of run {run.id} is not opened: {error} Try again with: orc pr {run.id}")
+        return
+    for one in published:
+        orchestrator.say(f"pull request: {one.url} ({one.branch} into {one.base})")
+        if one.note:
+            orchestrator.say(one.note)
+
+
+def _show_checks(orchestrator: Orchestrator, run: StoredRun, work: Work, folded: Folded, forge: Forge) -> tuple[int, str]:
+    """Have the server show what the checks said about exactly the commit that was pushed; they are no condition of anything.
+
+    A check that looked at another tree says nothing about this one, and is left out.
+    """
+    repo, tip = Path(work.repo), find_commit(Path(work.repo), f"refs/heads/{work.branch}")
+    if tip is None:
+        return 0, ""
+    tree, redactor = find_snapshot(repo, tip).tree, make_redactor(orchestrator, run)
+    found = _newest_evidence(show_facts(orchestrator, run, folded)["details"], work.unit)
+    shown = [(name, last) for name, last in found if last["tree"] == tree and not last["void"]][:STATUSES_MAX]
+    try:
+        for name, last in shown:
+            state = "success" if last["exit_code"] == 0 else "failure"
+            told = redactor.redact_text(f"{' '.join(last['command'].split())} {_verdict(last)}")
+            forge.set_status(tip, CommitStatus(state=state, context=f"orc/{name}", description=told[:DESCRIPTION_CHARS]))
+    except Unavailable as error:
+        return 0, f"The checks could not be shown at the commit: {error}"
+    return len(shown), ""
 
 
 def _body(orchestrator: Orchestrator, run: StoredRun, work: Work, folded: Folded) -> str:
@@ -129,18 +167,22 @@ def _body(orchestrator: Orchestrator, run: StoredRun, work: Work, folded: Folded
     return make_redactor(orchestrator, run).redact_text("\n".join(lines))
 
 
+def _newest_evidence(details: dict[str, Any], unit: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the newest check of each unit that is meant."""
+    steps = details.get("steps") or {}
+    kept = {name: step.get("evidence") for name, step in steps.items() if isinstance(step, dict) and unit in ("", name)}
+    return [(name, found[-1]) for name, found in kept.items() if found]
+
+
+def _verdict(last: dict[str, Any]) -> str:
+    said = "void" if last["void"] else "passed" if last["exit_code"] == 0 else f"failed with exit code {last['exit_code']}"
+    return f"{said} in {say_duration(last['duration_s'])}"
+
+
 def _evidence(details: dict[str, Any], unit: str) -> list[str]:
     """Say what the newest check of each unit showed."""
-    lines = []
-    steps = details.get("steps") or {}
-    for name, step in steps.items():
-        found = step.get("evidence") if isinstance(step, dict) else None
-        if found and unit in ("", name):
-            last = found[-1]
-            code = last["exit_code"]
-            verdict = "void" if last["void"] else "passed" if code == 0 else f"failed with exit code {code}"
-            lines.append(f"- {name}: `{' '.join(last['command'].split())}` {verdict} in {say_duration(last['duration_s'])}")
-    return lines
+    found = _newest_evidence(details, unit)
+    return [f"- {name}: `{' '.join(last['command'].split())}` {_verdict(last)}" for name, last in found]
 
 
 def _cost(usage: list[dict[str, Any]], unit: str) -> str:

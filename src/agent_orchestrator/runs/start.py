@@ -13,12 +13,14 @@ import msgspec
 from agent_orchestrator.config.defaults import load_configuration
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.ids import RunId
+from agent_orchestrator.core.pull_request import PullRequestPlan
 from agent_orchestrator.core.sandbox import Sandbox
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.runs.choices import NOTHING_MORE, AgentOptions, Permissions
 from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
+from agent_orchestrator.runs.remote import refuse_unpublishable
 from agent_orchestrator.runs.sandbox import SandboxOptions, choose_sandbox
 from agent_orchestrator.store.port import StoredRun
 
@@ -48,6 +50,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """Work in a tree that another run works in."""
     force: bool = False
     publish: bool | None = None
+    pull_request: PullRequestPlan | None = None
+    """The pull request to open when it has completed: it works in a tree of its own unless somebody says otherwise."""
     pass_env: tuple[str, ...] = ()
     budget: Budget = Budget()
     sandbox: SandboxOptions = SandboxOptions()
@@ -66,6 +70,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             pass_env=self.pass_env,
             shared_tree=self.shared,
             sandbox=self.wall,
+            pull_request=self.pull_request,
         )
 
 
@@ -108,7 +113,10 @@ def start_prepared(orchestrator: Orchestrator, options: AgentOptions, prepared: 
     """Create a run, owned by this process, with what is configured where nothing is given."""
     hooks, configured = hooks_of(options.system), load_configuration(orchestrator.settings)
     budget = hooks.set_budget(prepared.spec, configured.budget.override(start.budget))
-    said = (start.worktree, configured.run.worktree, prepared.worktree)
+    if start.pull_request is not None:
+        refuse_unpublishable(orchestrator)
+    own_tree = prepared.worktree or start.pull_request is not None
+    said = (start.worktree, configured.run.worktree, own_tree)
     worktree = next(one for one in said if one is not None)
     wall, notes = choose_sandbox(start.sandbox.complete(configured.run), orchestrator.settings)
     how = msgspec.structs.replace(start, budget=budget, worktree=worktree, wall=wall)

@@ -33,6 +33,7 @@ GENERAL = {
     "open": "Open a shell in a run's working tree.",
     "merge": "Merge the work of a run, tested before it lands.",
     "pr": "Push the branch of a run and open a pull request.",
+    "github": "Make runs of issues on GitHub, with your own `gh`.",
     "discard": "Discard the work of a run, kept under a ref.",
     "report": "Tell what happened while you were away.",
     "usage": "Show what agents consumed: tokens and cost.",
@@ -65,7 +66,8 @@ def _all_commands() -> tuple[dict[str, str], dict[str, str]]:
         if command.after:
             order.insert(order.index(command.after) + 1, command.name)
     helps = GENERAL | {command.name: command.help for _, command in found}
-    modules = {"config": "config.group"} | {command.name: f"{system}.{command.module}" for system, command in found}
+    modules = {name: f"{name}.group" for name in ("config", "github")}
+    modules |= {command.name: f"{system}.{command.module}" for system, command in found}
     return {name: helps[name] for name in order}, modules
 
 

@@ -250,3 +250,5 @@ publish_option = click.option(
     default=None,
     help="Push the branch, and make issues and a pull request with gh; without it (or `publish = true`) nothing is published.",
 )
+
+pr_option = click.option("--pr", is_flag=True, help="Push the branch and open a pull request when the run has completed.")

@@ -11,6 +11,8 @@ import msgspec
 
 from agent_orchestrator.config.defaults import load_defaults
 from agent_orchestrator.core.inputs import SetAgents, SetLimits
+from agent_orchestrator.core.pull_request import PullRequestPlan
+from agent_orchestrator.core.units import read_count
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import EditsUnconfirmed
 from agent_orchestrator.runs.choices import AgentOptions, Permissions
@@ -45,6 +47,14 @@ def read_change(given: Mapping[str, Any], **more: Any) -> Change:
     return Change(budget=read_flag_budget(given), permissions=permissions, shared=given["shared_tree"], edits=edits, **more)
 
 
+def read_pull_request(given: Mapping[str, Any]) -> PullRequestPlan | None:
+    """Return the pull request that is asked for, with the issue that it closes; None without `--pr`."""
+    if not given.get("pr"):
+        return None
+    issue = given.get("issue_number")
+    return PullRequestPlan(closes=read_count(issue, "--issue-number") if issue is not None else 0)
+
+
 def start(
     orchestrator: Orchestrator, options: AgentOptions, given: Mapping[str, Any], prepared: Prepared[Any] | None = None
 ) -> int:
@@ -59,6 +69,7 @@ def start(
         shared=given["shared_tree"],
         force=given.get("force", False),
         publish=given.get("publish"),
+        pull_request=read_pull_request(given),
         pass_env=tuple(given["pass_env"]),
         budget=read_flag_budget(given),
         sandbox=read_options(SandboxOptions, dict(given)),

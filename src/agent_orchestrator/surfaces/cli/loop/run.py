@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from agent_orchestrator.surfaces.cli.loop.shared import limit_options
-from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, open_orchestrator, read_options
+from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, open_orchestrator, pr_option, read_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 EXAMPLE = """
@@ -32,6 +32,7 @@ orc loop run "write the guide" --completion "the guide covers every command" --a
 @click.option("--git-worktree/--no-git-worktree", default=None, help="Work in a worktree and branch of its own.")
 @click.option("--loop-id", "run_id", metavar="ID", help="The id of the new loop; made of the task without it.")
 @click.option("--force", is_flag=True, help="Start it though four loops are active.")
+@pr_option
 @drive_options("loop")
 def command(**given: Any) -> int:
     """Start a loop and stay with it.

@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, open_orchestrator, publish_option, read_options
+from agent_orchestrator.surfaces.cli.options import (
+    agent_options,
+    drive_options,
+    open_orchestrator,
+    pr_option,
+    publish_option,
+    read_options,
+)
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 EXAMPLE = """
@@ -29,6 +36,7 @@ orc phases run task.md --agent claude --role supervisor=codex --plan-with claude
 @click.option("--no-outer-ralph", is_flag=True, help="Without the outer review loop.")
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="Fills {K} in prompts; repeatable.")
 @click.option("--run-id", metavar="ID", help="The id of the new run; 8 random hex digits without it.")
+@pr_option
 @drive_options()
 def command(**given: Any) -> int:
     """Execute a task document and stay with it.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import agent_options
+from agent_orchestrator.surfaces.cli.options import agent_options, pr_option
 from agent_orchestrator.surfaces.cli.swarm.shared import bead_options, open_workspace, read_bead_options, swarm_command
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ orc swarm dispatch bd-102 . codex "add an export" feature --branch export --veri
 @click.option("--branch", metavar="B", help="Work in a worktree of its own, on this branch.")
 @click.option("--force", is_flag=True, help="Also a bead that runs, is done or exhausted, or whose tree is in use.")
 @agent_options(time="one attempt (1h)", named=False)
+@pr_option
 @bead_options
 def command(workspace: str | None, **given: Any) -> int:
     """Dispatch one bead to an agent.

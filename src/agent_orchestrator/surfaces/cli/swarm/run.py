@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import agent_options
+from agent_orchestrator.surfaces.cli.options import agent_options, pr_option
 from agent_orchestrator.surfaces.cli.swarm.shared import bead_options, open_workspace, read_bead_options, swarm_command
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ bd export -o beads.jsonl && orc swarm run beads.jsonl --agent codex --max-agents
 @click.option("--template", metavar="NAME", help="For beads that name none.")
 @click.option("--force", is_flag=True, help="Also beads that are done or exhausted; beads may share a working tree.")
 @agent_options("works on beads that name nobody", time="one attempt (1h)")
+@pr_option
 @bead_options
 def command(workspace: str | None, **given: Any) -> int:
     """Work through a file of beads.

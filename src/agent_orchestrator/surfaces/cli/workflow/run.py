@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_orchestrator.surfaces.cli.budget import read_flag_budget
-from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, edits_option, open_orchestrator, read_options
+from agent_orchestrator.surfaces.cli.options import (
+    agent_options,
+    drive_options,
+    edits_option,
+    open_orchestrator,
+    pr_option,
+    read_options,
+)
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
 if TYPE_CHECKING:
@@ -55,6 +62,7 @@ WHERE = ("git_worktree_branch", "git_worktree_ref")
 @click.option("--daily-cost-limit", metavar="USD", hidden=True, help="The same as --day-budget-usd.")
 @click.option("--plan", is_flag=True, help="Print what would run and stop; nothing is created.")
 @edits_option
+@pr_option
 @drive_options(people="a person, or a closed gate,")
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> int:
