@@ -85,6 +85,24 @@ def test_evidence_and_changes_are_shown(stand: Stand) -> None:
     assert stand.page.read("/api/runs/shop:done/report")["finished"]["total"] == 1
 
 
+def test_a_question_says_how_large_the_change_is_once_it_is_measured(stand: Stand) -> None:
+    page = stand.page
+    stand.api.begin("sized")
+    wait_for_question(page, "api:sized")
+
+    def needs() -> list[dict[str, Any]]:
+        return [one for one in page.read("/api/needs")["needs"] if one["key"] == "api:sized"]
+
+    frames = page.frames(f"/api/events?topics=run:api:sized&at={page.read('/api/runs')['at']}")
+    _until(frames, lambda frame: frame[1] == "run")
+    assert needs()[0]["change"] is None, "no answer waits for git"
+    _until(frames, lambda frame: frame[1] == "needs")  # Pages are told that there is more to know.
+    assert needs()[0]["change"] == {"files": 1, "added": 1, "removed": 0}
+    assert page.direct("api:sized", "abort").status == 202
+    wait_for_status(page, "api:sized", "aborted")
+    assert needs() == []
+
+
 def test_every_row_of_the_past_is_what_the_journal_folds_to(stand: Stand) -> None:
     history = stand.page.read("/api/runs/shop:done/history")
     shown: dict[str, str] = {}

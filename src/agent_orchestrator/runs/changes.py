@@ -14,7 +14,7 @@ from agent_orchestrator.git.diffs import ChangedFile, TreePair, find_fork_point,
 from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.git.snapshots import EMPTY_TREE, find_commit, is_clean, write_tree
 from agent_orchestrator.runs.work import Work
-from agent_orchestrator.runs.works import pick_works
+from agent_orchestrator.runs.works import find_works, pick_works
 
 if TYPE_CHECKING:
     from agent_orchestrator.core.finish import Finish
@@ -51,6 +51,12 @@ def find_changes(orchestrator: Orchestrator, run: StoredRun, unit: str | None = 
     if not found:
         raise Refused(why=missing)
     return list(found.values())
+
+
+def find_judged_changes(orchestrator: Orchestrator, run: StoredRun, unit: str) -> list[WorkChange]:
+    """Return the changes that a question of a unit is about: its own, or all of the run where it has none; raises Refused."""
+    own = any(work.unit == unit for work in find_works(orchestrator, run))
+    return find_changes(orchestrator, run, unit if own else None)
 
 
 def find_difference(orchestrator: Orchestrator, run: StoredRun, work: Work, folded: Folded) -> TreePair:
@@ -107,6 +113,9 @@ class ChangeSize(msgspec.Struct, frozen=True):
     def of(cls, files: tuple[ChangedFile, ...]) -> ChangeSize:
         """Count them."""
         return cls(len(files), sum(one.added or 0 for one in files), sum(one.removed or 0 for one in files))
+
+    def __add__(self, other: ChangeSize) -> ChangeSize:
+        return ChangeSize(self.files + other.files, self.added + other.added, self.removed + other.removed)
 
 
 def measure(orchestrator: Orchestrator, run: StoredRun, work: Work, folded: Folded) -> ChangeSize | None:

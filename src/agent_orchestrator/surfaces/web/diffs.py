@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.git.snapshots import read_diff
-from agent_orchestrator.runs.changes import ChangeSize, find_changes
+from agent_orchestrator.runs.changes import ChangeSize, find_changes, find_judged_changes
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.works import find_works
 from agent_orchestrator.surfaces.web.repositories import find_run
 
 DIFF_CHARS = 2_000_000
@@ -18,10 +17,10 @@ DIFF_CHARS = 2_000_000
 def show_diff(orchestrator: Orchestrator, run_id: str, unit: str | None) -> dict[str, Any]:
     """Return the changes of a unit, or of the whole run where the unit has none of its own; raise Refused and GitFailed."""
     run = find_run(orchestrator, run_id)
-    own = unit is not None and any(work.unit == unit for work in find_works(orchestrator, run))
+    found = find_changes(orchestrator, run) if unit is None else find_judged_changes(orchestrator, run, unit)
     changes = []
     left = DIFF_CHARS
-    for one in find_changes(orchestrator, run, unit if own else None):
+    for one in found:
         files, trees = one.files(), one.difference
         size = ChangeSize.of(files)
         text = read_diff(trees.repo, trees.old, trees.new, left)

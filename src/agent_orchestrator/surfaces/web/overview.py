@@ -61,7 +61,7 @@ def _need(repository: Repository, run: StoredRun, folded: Folded, asked: AskHuma
         "effect": asked.id,
         "in_words": asked.in_words,
         "since_at": iso(run.updated_us),
-        "change": None,
+        "row": folded.seq,
         "evidence": [{"passed": _TONES.get(span.tone), "text": span.text} for span in checks],
     }
 

@@ -18,6 +18,7 @@ from agent_orchestrator.surfaces.web.answers import PageFault, answer
 from agent_orchestrator.surfaces.web.guard import Door
 from agent_orchestrator.surfaces.web.overview import list_needs, list_runs, list_windows, show_day, show_limits
 from agent_orchestrator.surfaces.web.repositories import Repository, describe
+from agent_orchestrator.surfaces.web.sizes import ChangeSizes
 from agent_orchestrator.surfaces.web.stream import Hub
 from agent_orchestrator.systems import SYSTEMS
 from agent_orchestrator.version import __version__
@@ -33,6 +34,7 @@ class OverviewRoutes:
 
     def __init__(self, hub: Hub, door: Door) -> None:
         self._hub, self._door = hub, door
+        self._sizes = ChangeSizes(hub.repositories, lambda: hub.publish("needs", {}))
 
     def routes(self) -> list[tuple[str, Endpoint]]:
         """Return the addresses, each with its answer."""
@@ -72,7 +74,7 @@ class OverviewRoutes:
         """List what runs ask of people."""
         place = await self._place()
         found = [need for one in self._hub.repositories.all for need in await one.read(list_needs, one, one.watched)]
-        return answer(request, {"at": place, "needs": found})
+        return answer(request, {"at": place, "needs": self._sizes.fill(found)})
 
     async def limits(self, request: Request) -> Response:
         """Show budgets and rate limits, by repository."""

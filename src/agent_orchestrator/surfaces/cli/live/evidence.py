@@ -10,9 +10,8 @@ from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.units import say_count, say_duration
 from agent_orchestrator.errors import OrcError
 from agent_orchestrator.git.snapshots import read_diff
-from agent_orchestrator.runs.changes import ChangeSize, find_changes
+from agent_orchestrator.runs.changes import ChangeSize, find_judged_changes
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.works import find_works
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.screen import plain
 from agent_orchestrator.surfaces.transcript import Line, Span
@@ -75,13 +74,11 @@ class DiffReader:
 
 def read_change(orchestrator: Orchestrator, run: StoredRun, unit: str) -> DiffText:
     """Return the diff of a unit's work, or of the whole run where the unit has none of its own; raises Refused and GitFailed."""
-    own = any(work.unit == unit for work in find_works(orchestrator, run))
     lines: list[Line] = []
     size = ChangeSize()
-    changes = find_changes(orchestrator, run, unit if own else None)
+    changes = find_judged_changes(orchestrator, run, unit)
     for change in changes:
-        one, trees = ChangeSize.of(change.files()), change.difference
-        size = ChangeSize(size.files + one.files, size.added + one.added, size.removed + one.removed)
+        size, trees = size + ChangeSize.of(change.files()), change.difference
         named = change.work.branch or change.work.folder
         lines += [[Span(f"{plain(change.work.unit)}: {plain(named)}", "bold")]] if len(changes) > 1 else []
         lines += paint_diff(read_diff(trees.repo, trees.old, trees.new, DIFF_CHARS))

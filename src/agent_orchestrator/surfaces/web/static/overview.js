@@ -24,8 +24,8 @@ export async function answerInWords(key, need) {
 
 export const Evidence = ({ evidence, change }) => html`<span class="evidence">
   ${(evidence || []).slice(0, 3).map((one) => html`<span class=${one.passed ? "ok" : "fail"}><${Glyph} name=${one.passed ? "ok" : "fail"} /> ${one.text}</span>`)}
-  ${change && html`<span class="stats">${plural(change.files, "file")} <span class="plus">+${change.added ?? "?"}</span> <span class="minus">−${change.removed ?? "?"}</span></span>`}
-  ${!(evidence || []).length && !change && html`<span>no check stands behind it</span>`}</span>`;
+  ${change && !change.files && html`<span>nothing changed</span>`}${change && change.files > 0 && html`<span class="stats">${plural(change.files, "file")} <span class="plus">+${change.added ?? "?"}</span> <span class="minus">−${change.removed ?? "?"}</span></span>`}
+  ${!(evidence || []).length && html`<span>no check stands behind it</span>`}</span>`;
 
 function Need({ need, focus, several, readOnly }) {
   const box = useRef(null);

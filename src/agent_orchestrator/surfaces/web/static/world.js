@@ -78,6 +78,8 @@ export async function loadWorld() {
 const asksOf = (run) => (run ? `${run.ended}|${run.asks.join(",")}|${run.status}` : "");
 live.hear((message) => {
   if (message.type === "state") { changed(); return; }
+  // What was measured before the stream was open was told to nobody.
+  if (message.type === "open") loadNeeds();
   if (message.type !== "event") return;
   if (message.event === "runs") {
     const before = message.data.runs.map((run) => asksOf(world.runs.get(run.key)));
@@ -86,6 +88,8 @@ live.hear((message) => {
     const moved = message.data.runs.some((run, i) => asksOf(run) !== before[i] || run.asks.length) || (message.data.gone || []).length;
     if (moved) loadNeeds();
     changed();
+  } else if (message.event === "needs") {
+    loadNeeds();
   } else if (message.event === "reset") {
     loadWorld();
   } else if (message.event === "problem") {
