@@ -80,6 +80,22 @@ class Stage:
                 self.process.wait()
 
 
+class Scene(Stage):
+    """A repository with a run of a test's own: its parts are played again by others at any time."""
+
+    def __init__(self, folder: Path, name: str, arguments: tuple[str, ...]) -> None:
+        self.mode, self.folder, self.theatre = name, folder, Theatre(folder / name, name)
+        self.repo, self.process, self.arguments = self.theatre.repo, None, arguments
+
+    def prompts(self, unit: str) -> list[str]:
+        """Return what the launches of a unit were told."""
+        folders = sorted((self.repo / ".git" / "orc" / "launches").glob(f"*/{unit}~*"))
+        return [
+            "".join(path.read_text() for path in folder.rglob("*") if path.is_file() and "prompt" in path.name)
+            for folder in folders
+        ]
+
+
 class Tab:
     """A page of the browser that notes every error it shows."""
 
@@ -140,13 +156,20 @@ class Tab:
         return int(self.page.evaluate(script))
 
     def serious(self) -> list[str]:
-        """Return what axe-core finds that is serious or worse."""
+        """Return what axe-core finds that is serious or worse, light, and of the colours, dark."""
+        found = self._find_serious({})
+        self.page.emulate_media(color_scheme="dark")
+        found += [f"dark: {one}" for one in self._find_serious({"runOnly": ["color-contrast"]})]
+        self.page.emulate_media(color_scheme="light")
+        return found
+
+    def _find_serious(self, rules: dict[str, Any]) -> list[str]:
         if os.environ.get("CLIENTS") == "0" and not AXE.exists():
             return []  # Left out, with all that comes from npm.
         assert AXE.exists(), "axe-core is not installed; `make clients` does it"
         # Evaluated from outside, as a debugger does: the page's CSP is not loosened for it.
-        self.page.evaluate(AXE.read_text())
-        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        self.page.evaluate(f"if (!window.axe) {{ {AXE.read_text()} }}")
+        found = self.page.evaluate("(rules) => axe.run(document, {resultTypes: ['violations'], ...rules})", rules)
         grave = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
         return [f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:3]]}" for one in grave]
 

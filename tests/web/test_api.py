@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.core.ids import RunId
+from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.journal import fold
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.systems import find_system
@@ -130,6 +133,26 @@ def test_figures_have_their_confidence(stand: Stand) -> None:
     assert coding["low"] == pytest.approx(0.3424, abs=1e-3), "two of two prove little"
     assert stand.page.get("/api/analytics?since=yesterdayish").status == 400
     assert stand.page.get("/api/analytics?system=nope").status == 400
+
+
+def test_records_of_beads_are_counted_as_orc_swarm_analyze_counts_them(stand: Stand) -> None:
+    for bead, agent, status in (("b1", "claude", "done"), ("b2", "claude", "failed"), ("b3", "codex", "done")):
+        for kind in ("runs", "results"):
+            folder = stand.shop.repo / "state" / kind
+            folder.mkdir(parents=True, exist_ok=True)
+            record = {"bead": bead, "agent": agent, "model": "m", "status": status, "attempt": 1, "template_name": "fix"}
+            (folder / f"{bead}.json").write_text(json.dumps({**record, "started_at": iso(time.time_ns() // 1000)}))
+    shop, api = stand.page.read("/api/outcomes?since=1d")["repos"]
+    assert (shop["repo"], api["systems"]) == ("shop", [])
+    (figures,) = shop["systems"]
+    rows = {(row["agent"], row["model"], row["template"]): row for row in figures["by_agent_model_template"]}
+    assert {key: (row["success"], row["total"]) for key, row in rows.items()} == {
+        ("claude", "m", "fix"): (1, 2),
+        ("codex", "m", "fix"): (1, 1),
+    }
+    told = stand.shop.orc("swarm", "analyze", "--json").json
+    assert told["by_agent_model_template"] == figures["by_agent_model_template"]
+    assert stand.page.get("/api/outcomes?since=yesterdayish").status == 400
 
 
 def _until(frames: Iterator[Frame], wanted: Any) -> list[Frame]:

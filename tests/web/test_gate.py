@@ -13,8 +13,8 @@ from agent_orchestrator.engine.journal import fold
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.systems import find_system
 from tests.acceptance.rig import wait_until
-from tests.terminal.stages import Theatre, say
-from tests.web.rig import Stage, Visitor
+from tests.terminal.stages import say
+from tests.web.rig import Scene, Visitor
 from tests.web.server import Server
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -29,23 +29,13 @@ steps:
 Visit = Callable[..., Visitor]
 
 
-class Gate(Stage):
+class Gate(Scene):
     """A run whose second step asks a person; a no sends it back to the first."""
 
     def __init__(self, folder: Path) -> None:
-        self.mode, self.folder, self.theatre = "gate", folder, Theatre(folder / "gate")
-        self.repo, self.process = self.theatre.repo, None
+        super().__init__(folder, "gate", ("run", "--workflow", "workflow.yaml", "--agent", "claude", "--run-id", "gate"))
         (self.repo / "workflow.yaml").write_text(GATE)
         self.theatre.play({"implement": {"acts": [say("I add a total.")], "writes": {"cart.py": "def total(): ...\n"}}})
-        self.arguments = ("run", "--workflow", "workflow.yaml", "--agent", "claude", "--run-id", "gate")
-
-    def prompts(self) -> list[str]:
-        """Return what the launches of the first step were told."""
-        folders = sorted((self.repo / ".git" / "orc" / "launches" / "gate").glob("implement~*"))
-        return [
-            "".join(path.read_text() for path in folder.rglob("*") if path.is_file() and "prompt" in path.name)
-            for folder in folders
-        ]
 
 
 @pytest.fixture
@@ -75,7 +65,7 @@ def test_a_comment_on_a_line_reaches_the_agent_and_every_fact_can_be_looked_at(g
     tab.page.get_by_label("Comment on cart.py:2").fill("Totals are whole cents.")
     tab.press("Keep the comment")
     tab.press("Reject with 1 comment")
-    wait_until(lambda: any("Totals are whole cents." in prompt for prompt in gate.prompts()))
+    wait_until(lambda: any("Totals are whole cents." in prompt for prompt in gate.prompts("implement")))
     tab.wait_text("waits for you")
     tab.open(f"{server.base}/run/gate/unit/implement")
     tab.wait_text("iteration 1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from agent_orchestrator.analysis.records import Outcome
 
@@ -12,6 +12,8 @@ REASONS_SHOWN = 10
 REASONS_MAX = 1_000
 """Free text of other tools may differ for every bead; beyond this it is counted as one."""
 OTHER = "(other)"
+
+Name = TypeVar("Name", str, tuple[str, str, str])
 
 Z_95 = 1.959963984540054
 
@@ -90,24 +92,26 @@ class Tally:
 
 
 class Figures:
-    """The counts of all beads together, and by agent, model and template."""
+    """The counts of all beads together, by agent, model and template, and by each combination of the three."""
 
     def __init__(self) -> None:
         self.all = Tally()
         self.agents: dict[str, Tally] = {}
         self.models: dict[str, Tally] = {}
         self.templates: dict[str, Tally] = {}
+        self.combinations: dict[tuple[str, str, str], Tally] = {}
         self.reasons: dict[str, int] = {}
 
-    def count(self, outcomes: Iterable[Outcome]) -> Figures:
-        """Count them all."""
+    def count(self, outcomes: Iterable[Outcome], since_s: float | None = None) -> Figures:
+        """Count them all, or those that began at a time or later."""
         for one in outcomes:
+            if since_s is not None and (one.started_s is None or one.started_s < since_s):
+                continue
             self.all.add(one)
-            for groups, name in ((self.agents, one.agent), (self.models, one.model), (self.templates, one.template)):
-                tally = groups.get(name)
-                if tally is None:
-                    tally = groups[name] = Tally()
-                tally.add(one)
+            _tally(self.agents, one.agent).add(one)
+            _tally(self.models, one.model).add(one)
+            _tally(self.templates, one.template).add(one)
+            _tally(self.combinations, (one.agent, one.model, one.template)).add(one)
             if one.failure_reason is not None:
                 reason = one.failure_reason[:200]
                 if reason not in self.reasons and len(self.reasons) >= REASONS_MAX:
@@ -115,9 +119,32 @@ class Figures:
                 self.reasons[reason] = self.reasons.get(reason, 0) + 1
         return self
 
+    def facts(self) -> dict[str, Any]:
+        """Return all figures as data."""
+        every = self.all.facts()
+        return {
+            "total_runs": every.pop("total"),
+            **every,
+            "by_agent": {name: tally.facts() for name, tally in sorted(self.agents.items())},
+            "by_model": {name: tally.facts() for name, tally in sorted(self.models.items())},
+            "by_template": {name: tally.facts() for name, tally in sorted(self.templates.items())},
+            "by_agent_model_template": [
+                {"agent": agent, "model": model, "template": template, **tally.facts()}
+                for (agent, model, template), tally in sorted(self.combinations.items())
+            ],
+            "failure_reasons": dict(self.common_reasons()),
+        }
+
     def common_reasons(self) -> list[tuple[str, int]]:
         """Return the reasons of failure, the most frequent first."""
         return sorted(self.reasons.items(), key=lambda one: (-one[1], one[0]))[:REASONS_SHOWN]
+
+
+def _tally(groups: dict[Name, Tally], name: Name) -> Tally:
+    tally = groups.get(name)
+    if tally is None:
+        tally = groups[name] = Tally()
+    return tally
 
 
 def _rounded(value: float | None) -> float | None:

@@ -21,6 +21,7 @@ from agent_orchestrator.runs.work import Work, own_work
 from agent_orchestrator.systems import find_part
 
 if TYPE_CHECKING:
+    from agent_orchestrator.analysis.records import Outcome
     from agent_orchestrator.core.inputs import Posted
     from agent_orchestrator.runs.choices import AgentOptions
     from agent_orchestrator.runs.imports import ImportOptions, TakenOver
@@ -102,6 +103,10 @@ class Hooks:
     def step_of(self, state: Any, unit: str, kind: str) -> str:
         """Return the name under which launches of that kind for a unit are compared over runs; the state may be a fresh one."""
         return kind
+
+    def outcomes(self, orchestrator: Orchestrator) -> Iterable[Outcome]:
+        """Yield how the units of all runs here ended, where the system keeps a record of each that outlives its run."""
+        return ()
 
     def retry(self, run: StoredRun, unit: str, directive: str) -> Posted | None:
         """Return what tells a run to try a failed unit again, with that id; None where going on with the run does it."""

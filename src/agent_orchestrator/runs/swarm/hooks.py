@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent_orchestrator.analysis.records import CUSTOM
+from agent_orchestrator.analysis.records import CUSTOM, Outcome
 from agent_orchestrator.config.defaults import load_agents
 from agent_orchestrator.core.inputs import Instruct, Posted, Resume
 from agent_orchestrator.core.text import clip_line
@@ -19,6 +19,7 @@ from agent_orchestrator.runs.start import Prepared, Start, Started
 from agent_orchestrator.runs.stop import end_run
 from agent_orchestrator.runs.swarm.imports import find_beads, import_beads
 from agent_orchestrator.runs.swarm.options import DispatchOptions, SwarmOptions, prepare_bead, prepare_file
+from agent_orchestrator.runs.swarm.records import costs_of, outcomes_of_files
 from agent_orchestrator.runs.swarm.start import OVER, Swarm, start_dispatch, start_run
 from agent_orchestrator.runs.swarm.workspace import hidden_schemas
 from agent_orchestrator.runs.work import Work, in_place, is_apart, own_work
@@ -68,6 +69,10 @@ class SwarmHooks(Hooks):
     def step_of(self, state: SwarmState, unit: str, kind: str) -> str:
         """Return the template of a bead."""
         return state.specs[unit].template or CUSTOM if unit in state.specs else kind
+
+    def outcomes(self, orchestrator: Orchestrator) -> Iterable[Outcome]:
+        """Yield what became of the beads, as `orc swarm analyze` counts them: other tools' records, too."""
+        return outcomes_of_files(orchestrator.settings.home, costs_of(orchestrator), [])
 
     def retry(self, run: StoredRun, unit: str, directive: str) -> Posted:
         """Return what `orc swarm retry` sends: a run that has ended goes on with the bead."""

@@ -28,8 +28,10 @@ def say_event(system: str, event: Any) -> Phrase:
     told = _phrase(system, event)
     if event.who is None or event.who.surface is Surface.ORC:
         return told
-    words = told.words.replace(SOMEBODY, f"by {event.who}", 1) if SOMEBODY in told.words else f"{told.words}, by {event.who}"
-    return told._replace(words=words)
+    if SOMEBODY in told.words:
+        return told._replace(words=told.words.replace(SOMEBODY, f"by {event.who}", 1))
+    ends = told.words.endswith((".", "!", "?"))  # The words of a person, mostly.
+    return told._replace(words=f"{told.words} (by {event.who})" if ends else f"{told.words}, by {event.who}")
 
 
 def _phrase(system: str, event: Any) -> Phrase:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agent_orchestrator.analysis.figures import wilson
+from agent_orchestrator.analysis.figures import Figures, recommend, wilson
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.ids import EffectId, split_effect_id
 from agent_orchestrator.core.launch_events import AgentLaunchFinished
@@ -20,7 +20,7 @@ from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun, StoredUsage
 from agent_orchestrator.surfaces.cli.streams import LAUNCH
-from agent_orchestrator.systems import find_system
+from agent_orchestrator.systems import SYSTEMS, find_system
 
 RUNS_MAX = 1_000
 """The newest runs that figures are made of."""
@@ -72,6 +72,16 @@ class Analytics:
         while len(self._launches) > RUNS_MAX:
             self._launches.popitem(last=False)
         return found
+
+
+def count_outcomes(orchestrator: Orchestrator, since_us: int) -> list[dict[str, Any]]:
+    """Return the figures of units by their records and the advice that they suggest, for each mode that keeps any."""
+    found = []
+    for system in SYSTEMS:
+        figures = Figures().count(hooks_of(system).outcomes(orchestrator), since_us / US)
+        if figures.all.total:
+            found.append({"system": system, **figures.facts(), "recommendations": recommend(figures)})
+    return found
 
 
 def list_launches(orchestrator: Orchestrator, run: StoredRun) -> list[AgentLaunch]:

@@ -30,9 +30,7 @@ def describe_launch(
 ) -> dict[str, Any]:
     """Return a launch of a unit's record with what it consumed and the sizes of what it wrote."""
     effect = EffectId(launch["effect"])
-    _, unit, name = split_effect_id(effect)
-    match = LAUNCH.search(_SAID_AGAIN.sub("", name))
-    numbers = {"iteration": int(match[1]), "attempt": int(match[2]), "launch": int(match[3])} if match is not None else {}
+    unit = split_effect_id(effect)[1]
     folder = orchestrator.settings.folder / "launches" / launch_folder(effect)
     used = usage.usage if usage is not None else None
     wanted = moment.folded.state.doing.of(unit)
@@ -40,8 +38,7 @@ def describe_launch(
     return {
         "effect": effect,
         "unit": unit,
-        "kind": match[4] if match is not None else name,
-        **numbers,
+        **read_numbers(effect),
         "started_us": launch["started_us"],
         "ended_us": launch.get("ended_us"),
         "exit_code": launch.get("exit_code"),
@@ -54,6 +51,15 @@ def describe_launch(
         "tokens": used.tokens if used is not None else None,
         **{f"{stream}_bytes": _size(folder / stream) for stream in STREAMS},
     }
+
+
+def read_numbers(effect: EffectId) -> dict[str, Any]:
+    """Return the kind of a launch, and its iteration, attempt and number where its name has them."""
+    name = split_effect_id(effect)[2]
+    match = LAUNCH.search(_SAID_AGAIN.sub("", name))
+    if match is None:
+        return {"kind": name}
+    return {"kind": match[4], "iteration": int(match[1]), "attempt": int(match[2]), "launch": int(match[3])}
 
 
 def _size(path: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,6 +15,7 @@ from agent_orchestrator.errors import OrcError, Unavailable
 from agent_orchestrator.runs.digest import make_digest
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.surfaces.cli.commands.report import read_since
+from agent_orchestrator.surfaces.web.analytics import count_outcomes
 from agent_orchestrator.surfaces.web.answers import PageFault, answer
 from agent_orchestrator.surfaces.web.guard import Door
 from agent_orchestrator.surfaces.web.overview import list_needs, list_runs, list_windows, show_day, show_limits
@@ -44,6 +46,7 @@ class OverviewRoutes:
             ("/api/needs", self.needs),
             ("/api/limits", self.limits),
             ("/api/analytics", self.analytics),
+            ("/api/outcomes", self.outcomes),
             ("/api/report", self.report),
             ("/api/events", self.events),
         ]
@@ -93,6 +96,17 @@ class OverviewRoutes:
             return {"repo": one.name, **one.analytics.read(orchestrator, since_us, system)}
 
         return answer(request, {"repos": [await one.read(read, one) for one in self._hub.repositories.all]})
+
+    async def outcomes(self, request: Request) -> Response:
+        """Show figures of units by their records; there may be very many files, so another thread reads them."""
+        since = request.query_params.get("since") or "30d"
+
+        def read(one: Repository) -> list[dict[str, Any]]:
+            with one.make_orchestrator() as orchestrator:
+                return count_outcomes(orchestrator, read_since(since, orchestrator.clock.now_us()))
+
+        repos = [{"repo": one.name, "systems": await asyncio.to_thread(read, one)} for one in self._hub.repositories.all]
+        return answer(request, {"repos": repos})
 
     async def report(self, request: Request) -> Response:
         """Tell what happened since a time, by repository."""

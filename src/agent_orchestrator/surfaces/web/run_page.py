@@ -19,7 +19,7 @@ from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun, sum_spending
 from agent_orchestrator.surfaces.cli.phrases import say_event
-from agent_orchestrator.surfaces.web.launches import describe_launch, find_attach
+from agent_orchestrator.surfaces.web.launches import describe_launch, find_attach, read_numbers
 from agent_orchestrator.surfaces.web.repositories import Repository
 from agent_orchestrator.surfaces.web.watched import GRAPH_COLUMNS, Moment, WatchedRun, graph_rows
 from agent_orchestrator.systems import about, find_system
@@ -189,6 +189,7 @@ def show_usage(orchestrator: Orchestrator, moment: Moment) -> dict[str, Any]:
     return {
         "usage": [
             {"effect": one.effect, "unit": one.unit, "agent": one.agent, "at_us": one.at_us, "tokens": one.usage.tokens}
+            | read_numbers(one.effect)
             | msgspec.to_builtins(one.usage)
             for one in lines
         ],

@@ -11,10 +11,7 @@ from agent_orchestrator.core.units import say_count
 from agent_orchestrator.surfaces.cli.swarm.shared import open_workspace, swarm_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from agent_orchestrator.analysis.figures import Figures, Tally
-    from agent_orchestrator.analysis.records import Outcome
     from agent_orchestrator.surfaces.cli.screen import Screen
 
 EXAMPLE = """
@@ -45,7 +42,7 @@ def command(workspace: str | None, as_json: bool, since: str | None, from_store:
     with open_workspace(workspace) as orchestrator:
         home = orchestrator.settings.home
         outcomes = outcomes_of_store(orchestrator) if from_store else outcomes_of_files(home, costs_of(orchestrator), faults)
-        figures = Figures().count(_since(outcomes, since_s))
+        figures = Figures().count(outcomes, since_s)
         advice = recommend(figures)
         for fault in faults[:10]:
             warn(f"{fault.path} was left out: {fault.why}.")
@@ -70,22 +67,10 @@ def _read_since(text: str) -> float:
     return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _since(outcomes: Iterable[Outcome], since_s: float | None) -> Iterator[Outcome]:
-    for one in outcomes:
-        if since_s is None or (one.started_s is not None and one.started_s >= since_s):
-            yield one
-
-
 def _facts(figures: Figures, advice: list[str], since: str | None, unreadable: list[str]) -> dict[str, Any]:
-    every = figures.all.facts()
     return {
-        "total_runs": every.pop("total"),
-        **every,
+        **figures.facts(),
         "since": since,
-        "by_agent": {name: tally.facts() for name, tally in sorted(figures.agents.items())},
-        "by_model": {name: tally.facts() for name, tally in sorted(figures.models.items())},
-        "by_template": {name: tally.facts() for name, tally in sorted(figures.templates.items())},
-        "failure_reasons": dict(figures.common_reasons()),
         "recommendations": advice,
         "healthy": not advice and figures.all.total > 0,
         "unreadable": unreadable,

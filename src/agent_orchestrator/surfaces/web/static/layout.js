@@ -4,8 +4,22 @@ export const WIDTH = 176;
 export const HEIGHT = 34;
 const GAP_X = 72, GAP_Y = 14;
 
-/** Return {x, y, width, height, rank} for nodes that need others: needs[i] are indexes. */
+const LOOSE_MAX = 8;
+
+/** Return {x, y, width, height} for nodes that need others: needs[i] are indexes. Many that have nothing to do with others stand in a grid below. */
 export function layOut(needs) {
+  const needed = new Set(needs.flat()), loose = [], linked = [];
+  needs.forEach((list, node) => (list.length || needed.has(node) ? linked : loose).push(node));
+  if (loose.length <= LOOSE_MAX) return layOutLinked(needs);
+  const numbers = new Map(linked.map((node, i) => [node, i])), inner = layOutLinked(linked.map((node) => needs[node].map((need) => numbers.get(need)).filter((one) => one !== undefined)));
+  const x = new Float64Array(needs.length), y = new Float64Array(needs.length), stepX = WIDTH + GAP_Y, stepY = HEIGHT + GAP_Y;
+  linked.forEach((node, i) => { x[node] = inner.x[i]; y[node] = inner.y[i]; });
+  const columns = Math.ceil(Math.sqrt((loose.length * stepY * 1.8) / stepX)), top = linked.length ? inner.height + 2 * GAP_Y : 0;
+  loose.forEach((node, i) => { x[node] = (i % columns) * stepX; y[node] = top + Math.floor(i / columns) * stepY; });
+  return { x, y, width: Math.max(inner.width, columns * stepX - GAP_Y), height: top + Math.ceil(loose.length / columns) * stepY - GAP_Y };
+}
+
+function layOutLinked(needs) {
   const size = needs.length, rank = new Int32Array(size), waits = new Int32Array(size), after = Array.from({ length: size }, () => []);
   needs.forEach((list, node) => { for (const need of list) if (need !== node && need < size) { after[need].push(node); waits[node] += 1; } });
   const queue = [];
@@ -33,7 +47,7 @@ export function layOut(needs) {
   if (!size) top = bottom = 0;
   const x = Float64Array.from(rank, (r) => r * (WIDTH + GAP_X));
   for (let node = 0; node < size; node++) y[node] -= top;
-  return { x, y, rank, width: layers.length * (WIDTH + GAP_X) - GAP_X, height: bottom - top + HEIGHT };
+  return { x, y, width: Math.max(0, layers.length * (WIDTH + GAP_X) - GAP_X), height: bottom - top + HEIGHT };
 }
 
 /** Order a layer by what each node wishes for, and give it the nearest places that keep the distance. */

@@ -70,10 +70,13 @@ function Head({ detail, view, can, does, readOnly, several }) {
   return html`<div class="run-head"><nav class="crumbs" aria-label="Where"><a href="/">Runs</a><span>/</span>${several && html`<a href=${`/?repo=${enc(run.repo)}`}>${run.repo}</a><span>/</span>`}<span class="clip">${run.run_id}</span></nav>
     <div class="row wrap spread"><div class="titles"><h1>${run.name}</h1><${RunBadge} run=${view.row === null ? run : { ...run, driven_by: "somebody then" }} /><span class="tag">${run.system}</span></div>
       <div class="does">${view.row === null && html`${button("steer", "Steer …")}${button("pause", "Pause")}${button("resume", html`<${Glyph} name="next" />Resume`, "main")}${button("abort", "Abort …", "no")}${!readOnly && html`<${Menu} label="More" items=${more} />`}`}</div></div>
-    <div class="facts"><span>${run.done}/${run.total} ${words.unit}s${run.failed ? html`, <span class="fail">${run.failed} failed</span>` : ""}</span><${Money} budget=${detail.budget} /><span>began <${Age} us=${fromIso(run.created_at)} /></span><span>${run.ended ? "ended" : "moved"} <${Age} us=${run.updated_us} /></span>
+    <div class="facts"><span>${run.done}/${run.total} ${words.unit}s${run.failed ? html`, <span class="fail">${run.failed} failed</span>` : ""}</span><${Money} budget=${detail.budget} /><span>began <${Age} us=${fromIso(run.created_at)} /></span><span>${run.ended ? "ended" : "updated"} <${Age} us=${run.updated_us} /></span>
       ${view.row === null && html`<span>${run.driven_by ? `runs in ${run.driven_by}` : run.ended ? "" : "nothing runs it"}</span>`}${detail.forked_from && html`<span>forked from ${typeof detail.forked_from === "string" ? detail.forked_from : detail.forked_from.run || ""}</span>`}</div>
     ${run.detail && html`<p class=${run.failed || /fail|limit|stuck|exhaust/.test(run.status) ? "error-line" : "muted"}>${run.detail}</p>`}</div>`;
 }
+
+/** Bring the tab that is shown into sight: on a phone the row of tabs is wider than the screen. */
+const inSight = (link) => link && link.scrollIntoView({ block: "nearest", inline: "nearest" });
 
 function Question({ runKey, question, readOnly }) {
   const need = { ...question, question: question.text };
@@ -116,7 +119,7 @@ export function RunPage({ runKey, unit, query }) {
   return html`<main class="page wide"><${Head} detail=${detail} view=${view} can=${can} does=${does} readOnly=${readOnly} several=${several} />
     ${row !== null && html`<div class="past-strip" role="status"><${Glyph} name="park" /><span>As it was at <span class="strong">fact ${row}</span>${view.whole ? "" : " …"}</span>${view.error && html`<span class="fail">${view.error.message}</span>`}</div>`}
     ${asked.map((question) => html`<${Question} key=${question.effect} runKey=${runKey} question=${question} readOnly=${readOnly} />`)}
-    <nav class="tabs" aria-label="Views of the run">${tabs.map((name) => html`<a key=${name} href=${`${location.pathname}?${new URLSearchParams([["tab", name], ...(row === null ? [] : [["row", row]])])}`} aria-current=${name === tab ? "page" : null}>${name[0].toUpperCase() + name.slice(1)}</a>`)}</nav>
+    <nav class="tabs" aria-label="Views of the run">${tabs.map((name) => html`<a key=${name} ref=${name === tab ? inSight : null} href=${`${location.pathname}?${new URLSearchParams([["tab", name], ...(row === null ? [] : [["row", row]])])}`} aria-current=${name === tab ? "page" : null}>${name[0].toUpperCase() + name.slice(1)}</a>`)}</nav>
     <div class=${`split${unit ? " open" : ""}`}><div class="stack grow">
       ${tab === modeTab && Mode ? html`<${Mode} key="mode" ...${common} />`
         : tab === "graph" ? html`<${Graph} key="graph" units=${view.units} back=${view.back} chosen=${of} choose=${(index) => chooseUnit(view.units[index].unit)} /><${StepsTable} key="steps" ...${common} short=${true} />`

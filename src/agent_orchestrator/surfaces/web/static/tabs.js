@@ -17,20 +17,33 @@ export function StepsTable({ view, unit, choose, short }) {
   const [only, setOnly] = useState(false), [all, setAll] = useState(false);
   const units = only ? view.units.filter((one) => one.tone === "fail") : view.units, failed = view.units.filter((one) => one.tone === "fail").length;
   const shown = all ? units : units.slice(0, short ? 60 : ROWS), word = view.detail.words.unit;
-  return html`<section class="card steps-table"><header><h2 class="grow">${units.length} ${word}s</h2>${failed > 0 && html`<button aria-pressed=${only} onClick=${() => setOnly(!only)}>Only failed ${failed}</button>`}</header>
+  return html`<section class="card steps-table"><header><h2 class="grow">${only ? `${units.length} failed` : `${view.detail.run.total} ${word}s`}</h2>${failed > 0 && html`<button aria-pressed=${only} onClick=${() => setOnly(!only)}>Only failed ${failed}</button>`}</header>
     <div class="scroll" tabindex="0"><table><thead><tr><th>${word[0].toUpperCase() + word.slice(1)}</th><th>Status</th><th class="wide-only">Needs</th><th class="num">Attempt</th><th class="num">Time</th><th class="wide-only">Error</th></tr></thead>
     <tbody>${shown.map((one) => html`<tr key=${one.unit} data-unit=${one.unit} data-status=${one.status} aria-selected=${one.unit === unit} onClick=${() => choose(one.unit)}><td><a href="#" onClick=${(event) => { event.preventDefault(); event.stopPropagation(); choose(one.unit); }}>${one.title ? html`${one.title} <span class="faint">${one.unit}</span>` : one.unit}</a></td><td><${Badge} status=${one.status} kind=${one.tone} /></td>
       <td class="muted wide-only">${one.needs.slice(0, 4).map((index) => view.units[index] && view.units[index].unit).join(", ")}${one.needs.length > 4 ? ` +${one.needs.length - 4}` : ""}</td><td class="num">${one.attempts || "–"}${one.iteration > 1 ? ` ×${one.iteration}` : ""}</td><td class="num">${took(one)}</td><td class="fail wide-only">${one.error || ""}</td></tr>`)}</tbody></table></div>
     ${shown.length < units.length && html`<div class="body"><button class="plain" onClick=${() => setAll(true)}>Show all ${units.length}</button></div>`}</section>`;
 }
 
+/** The iterations of a run that is one unit, as bars of their own; null for other runs. */
+function usePasses(runKey, view, now) {
+  const { iterates } = view.detail.words, found = useLoad(iterates ? `/api/runs/${enc(runKey)}/iterations${view.row === null ? "" : `?row=${view.row}`}` : null);
+  useEffect(() => { if (view.row !== null || now.pulse < 2) return undefined; const timer = setTimeout(found.again, 600); return () => clearTimeout(timer); }, [now.pulse]);
+  const data = found.data || found.stale;
+  if (!iterates || !data) return null;
+  const { unit } = view.units[0] || {}, bar = (number, from, to, kind, status) => ({ key: `iteration ${number}`, unit, title: `iteration ${number}`, tone: kind, status, started_us: from, ended_us: to });
+  const list = data.iterations.map((one) => bar(one.iteration, one.started_us, one.ended_us, one.ended_us === null ? "run" : one.status === "passed" ? "ok" : "fail", one.status));
+  const last = data.iterations[data.iterations.length - 1], busy = view.units.length && view.units[0].tone === "run";
+  return busy && (!last || last.ended_us !== null) ? [...list, bar(last ? last.iteration + 1 : 1, last ? last.ended_us : view.units[0].started_us, null, "run", "running")] : list;
+}
+
 /** Bars over time; gaps in which nothing worked are folded away on request. */
-export function Timeline({ view, unit, choose }) {
+export function Timeline({ runKey, view, now, unit, choose }) {
   useTick(true);
+  const passes = usePasses(runKey, view, now);
   const [box, width] = useWidth();
   const [folded, setFolded] = useState(true);
   const upTo = view.until || nowUs();
-  const bars = view.units.filter((one) => one.started_us && one.started_us <= upTo).sort((a, b) => a.started_us - b.started_us).slice(0, ROWS).map((one) => ({ ...one, from: one.started_us, to: Math.min(one.ended_us || upTo, upTo) }));
+  const bars = (passes || view.units).filter((one) => one.started_us && one.started_us <= upTo).sort((a, b) => a.started_us - b.started_us).slice(0, ROWS).map((one) => ({ ...one, from: one.started_us, to: Math.min(one.ended_us || upTo, upTo) }));
   if (!bars.length) return html`<section class="card"><${Empty} title="Nothing has started" /></section>`;
   const edges = [];
   for (const bar of bars) { const last = edges[edges.length - 1]; if (last && bar.from <= last[1] + 2 * US) last[1] = Math.max(last[1], bar.to); else edges.push([bar.from, bar.to]); }
@@ -40,11 +53,11 @@ export function Timeline({ view, unit, choose }) {
   const gaps = edges.length - 1;
   return html`<section class="card"><header><h2 class="grow">Timeline</h2>${gaps > 0 && html`<button aria-pressed=${folded} onClick=${() => setFolded(!folded)}>Fold ${gaps} idle ${gaps === 1 ? "gap" : "gaps"}</button>`}</header><div class="body scroll" tabindex="0"><div ref=${box}></div>
     <svg class="plot" viewBox=${`0 0 ${width} ${bars.length * height + 22}`} role="img" aria-label=${`${bars.length} units over time`}>
-      ${bars.map((bar, i) => html`<g key=${bar.unit} onClick=${() => choose(bar.unit)}><text class="value" x="0" y=${i * height + 15}>${(bar.title || bar.unit).slice(0, Math.floor(left / 6.6))}</text><rect class=${`f-${bar.tone}`} x=${x(bar.from)} y=${i * height + 4} width=${Math.max(2, x(bar.to) - x(bar.from))} height="15" rx="3" opacity=${bar.unit === unit ? 1 : 0.8}><title>${bar.unit}: ${said(bar.status)}</title></rect><text x=${x(bar.to) + 6} y=${i * height + 15}>${lasts((bar.to - bar.from) / US)}</text></g>`)}
+      ${bars.map((bar, i) => html`<g key=${bar.key || bar.unit} onClick=${() => choose(bar.unit)}><text class="value" x="0" y=${i * height + 15}>${(bar.title || bar.unit).slice(0, Math.floor(left / 6.6))}</text><rect class=${`f-${bar.tone}`} x=${x(bar.from)} y=${i * height + 4} width=${Math.max(2, x(bar.to) - x(bar.from))} height="15" rx="3" opacity=${bar.unit === unit ? 1 : 0.8}><title>${bar.key || bar.unit}: ${said(bar.status)}</title></rect><text x=${x(bar.to) + 6} y=${i * height + 15}>${lasts((bar.to - bar.from) / US)}</text></g>`)}
       ${edges.map(([from]) => html`<text x=${x(from)} y=${bars.length * height + 16}>${clock(from)}</text>`)}</svg></div></section>`;
 }
 
-const FACES = { approve: "ok", answer: "run", reject: "fail", refused: "fail", steer: "park", question: "wait" };
+const FACES = { human_judged: ["wait", "decision"], unit_steered: ["park", "steering"], directive_refused: ["fail", "refused"] };
 /** The mailboxes of a team, which are documents, as messages. */
 function mailOf(documents) {
   const boxes = Object.entries(documents).filter(([path, one]) => path.includes("messages/") && Array.isArray(one.messages));
@@ -57,7 +70,7 @@ export function Messages({ runKey, view, now, can, does, readOnly }) {
   const until = view.row;
   return html`<section class="card"><header><h2 class="grow">Messages</h2>${can.includes("steer") && !readOnly && html`<button onClick=${() => does.steer()}>Steer …</button>`}</header>
     <${Loaded} of=${found} what="Loading messages">${({ messages }) => { const list = [...messages.filter((one) => until === null || !one.row || one.row <= until), ...mailOf(mail.stale ? mail.stale.documents : {})].sort((a, b) => (a.at < b.at ? -1 : 1));
-      return list.length ? html`<ol class="thread">${list.map((one, i) => html`<li key=${i}><span class="avatar" aria-hidden="true">${(one.from || "?").slice(0, 2)}</span><div class="stack"><div class="row wrap"><span class="strong">${one.from || "somebody"}</span>${one.to && html`<span class="muted">to ${one.to}</span>`}<span class=${`badge ${FACES[one.kind] || "idle"}`}>${said(one.kind)}</span><span class="faint"><${Age} us=${fromIso(one.at)} /></span></div><div class="words">${one.text}</div></div></li>`)}</ol>`
+      return list.length ? html`<ol class="thread">${list.map((one, i) => html`<li key=${i}><span class="avatar" aria-hidden="true">${(one.from || "?").slice(0, 2)}</span><div class="stack"><div class="row wrap"><span class="strong">${one.from || "somebody"}</span>${one.to && html`<span class="muted">to ${one.to}</span>`}<span class=${`badge ${(FACES[one.kind] || ["idle"])[0]}`}>${(FACES[one.kind] || [])[1] || said(one.kind)}</span><span class="faint"><${Age} us=${fromIso(one.at)} /></span></div><div class="words">${one.text}</div></div></li>`)}</ol>`
         : html`<${Empty} title="Nobody has said anything">What people tell the run, and what agents tell each other, stands here.<//>`; }}<//></section>`;
 }
 
@@ -93,10 +106,11 @@ export function Journal({ runKey, view, now, move }) {
 export function Cost({ runKey, now, view }) {
   const found = useRunPart(runKey, "usage", now, 1200);
   return html`<${Loaded} of=${found} what="Counting">${(data) => {
+    const { unit, iterates } = view.detail.words, named = (one) => (iterates && one.iteration ? `${unit} ${one.iteration}` : one.unit);
     const until = view.until || Infinity, rows = data.usage.filter((one) => !one.at_us || one.at_us <= until);
-    const by = (name) => { const sums = new Map(); for (const one of rows) sums.set(one[name], (sums.get(one[name]) || 0) + (one.cost_usd || 0)); return [...sums].filter(([key]) => key).sort((a, b) => b[1] - a[1]).slice(0, 20); };
-    return rows.length ? html`<div class="plots"><section class="card"><header><h2>By ${view.detail.words.unit}</h2></header><div class="body"><${Amounts} rows=${by("unit")} label="Dollars per unit" /></div></section><section class="card"><header><h2>By model</h2></header><div class="body"><${Amounts} rows=${by("model")} label="Dollars per model" /></div></section></div>
-      <section class="card"><header><h2>Launches</h2></header><div class="scroll" tabindex="0"><table><thead><tr><th>When</th><th>${said(view.detail.words.unit)}</th><th>Agent</th><th>Model</th><th class="num">Tokens</th><th class="num">Cost</th></tr></thead><tbody>${rows.map((one) => html`<tr key=${one.effect}><td class="muted nowrap">${clock(one.at_us)}</td><td>${one.unit}</td><td>${one.agent}</td><td>${one.model || "–"}</td><td class="num">${count(one.tokens)}</td><td class="num">${money(one.cost_usd)}</td></tr>`)}</tbody></table></div></section>`
+    const by = (name) => { const sums = new Map(); for (const one of rows) sums.set(name(one), (sums.get(name(one)) || 0) + (one.cost_usd || 0)); return [...sums].filter(([key]) => key).sort((a, b) => b[1] - a[1]).slice(0, 20); };
+    return rows.length ? html`<div class="plots"><section class="card"><header><h2>By ${unit}</h2></header><div class="body"><${Amounts} rows=${by(named)} label=${`Dollars per ${unit}`} /></div></section><section class="card"><header><h2>By model</h2></header><div class="body"><${Amounts} rows=${by((one) => one.model)} label="Dollars per model" /></div></section></div>
+      <section class="card"><header><h2>Launches</h2></header><div class="scroll" tabindex="0"><table><thead><tr><th>When</th><th>${unit[0].toUpperCase() + unit.slice(1)}</th><th>Agent</th><th>Model</th><th class="num">Tokens</th><th class="num">Cost</th></tr></thead><tbody>${rows.map((one) => html`<tr key=${one.effect}><td class="muted nowrap">${clock(one.at_us)}</td><td>${named(one)}</td><td>${one.agent}</td><td>${one.model || "–"}</td><td class="num">${count(one.tokens)}</td><td class="num">${money(one.cost_usd)}</td></tr>`)}</tbody></table></div></section>`
       : html`<section class="card"><${Empty} title="Nothing spent yet" /></section>`;
   }}<//>`;
 }

@@ -96,11 +96,13 @@ export function UnitPanel({ runKey, view, now, unit, choose, can, does, readOnly
   if (!data) return html`<aside class="card panel" aria-label=${`Unit ${unit}`}><header><h3 class="grow">${unit}</h3>${close}</header><${Loaded} of=${found} what="Loading">${() => null}<//></aside>`;
   const launches = [...data.launches].reverse(), newest = launches.find((one) => one.kind !== "check") || launches[0];
   const shown = open === undefined ? newest && newest.effect : open;
-  const status = head ? head.status : data.unit.status, failed = head && head.tone === "fail";
+  const status = head ? head.status : data.unit.status;
+  // A task that failed waits for a person to say what becomes of it.
+  const again = head && (head.tone === "fail" || (can.includes("skip") && head.error && !["ok", "run"].includes(head.tone)));
   return html`<aside class="card panel" aria-label=${`Unit ${unit}`}><header><div class="grow"><h3>${data.unit.title || unit}</h3>${data.unit.title && html`<span class="faint">${unit}</span>`}</div><${Badge} status=${status} kind=${head && head.tone} />${close}</header>
     ${(data.unit.error || data.warnings.length > 0) && html`<section>${data.unit.error && html`<div class="error-line">${data.unit.error}</div>`}${data.warnings.map((text) => html`<div class="note-line">${text}</div>`)}</section>`}
     ${!readOnly && row === null && html`<section class="acts"><div class="does">${can.includes("steer") && html`<button onClick=${() => does.steer(unit)}>Steer …</button>`}
-      ${can.includes("retry") && failed && html`<button class="main" onClick=${() => doing(direct(runKey, "retry", { unit }))}>Retry</button>`}
+      ${can.includes("retry") && again && html`<button class="main" onClick=${() => doing(direct(runKey, "retry", { unit }))}>Retry</button>`}
       ${can.includes("skip") && head && head.tone !== "ok" && html`<button onClick=${async () => (await ask({ title: `Skip ${unit}?`, text: "The run goes on as if it were done. This cannot be undone.", yes: "Skip", danger: true })) && doing(direct(runKey, "skip", { unit }))}>Skip …</button>`}
       ${can.includes("merge") && head && head.tone === "ok" && html`<button onClick=${() => does.merge(unit)}>Merge …</button>`}</div></section>`}
     <section><h2>Launches</h2>${launches.length ? html`<ul class="stack">${launches.slice(0, 30).map((launch) => html`<${Launch} key=${launch.effect} runKey=${runKey} launch=${launch} open=${launch.effect === shown} toggle=${() => setOpen(launch.effect === shown ? null : launch.effect)} />`)}</ul>` : html`<p class="muted">Nothing was started for it${row === null ? " yet" : " at this fact"}.</p>`}</section>
