@@ -109,7 +109,7 @@ class Tab:
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not (self.away and "ERR_" in message.text):
-            self.errors.append(message.text)
+            self.errors.append(f"{message.text} ({message.location['url']})")
 
     def open(self, address: str) -> Tab:
         """Go to an address."""

@@ -55,9 +55,10 @@ def server(tmp_path: Path, gate: Gate) -> Iterator[Server]:
 
 def test_a_comment_on_a_line_reaches_the_agent_and_every_fact_can_be_looked_at(gate: Gate, server: Server, visit: Visit) -> None:
     tab = visit(server).tab("/")
-    tab.wait_text("Needs you", "approve_design")
+    tab.wait_text("Needs you", "approve_design", "1 file +1 −0")
     assert tab.serious() == []
     tab.page.keyboard.press("j")
+    tab.wait("document.querySelector('.need.focus')")
     tab.page.keyboard.press("Enter")
     tab.wait_text("Review approve_design", "def total(): ...")
     assert tab.serious() == []

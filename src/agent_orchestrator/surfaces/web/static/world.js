@@ -1,5 +1,5 @@
 // What all pages share: the address, the list of runs as the stream keeps it, and the keys.
-import { useState, useEffect, get, setClock } from "./lib.js";
+import { useState, useEffect, useLayoutEffect, get, setClock } from "./lib.js";
 import { live } from "./live.js";
 import { toast } from "./ui.js";
 
@@ -103,6 +103,7 @@ live.hear((message) => {
 // Keys: pages say which they know; none counts while somebody types.
 export const keymap = { page: {} };
 export function useKeys(map) {
-  useEffect(() => { keymap.page = map; return () => { if (keymap.page === map) keymap.page = {}; }; });
+  // Before the page is painted: the next key may be pressed in the same moment.
+  useLayoutEffect(() => { keymap.page = map; return () => { if (keymap.page === map) keymap.page = {}; }; });
 }
 export const KEYS = [["j / k", "next, previous row"], ["Enter", "open"], ["a", "approve what is in focus"], ["r", "reject what is in focus, with words"], ["← →", "one fact back or on, on a run's time bar"], ["Esc", "close the panel; back to now"], ["/", "search runs"], ["g", "go to the list of runs"], ["?", "these keys"]];
