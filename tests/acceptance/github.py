@@ -82,7 +82,7 @@ class GitHub:
         match [method, *parts]:
             case ["GET", "pulls"]:
                 head = query.get("head", [""])[0]
-                return 200, [one for one in self.pulls if f"ada:{one['head']}" == head]
+                return 200, [one for one in self.pulls if head == (one["head"] if ":" in one["head"] else f"ada:{one['head']}")]
             case ["POST", "pulls"]:
                 return self._open_pull(given)
             case ["POST", "statuses", commit]:

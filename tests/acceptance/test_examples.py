@@ -26,6 +26,12 @@ DISPATCHED = "orc swarm dispatch bd-101 . my-agent 'fix it' --agent-command my-a
 ASKED_APPROVAL = ((" approval", " manual_approval"), ("__approval", "__manual_approval"), ("RUN", RUN))
 NO_BROWSER = (("orc web", "BROWSER=true orc web"),)
 
+FORKED = """
+git remote set-url --push origin "$(git remote get-url origin)" && git remote set-url origin https://github.com/ada/thing.git
+git remote add fork https://github.com/bob/thing.git && git remote set-url --push fork "$(git remote get-url --push origin)"
+"""
+"""Two remotes on a server, of which one is a fork of the other."""
+
 PLAYS = [
     ("orc run * --run-id f8c1a491 --start-at-step *", Play("lost")),
     ("orc run * --start-at-step *", Play("finished")),
@@ -63,6 +69,7 @@ PLAYS = [
     ("orc pr 8c1f0a2b *", Play("beads")),
     ("orc diff *", Play("apart")),
     ("orc merge *", Play("apart")),
+    ("orc pr * --upstream *", Play("apart", before=FORKED)),
     ("orc pr *", Play("apart")),
     ("orc discard *", Play("apart")),
     ("orc open *", Play("apart")),

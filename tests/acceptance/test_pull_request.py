@@ -66,6 +66,28 @@ def test_a_check_of_another_tree_is_not_shown_at_the_commit(repo: Path, github: 
     assert github.statuses == []
 
 
+def test_a_branch_is_pushed_to_a_fork_and_its_pull_request_opened_upstream(repo: Path, github: GitHub, tmp_path: Path) -> None:
+    one = finish_rig.workflow(repo)
+    world = Published(one.rig, github, tmp_path)
+    fork = tmp_path / "fork.git"
+    git(tmp_path, "init", "--quiet", "--bare", str(fork))
+    one.git("remote", "add", "fork", f"https://{github.host}/bob/thing.git")
+    one.git("config", "remote.fork.pushurl", str(fork))
+    opened = world.orc("pr", "wf", "--remote", "fork", "--upstream", "origin")
+    assert opened.code == 0, opened
+    assert opened.out == "opened: https://localhost/ada/thing/pull/1 (orc/wf into main)\n"
+    assert world.pushed() == [], "nothing is pushed to where the pull request is"
+    assert git(fork, "for-each-ref", "--format=%(refname:short)", "refs/heads/") == "orc/wf"
+    (made,) = github.pulls
+    assert (made["head"], made["base"]) == ("bob:orc/wf", "main")
+    again = world.orc("pr", "wf", "--remote", "fork", "--upstream", "origin")
+    assert "its pull request is open already" in again.out, again
+    assert len(github.pulls) == 1
+    one.git("remote", "add", "local", str(fork))
+    refused = world.orc("pr", "wf", "--remote", "local", "--upstream", "origin")
+    assert (refused.code, "The remote local is at" in refused.err, len(refused.err.splitlines())) == (2, True, 1), refused
+
+
 def test_there_is_one_pull_request_whatever_is_killed(repo: Path, github: GitHub, tmp_path: Path) -> None:
     one = finish_rig.workflow(repo)
     world = Published(one.rig, github, tmp_path)

@@ -54,16 +54,20 @@ class Forge(msgspec.Struct, frozen=True):
     workdir: Path
     repository: str
     environ: Mapping[str, str]
+    fork_owner: str = ""
+    """The owner of the fork that branches are pushed to; '' where that is the repository itself."""
 
     def find(self, branch: str, mark: str) -> PullRequest | None:
         """Return the pull request with the mark: an open one, else the newest; raises Unavailable."""
-        owner = self.repository.split("/")[1] if self.repository else "{owner}"
+        owner = self.fork_owner or (self.repository.split("/")[1] if self.repository else "{owner}")
         found = self.ask(list[PullRequest], f"pulls?head={owner}:{branch}&state=all&per_page={LISTED}")
         ours = [one for one in found if mark in (one.body or "")]
         return next((one for one in ours if one.state == "open"), ours[0] if ours else None)
 
     def create(self, new: NewPullRequest) -> PullRequest:
         """Make a pull request; raises Unavailable."""
+        if self.fork_owner:
+            new = msgspec.structs.replace(new, head=f"{self.fork_owner}:{new.head}")
         return self.ask(PullRequest, "pulls", new)
 
     def set_status(self, commit: str, status: CommitStatus) -> None:

@@ -50,6 +50,7 @@ class PullRequestOptions(msgspec.Struct, frozen=True, kw_only=True):
     title: str | None = None
     draft: bool = False
     remote: str | None = None
+    upstream: str | None = None
 
 
 class PublishedWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,11 +95,11 @@ def _publish(
     repo, environ = Path(work.repo), orchestrator.settings.environ
     base = options.base or target_of(work)
     remote = pick_remote(repo, options.remote)
+    forge = find_forge(repo, remote, environ, pick_remote(repo, options.upstream or remote))
     mark = mark_of(run.id, work.unit)
     with hold_lock(repo, f"publishing~{run.id}"):
         commit_left(repo, work.branch)
         push_branch(repo, remote, work.branch, environ)
-        forge = find_forge(repo, remote, environ)
         known = forge.find(work.branch, mark)
         if known is not None and known.merged_at is not None:
             raise Refused(why=f"The pull request of {work.branch} is merged already: {known.html_url}")

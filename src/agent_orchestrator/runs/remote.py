@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent_orchestrator.errors import Refused, Unavailable
 from agent_orchestrator.git.forge import Forge
-from agent_orchestrator.git.remotes import fetch_url, list_remotes, repository_of
+from agent_orchestrator.git.remotes import fetch_url, hide_credentials, list_remotes, repository_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,9 +26,17 @@ def pick_remote(repo: Path, given: str | None) -> str:
     return given or ("origin" if "origin" in known else known[0])
 
 
-def find_forge(repo: Path, remote: str, environ: Mapping[str, str]) -> Forge:
-    """Return the server behind a remote."""
-    return Forge(repo, repository_of(fetch_url(repo, remote), with_port=True), environ)
+def find_forge(repo: Path, remote: str, environ: Mapping[str, str], upstream: str = "") -> Forge:
+    """Return the repository behind a remote; with another one as its upstream, that one, of which the remote is a fork."""
+    target = repository_of(fetch_url(repo, upstream or remote), with_port=True)
+    if upstream in ("", remote):
+        return Forge(repo, target, environ)
+    pushed = repository_of(fetch_url(repo, remote), with_port=True)
+    for name, found in ((upstream, target), (remote, pushed)):
+        if not found:
+            where = hide_credentials(fetch_url(repo, name))
+            raise Refused(why=f"The remote {name} is at {where}, which names no owner on a server: a fork and its upstream do.")
+    return Forge(repo, target, environ, fork_owner=pushed.split("/")[1])
 
 
 def refuse_unpublishable(orchestrator: Orchestrator) -> None:

@@ -12,6 +12,7 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator, pick, run
 EXAMPLE = """
 orc pr f8c1
 orc pr f8c1 --base develop --draft
+orc pr f8c1 --remote fork --upstream origin
 orc pr 8c1f0a2b bd-101
 """
 
@@ -23,6 +24,7 @@ orc pr 8c1f0a2b bd-101
 @click.option("--title", metavar="TEXT", help="Without it, the name of the run.")
 @click.option("--draft", is_flag=True, help="Open it as a draft.")
 @click.option("--remote", metavar="NAME", help="Where to push; without it, origin, or the first there is.")
+@click.option("--upstream", metavar="NAME", help="The remote that gets the pull request, where --remote is your fork of it.")
 def command(run: str, repo: str | None, as_json: bool, **given: Any) -> int:
     """Push the branch of a run and open a pull request.
 
