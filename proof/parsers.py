@@ -82,7 +82,7 @@ def _read_config(data: bytes, folder: Path) -> None:
 def _read_state(system: str) -> Callable[[bytes, Path], object]:
     def read(data: bytes, folder: Path) -> object:
         (folder / "state.json").write_bytes(data)
-        document = inspect(folder / "state.json", ()).document
+        document = inspect(folder, folder / "state.json", ()).document
         return find_system(system).faults(STATE_FILES[system], document) if document is not None else None
 
     return read

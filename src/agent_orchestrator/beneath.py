@@ -9,7 +9,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,12 +43,44 @@ def open_folder(root: Path, folder: Path, *, make: bool = False) -> Iterator[int
         os.close(here)
 
 
-def write_new(folder: int, name: str, content: bytes, mode: int = 0o644) -> None:
-    """Write a file in an open folder anew: whatever had its name, a link too, is removed first."""
+def open_beneath(root: Path, path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a file below the root; LinkInTheWay for a link at any level below it, its own name included."""
+    with open_folder(root, path.parent) as folder:
+        try:
+            # NONBLOCK: opening a FIFO would wait for somebody who writes.
+            return os.open(path.name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise LinkInTheWay(str(path)) from None
+            raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def stat_beneath(root: Path, path: Path) -> os.stat_result:
+    """Look at a file below the root; LinkInTheWay for a link on the way to it. Its own name may be one, and is not followed."""
+    with open_folder(root, path.parent) as folder:
+        return os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+
+
+def write_new(folder: int, name: str, content: bytes | Iterable[bytes], mode: int = 0o644) -> None:
+    """Write a file in an open folder anew, of one or many parts: whatever had its name, a link too, is removed first."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
     with open(name, "wb", opener=lambda path, _: os.open(path, _NEW_FILE, mode, dir_fd=folder)) as file:
-        file.write(content)
+        file.writelines((content,) if isinstance(content, bytes) else content)
+
+
+def replace_file(folder: int, name: str, draft: str, content: bytes | Iterable[bytes], mode: int = 0o644) -> None:
+    """Write a file in an open folder so that a reader sees the old or the new content, never a part of it.
+
+    Until it is whole it has the name of its draft.
+    """
+    try:
+        write_new(folder, draft, content, mode)
+        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(draft, dir_fd=folder)
+        raise
 
 
 def _enter(here: int, name: str, reached: Path, *, make: bool) -> int:

@@ -1,4 +1,7 @@
-"""Reading a file that an agent or a person may have put there: at most so many bytes, and never one that has no end."""
+"""Reading a file that an agent or a person may have put there: at most so many bytes, and never one that has no end.
+
+Below a root that is named no link is followed: in a folder that an agent may write to, one could lead anywhere.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import os
 import stat
 from pathlib import Path
 from typing import BinaryIO
+
+from agent_orchestrator.beneath import open_beneath
 
 
 class TooLarge(OSError):
@@ -20,29 +25,28 @@ class TooLarge(OSError):
         return str(self.strerror)
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to be read in parts, from a folder that an agent may write to; OSError for anything else."""
-    # NONBLOCK: opening a FIFO would wait for somebody who writes.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+def launches_of(file: Path) -> Path:
+    """Return the folder of all launches from a file of one, which is `<launches>/<run>/<launch>/<file>`."""
+    return file.parents[2]
+
+
+def open_launched(path: Path) -> BinaryIO:
+    """Open a regular file of a launch to be read in parts, through no link; OSError for anything else."""
+    descriptor = open_beneath(launches_of(path), path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return os.fdopen(descriptor, "rb")
 
 
-def read_bounded(path: Path, limit: int, *, follow: bool = True) -> bytes:
+def read_bounded(path: Path, limit: int, *, root: Path | None = None) -> bytes:
     """Read a regular file; OSError, and nothing read, when it is something else or larger than the limit.
 
-    With `follow` off a symbolic link is something else, too: in a folder that an agent may write to, it could lead anywhere.
+    With a root, a link at any level below it is something else, too.
     """
-    # NONBLOCK: opening a FIFO would wait for somebody who writes. The descriptor is what is judged, not the name.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    try:
-        descriptor = os.open(path, flags)
-    except OSError as error:
-        if error.errno == errno.ELOOP and not follow:
-            raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from None
-        raise
+    # The descriptor is what is judged, not the name.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags) if root is None else open_beneath(root, path)
     try:
         return read_descriptor(descriptor, limit, str(path))
     finally:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from agent_orchestrator.agents.output import read_tail
+from agent_orchestrator.agents.stream import read_lines
+from agent_orchestrator.agents.verdict import read_report_file
 from agent_orchestrator.beneath import LinkInTheWay, open_folder, write_new
+from agent_orchestrator.bounded import launches_of, open_launched, read_bounded
+from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.engine.files import write_plainly, write_whole
+from agent_orchestrator.engine.redact import Redactor
 
 
 def test_folders_are_made_on_the_way_and_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
@@ -48,3 +55,22 @@ def test_a_link_or_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> 
         write_new(folder, "link", b"x")
         write_new(folder, "pipe", b"x")
     assert (victim.read_text(), (tmp_path / "link").read_bytes(), (tmp_path / "pipe").read_bytes()) == ("precious", b"x", b"x")
+
+
+@pytest.mark.parametrize("level", ["run", "run/launch", "run/launch/out"])
+def test_nothing_of_a_launch_is_read_or_rewritten_through_a_link_at_any_level(level: str, tmp_path: Path) -> None:
+    file = tmp_path / "launches" / "run" / "launch" / "out"
+    file.parent.mkdir(parents=True)
+    file.write_text("hunter22")
+    (tmp_path / "launches" / level).rename(tmp_path / "elsewhere")
+    (tmp_path / "launches" / level).symlink_to(tmp_path / "elsewhere")
+    readers: list[Callable[[Path], object]] = [
+        *(open_launched, read_tail, lambda path: list(read_lines(path))),
+        lambda path: read_bounded(path, 100, root=launches_of(path)),
+    ]
+    for read in readers:
+        with pytest.raises(LinkInTheWay, match="through a link"):
+            read(file)
+    assert isinstance(read_report_file(file), Failure)
+    assert not Redactor(["hunter22"]).redact_file(file)
+    assert file.read_text() == "hunter22"

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
-from agent_orchestrator.bounded import open_regular
+from agent_orchestrator.bounded import open_launched
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.errors import is_shortage
@@ -48,7 +48,7 @@ def read_ends(path: Path, chars: int = TAIL_CHARS) -> str:
     """Read both ends of a file: a CLI that was called wrongly says so and then prints its whole help."""
     tail = read_tail(path, chars)
     try:
-        with open_regular(path) as file:
+        with open_launched(path) as file:
             head = file.read(chars).decode("utf-8", "replace")
     except OSError as error:
         if is_shortage(error):
@@ -84,23 +84,11 @@ def readable(text: str) -> str:
 
 
 def _last_bytes(path: Path, count: int) -> tuple[bytes, bool]:
-    """Return the last bytes of a regular file, and whether there are more before them."""
+    """Return the last bytes of a file, and whether there are more before them; raises OSError for anything but a plain file."""
     try:
-        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        if is_shortage(error):
-            raise
-        return b"", False
-    with open(opened, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, not a path
-        try:
-            size = file.seek(0, os.SEEK_END)
-            start = max(0, size - count)
+        with open_launched(path) as file:
+            start = max(0, file.seek(0, os.SEEK_END) - count)
             file.seek(start)
-            parts = []
-            left = size - start
-            while left > 0 and (part := file.read(left)):
-                parts.append(part)
-                left -= len(part)
-        except OSError:  # a pipe or a device in its place
-            return b"", False
-    return b"".join(parts), start > 0
+            return file.read(count), start > 0
+    except FileNotFoundError:
+        return b"", False

@@ -16,12 +16,11 @@ import msgspec
 from agent_orchestrator.agents.adapter import Reading
 from agent_orchestrator.agents.events import COUNTED, Consumed, Finished, StreamEvent, Transcript, WentOn
 from agent_orchestrator.agents.options import price_usage
-from agent_orchestrator.bounded import open_regular
+from agent_orchestrator.bounded import open_launched
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
 from agent_orchestrator.core.units import COUNT_MAX, from_iso
-from agent_orchestrator.errors import is_shortage
 
 LOOK_BYTES = 256 * 1024
 """The most that one look at a growing stream reads; a result stands in its last line."""
@@ -79,7 +78,7 @@ class NewLines:
     def __call__(self) -> list[bytes]:
         """Return the lines that have come since; what is still unread is read at the next look."""
         try:
-            with open_regular(self._path) as file:
+            with open_launched(self._path) as file:
                 file.seek(self._offset)
                 data = file.read(NEW_BYTES)
         except OSError:
@@ -112,7 +111,7 @@ class ResultWatch:
 
     def _new_events(self) -> list[StreamEvent]:
         try:
-            with open_regular(self._path) as file:
+            with open_launched(self._path) as file:
                 size = file.seek(0, os.SEEK_END)
                 self._offset = max(self._offset, size - LOOK_BYTES)
                 file.seek(self._offset)
@@ -172,24 +171,20 @@ def _rest_of(total: Usage, known: Usage | None) -> Usage:
 def read_lines(path: Path) -> Iterator[bytes | None]:
     """Read the lines of a file; None for one that is too long. A last line without an end counts: nobody will end it now."""
     try:
-        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        if is_shortage(error):
-            raise
+        opened = open_launched(path)
+    except FileNotFoundError:
         return
     rest, too_long = b"", False
     try:
-        while block := os.read(opened, _BLOCK_BYTES):
+        while block := opened.read(_BLOCK_BYTES):
             *whole, last = block.split(b"\n")
             for line in whole:
                 yield None if too_long or len(rest) + len(line) > LINE_LIMIT_BYTES else rest + line
                 rest, too_long = b"", False
             rest = b"" if too_long else rest + last
             too_long = too_long or len(rest) > LINE_LIMIT_BYTES
-    except OSError:  # a directory or a device in its place
-        return
     finally:
-        os.close(opened)
+        opened.close()
     if too_long or rest:
         yield None if too_long else rest
 

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.bounded import launches_of, read_bounded
 from agent_orchestrator.core.effects import Checkpoint, KeptTree, RunAgent, Tree
 from agent_orchestrator.core.events import Event, Forked, WentBack
 from agent_orchestrator.core.ids import RunId
@@ -176,7 +176,8 @@ class Engine:
             return
         content = None
         try:
-            content = read_bounded(self.launches.directory(effect.id) / "report.json", REPORT_LIMIT_BYTES, follow=False)
+            report = self.launches.directory(effect.id) / "report.json"
+            content = read_bounded(report, REPORT_LIMIT_BYTES, root=launches_of(report))
             write_whole(driver.home, driver.home / effect.report_copy, content)
         except OSError as error:
             self.notify(driver, f"The report of {effect.unit} could not be copied to {effect.report_copy}: {error}.")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 
-from agent_orchestrator.beneath import open_folder, write_new
+from agent_orchestrator.beneath import open_folder, replace_file, write_new
 from agent_orchestrator.core.files import DRAFT
 
 
@@ -18,23 +17,16 @@ def write_plainly(root: Path, path: Path, content: bytes) -> None:
 
 def write_whole(root: Path, path: Path, content: bytes) -> None:
     """Writes a file below a root so that a reader sees the old or the new content, never a part; through no link."""
-    temporary = f".{path.name}.{os.getpid()}{DRAFT}"
     with open_folder(root, path.parent, make=True) as folder:
-        try:
-            write_new(folder, temporary, content)
-            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=folder)
-            raise
+        replace_file(folder, path.name, f".{path.name}.{os.getpid()}{DRAFT}", content)
 
 
-def move_aside(path: Path, suffix: str) -> Path:
-    """Renames a file to `<name>.<suffix>`, numbered so that nothing is overwritten."""
-    target = path.with_name(f"{path.name}.{suffix}")
-    number = 1
-    while target.exists():
-        number += 1
-        target = path.with_name(f"{path.name}.{suffix}-{number}")
-    path.rename(target)
-    return target
+def move_aside(path: Path, suffix: str, root: Path | None = None) -> Path:
+    """Renames a file to `<name>.<suffix>`, numbered so that nothing is overwritten; below a root through no link."""
+    with open_folder(root or path.parent, path.parent) as folder:
+        name, number, there = f"{path.name}.{suffix}", 1, frozenset(os.listdir(folder))
+        while name in there:
+            number += 1
+            name = f"{path.name}.{suffix}-{number}"
+        os.rename(path.name, name, src_dir_fd=folder, dst_dir_fd=folder)
+    return path.with_name(name)

@@ -50,7 +50,7 @@ class Overviews:
                 now_us = self._clock.now_us()
                 for document in system.overview(runs, self._is_driven, now_us):
                     target = home / document.path
-                    put = document if document.onto is None else _put_onto(document, document.onto, target)
+                    put = document if document.onto is None else _put_onto(document, document.onto, home)
                     if put is not None:
                         write_whole(home, target, encode_document(put))
         return mine
@@ -72,9 +72,9 @@ class Overviews:
             os.close(lock)
 
 
-def _put_onto(document: Document, onto: Callable[[bytes], Any], target: Path) -> Document | None:
+def _put_onto(document: Document, onto: Callable[[bytes], Any], home: Path) -> Document | None:
     try:
-        body = onto(read_bounded(target, EDIT_LIMIT_BYTES))
+        body = onto(read_bounded(home / document.path, EDIT_LIMIT_BYTES, root=home))
     except OSError:
         return None  # There is none, or it is not ours to write.
     return None if body is None else msgspec.structs.replace(document, body=body)

@@ -27,7 +27,7 @@ from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.allowance import Allowance
 from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.errors import OrcError
-from agent_orchestrator.projections.inspection import PrintoutState, find_known, inspect, is_ours
+from agent_orchestrator.projections.inspection import PrintoutState, find_known, inspect, remove_ours
 from agent_orchestrator.projections.presence import PresentFiles
 from agent_orchestrator.projections.writer import (
     Draft,
@@ -58,10 +58,10 @@ def _check(driver: Driver, document: Document) -> None:
         assert not faults, f"{document.path} breaks its schema: {'; '.join(faults[:3])}"
 
 
-def _stands(target: Path, content: bytes) -> bool:
+def _stands(home: Path, target: Path, content: bytes) -> bool:
     """Say whether a file that is never rewritten stands as it was written."""
     try:
-        return read_bounded(target, len(content)) == content
+        return read_bounded(target, len(content), root=home) == content
     except OSError:
         return False
 
@@ -117,7 +117,7 @@ class _Printer:
         if path in self.placed:
             return None
         try:
-            return find_known(home / path, self.known.get(path, ()))
+            return find_known(home, home / path, self.known.get(path, ()))
         except OSError:
             return None
 
@@ -283,7 +283,7 @@ class Publisher:
             self._place(driver, self._printers[driver.run.id], draft)
         try:
             sync_folders(drafts)
-        except OSError as problem:
+        except (OSError, OrcError) as problem:
             self._engine.notify(driver, f"The state files may not survive a power cut: {problem}")
 
     def discard(self, driver: Driver, drafts: list[Draft]) -> None:
@@ -316,7 +316,7 @@ class Publisher:
                     append_lines(home, document)
                     printer.shown[document.path] = digest
                 continue
-            if document.once and _stands(target, content):
+            if document.once and _stands(home, target, content):
                 printer.shown[document.path] = digest
                 continue
             if first or printer.shown[document.path] != digest or not present.has(document.path):
@@ -330,8 +330,7 @@ class Publisher:
             return drafts
         for path in [path for path in printer.known if path not in listed]:
             # The system lists it no longer: it goes, unless somebody made it his own.
-            if is_ours(home / path, printer.known.pop(path)):
-                (home / path).unlink(missing_ok=True)
+            remove_ours(home, home / path, printer.known.pop(path))
             printer.shown.pop(path, None)
             printer.behind.discard(path)
         return drafts
@@ -363,10 +362,10 @@ class Publisher:
         known = printer.known.setdefault(draft.printed.path, [])
         try:
             if self._is_foreign(driver, draft, known) and draft.temporary.exists():
-                aside = move_aside(draft.target, f"edited-{iso(self._engine.clock.now_us())}")
+                aside = move_aside(draft.target, f"edited-{iso(self._engine.clock.now_us())}", driver.home)
                 self._engine.notify(driver, f"{draft.target} was changed while the run was running; kept as {aside.name}.")
             placed = put_in_place(draft)
-        except OSError as error:
+        except (OSError, OrcError) as error:
             placed = False
             discard_draft(draft)
             self._engine.notify(driver, f"{draft.target} could not be written: {error}")
@@ -377,8 +376,8 @@ class Publisher:
 
     def _is_foreign(self, driver: Driver, draft: Draft, known: list[Identity]) -> bool:
         foreign = (PrintoutState.EDITED, PrintoutState.BROKEN)
-        if inspect(draft.target, known).state not in foreign:
+        if inspect(driver.home, draft.target, known).state not in foreign:
             return False
         # Not ours as far as we remember; the store knows what any process ever printed.
         known[:] = self._engine.store.printed(driver.run.id).get(draft.printed.path, [])
-        return inspect(draft.target, known).state in foreign
+        return inspect(driver.home, draft.target, known).state in foreign

@@ -14,6 +14,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from agent_orchestrator.beneath import LinkInTheWay, open_beneath, open_folder, replace_file
+from agent_orchestrator.bounded import launches_of
 from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES
 
 REDACTED = b"[redacted]"
@@ -76,7 +78,7 @@ def _has_data(source: int) -> bool:
 
 def _cut(path: Path) -> None:
     """Shorten a file to what is looked at: a secret may lie behind that."""
-    target = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    target = open_beneath(launches_of(path), path, os.O_WRONLY)
     try:
         os.ftruncate(target, OUTPUT_LIMIT_BYTES)
     finally:
@@ -105,12 +107,13 @@ class Redactor:
         return self._pattern.sub(REDACTED, raw) if self._suspects(raw) else raw
 
     def redact_file(self, path: Path) -> bool:
-        """Rewrites the file without secrets, whole or not at all; False when there was nothing to do.
+        """Rewrites a launch's file without secrets, whole or not at all; False when there was nothing to do.
 
-        Anything that is not a plain file is left alone. Raises OSError.
+        Anything that is not a plain file, or that a link leads to, is left alone. Raises OSError.
         """
-        source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC) if not path.is_symlink() else -1
-        if source < 0:
+        try:
+            source = open_beneath(launches_of(path), path)
+        except LinkInTheWay:
             return False
         try:
             status = os.fstat(source)
@@ -129,17 +132,9 @@ class Redactor:
             os.close(source)
 
     def _rewrite(self, source: int, path: Path, mode: int) -> None:
-        temporary = path.with_name(f".{path.name}.redacting")
-        temporary.unlink(missing_ok=True)
-        target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        try:
-            with open(target, "wb") as file:
-                for part, _ in self._redacted(source):
-                    file.write(part)
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        parts = (part for part, _ in self._redacted(source))
+        with open_folder(launches_of(path), path.parent) as folder:
+            replace_file(folder, path.name, f".{path.name}.redacting", parts, mode)
 
     def _redacted(self, source: int) -> Iterator[tuple[bytes, bool]]:
         """The file's content in pieces, each with whether anything in it was replaced."""

@@ -13,6 +13,7 @@ import pwd
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from agent_orchestrator.bounded import open_launched
 from agent_orchestrator.core.ids import RunId, launched_in
 from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.clock import boot_id
@@ -122,7 +123,7 @@ def _births(root: Path) -> Iterator[tuple[str, bytes, bytes]]:
             if "~" not in folder.name:
                 continue
             try:
-                with open(f"{folder.path}/{_LOCK}", "rb") as file:
+                with open_launched(Path(folder.path, _LOCK)) as file:
                     birth, _, rest = file.read(_BIRTH_BYTES).partition(b"\n")
             except OSError:
                 continue

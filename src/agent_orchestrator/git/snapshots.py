@@ -154,7 +154,7 @@ def find_unfinished_merge(workdir: Path) -> UnfinishedMerge:
     other = find_commit(workdir, "MERGE_HEAD")
     if other is None:
         return UnfinishedMerge()
-    return UnfinishedMerge(other, tuple(path for path in list_unmerged(workdir) if _has_markers(workdir / path)))
+    return UnfinishedMerge(other, tuple(path for path in list_unmerged(workdir) if _has_markers(workdir, workdir / path)))
 
 
 def list_unmerged(workdir: Path) -> list[str]:
@@ -163,9 +163,9 @@ def list_unmerged(workdir: Path) -> list[str]:
     return list(dict.fromkeys(entry.partition("\t")[2] for entry in entries))
 
 
-def _has_markers(file: Path) -> bool:
+def _has_markers(workdir: Path, file: Path) -> bool:
     try:
-        return any(line.startswith(b"<<<<<<< ") for line in read_bounded(file, OUTPUT_LIMIT_BYTES).splitlines())
+        return any(line.startswith(b"<<<<<<< ") for line in read_bounded(file, OUTPUT_LIMIT_BYTES, root=workdir).splitlines())
     except OSError:
         return False
 

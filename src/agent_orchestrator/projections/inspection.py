@@ -1,7 +1,7 @@
 """The inspection of a print-out on disk: ours, an edit by hand, torn by a power cut, or gone.
 
 An edit is recognised by identity (inode, time, size), not by content: a known identity is our own print-out, however
-old it is, and is simply written again.
+old it is, and is simply written again. Nothing is looked at through a link below the run's home.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.beneath import LinkInTheWay, open_folder, stat_beneath
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.printed import Identity
 
@@ -29,6 +30,8 @@ class PrintoutState(StrEnum):
     EDITED = "edited"
     BROKEN = "broken"
     """Foreign, and not a JSON object."""
+    UNREACHED = "unreached"
+    """A link is on the way to it: whatever is behind that is not ours, and no edit of ours."""
 
 
 class Inspection(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,27 +42,39 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-def find_known(path: Path, known: Sequence[Identity]) -> Identity | None:
-    """Return the identity of the file if it is one of these; raises OSError where there is none."""
-    status = os.stat(path, follow_symlinks=False)
+def find_known(home: Path, path: Path, known: Sequence[Identity]) -> Identity | None:
+    """Return the identity of the file if it is one of these; raises OSError where there is none, or a link leads to it."""
+    status = stat_beneath(home, path)
     seen = (status.st_ino, status.st_mtime_ns, status.st_size)
     return next((one for one in known if seen == (one.inode, one.mtime_ns, one.size)), None)
 
 
-def is_ours(path: Path, known: Sequence[Identity]) -> bool:
-    """Return True if the file may be overwritten: it is one of our own print-outs, or there is none."""
+def remove_ours(home: Path, path: Path, known: Sequence[Identity]) -> bool:
+    """Remove one of our own print-outs, and nothing else; return True if it is gone."""
     try:
-        return find_known(path, known) is not None
+        if find_known(home, path, known) is not None:
+            with open_folder(home, path.parent) as folder:
+                os.unlink(path.name, dir_fd=folder)
+            return True
     except (FileNotFoundError, NotADirectoryError):
         return True
+    except LinkInTheWay:
+        pass
+    return False
 
 
-def inspect(path: Path, known: Sequence[Identity]) -> Inspection:
+def inspect(home: Path, path: Path, known: Sequence[Identity]) -> Inspection:
     """Inspect one print-out."""
     try:
-        if is_ours(path, known):
-            return Inspection(state=PrintoutState.OURS if path.exists() else PrintoutState.MISSING)
-        content = read_bounded(path, EDIT_LIMIT_BYTES)
+        if find_known(home, path, known) is not None:
+            return Inspection(state=PrintoutState.OURS)
+        content = read_bounded(path, EDIT_LIMIT_BYTES, root=home)
+    except (FileNotFoundError, NotADirectoryError):
+        return Inspection(state=PrintoutState.MISSING)
+    except LinkInTheWay as error:
+        on_the_way = error.filename != str(path)
+        problem = f"{error.filename} is a link, and state files are not read through one"
+        return Inspection(state=PrintoutState.UNREACHED if on_the_way else PrintoutState.BROKEN, problem=problem)
     except OSError as error:
         return Inspection(state=PrintoutState.BROKEN, problem=f"it cannot be read: {error.strerror}")
     if not content.strip(b"\0 \t\r\n"):

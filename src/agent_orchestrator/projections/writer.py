@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.beneath import LinkInTheWay, open_folder
+from agent_orchestrator.beneath import LinkInTheWay, open_folder, stat_beneath
 from agent_orchestrator.bounded import read_bounded, read_descriptor
 from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.core.printed import Identity, Printed
@@ -75,14 +75,14 @@ def _identity(status: os.stat_result, content: bytes) -> Identity:
     )
 
 
-def identify(path: Path, content: bytes) -> Identity | None:
+def identify(home: Path, path: Path, content: bytes) -> Identity | None:
     """Return the identity of a file that holds just this, whoever put it there; None if it does not."""
     try:
-        status = os.lstat(path)
+        status = stat_beneath(home, path)
         same = (
             stat.S_ISREG(status.st_mode)
             and status.st_size == len(content)
-            and read_bounded(path, len(content), follow=False) == content
+            and read_bounded(path, len(content), root=home) == content
         )
     except OSError:
         return None

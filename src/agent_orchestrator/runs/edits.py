@@ -57,7 +57,8 @@ def take_edits(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_u
     `adopt` is a person's word: yes, no, or None for none, which raises EditsUnconfirmed and touches nothing. An edit that its
     system refuses is put aside and raises InvalidDocument.
     """
-    found = _find(orchestrator, run, folded, now_us)
+    notes: list[str] = []
+    found = _find(orchestrator, run, folded, now_us, notes)
     if found:
         orchestrator.sign(run, Resume(id=uuid.uuid4().hex))  # An agent that edits the state and resumes decides for a person.
     meant: list[Edit] = []
@@ -73,16 +74,16 @@ def take_edits(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_u
     if meant and (adopt is None or (adopt and any(edit.lived for edit in meant))):
         raise _ask(run, meant)
     left = meant if adopt is False else []
-    notes = []
     for edit in found:
-        aside = move_aside(edit.path, f"edited-{iso(now_us)}")
+        aside = move_aside(edit.path, f"edited-{iso(now_us)}", Path(run.context.home))
         done = "left out and kept" if edit in left else "kept"
         notes.append(f"{edit.path} was edited by hand; {done} as {aside.name}.")
         notes += [f"  {line}" for line in _clipped(edit.changes)] if edit in meant else []
     return Adopted(inputs=tuple(edit.edited for edit in found if edit not in left), notes=tuple(notes))
 
 
-def _find(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: int) -> list[Edit]:
+def _find(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: int, notes: list[str]) -> list[Edit]:
+    home = Path(run.context.home)
     known = orchestrator.store.printed(run.id)
     launches = orchestrator.launches()
     sound: list[Edit] = []
@@ -90,12 +91,15 @@ def _find(orchestrator: Orchestrator, run: StoredRun, folded: Folded, now_us: in
     for document in folded.system.documents(folded.state, now_us):
         if document.append:
             continue  # Others may add to it as they like.
-        path = Path(run.context.home, document.path)
-        found = inspect(path, known.get(document.path, []))
+        path = home / document.path
+        found = inspect(home, path, known.get(document.path, []))
+        if found.state is PrintoutState.UNREACHED:
+            notes.append(f"{path} is left alone: {found.problem}.")
+            continue
         if found.state in (PrintoutState.OURS, PrintoutState.MISSING, PrintoutState.TORN):
             continue
         ours = encode_document(document)
-        if (copy := identify(path, ours)) is not None:
+        if (copy := identify(home, path, ours)) is not None:
             again.append(Printed(path=document.path, identity=copy))  # put back from a backup, and nothing else
             continue
         faults = [found.problem]
@@ -160,7 +164,7 @@ def _put_aside(
     """Put a file that cannot be adopted aside, and the journal's version in its place; return the error that says so."""
     home = Path(run.context.home)
     path = home / document.path
-    aside = move_aside(path, f"edited-{iso(now_us)}")
+    aside = move_aside(path, f"edited-{iso(now_us)}", home)
     draft = write_draft(home, document, encode_document(document), first=True)
     orchestrator.store.append([Append(run=run.id, expected_seq=0, at_us=now_us, printed=(draft.printed,))])
     put_in_place(draft)

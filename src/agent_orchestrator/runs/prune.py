@@ -9,12 +9,13 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.beneath import open_folder
 from agent_orchestrator.errors import GitFailed, RunBusy
 from agent_orchestrator.git.ownership import list_tracked, put_back
 from agent_orchestrator.git.removal import Removal, plan_removal, remove_trees
 from agent_orchestrator.git.repository import host_of
 from agent_orchestrator.git.snapshots import delete_refs
-from agent_orchestrator.projections.inspection import is_ours
+from agent_orchestrator.projections.inspection import remove_ours
 from agent_orchestrator.runs.exclusion import show_files
 from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -79,8 +80,14 @@ def prune(orchestrator: Orchestrator, run: StoredRun) -> str | None:
 def _delete_folder(home: Path, place: Path) -> None:
     """Deletes a folder of ours; what somebody committed in it is put back."""
     tracked = list_tracked(home, [str(place.relative_to(home))])
-    shutil.rmtree(place)
+    _delete_tree(home, place)
     put_back(home, tracked)
+
+
+def _delete_tree(root: Path, place: Path) -> None:
+    """Deletes a folder below a root, which no link leads to."""
+    with open_folder(root, place.parent) as parent:
+        shutil.rmtree(place.name, dir_fd=parent)
 
 
 def _delete_print_outs(orchestrator: Orchestrator, run: StoredRun) -> None:
@@ -92,9 +99,7 @@ def _delete_print_outs(orchestrator: Orchestrator, run: StoredRun) -> None:
     for folder in (place for place in places if place.is_dir()):
         _delete_folder(home, folder)
     files = {str(place.relative_to(home)): place for place in places if place.is_file()}
-    mine = [path for path, file in files.items() if is_ours(file, known[path])]
-    for path in mine:
-        (home / path).unlink(missing_ok=True)
+    mine = [path for path, file in files.items() if remove_ours(home, file, known[path])]
     put_back(home, list_tracked(home, mine))
 
 
@@ -107,7 +112,7 @@ def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str
         return str(error)
     try:
         if (launches := folder / "launches" / run.id).exists():
-            shutil.rmtree(launches)
+            _delete_tree(folder, launches)
         _delete_print_outs(orchestrator, run)
     except OSError as error:
         return f"{error.filename} cannot be deleted: {error.strerror}"

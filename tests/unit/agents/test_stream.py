@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent_orchestrator.agents.claude import AGENT
 from agent_orchestrator.agents.events import Consumed, Finished, Transcript, sum_usage
 from agent_orchestrator.agents.stream import LOOK_BYTES, ResultWatch, count_at, money_at, read_transcript, text_at
@@ -34,7 +36,8 @@ def test_a_line_that_is_too_long_is_skipped_and_counted_and_the_next_is_read(tmp
 
 def test_a_missing_file_says_nothing(tmp_path: Path) -> None:
     assert read_transcript(tmp_path / "none", texts).end is None
-    assert read_transcript(tmp_path, texts).end is None
+    with pytest.raises(OSError, match="not a regular file"):
+        read_transcript(tmp_path, texts)
 
 
 def test_a_growing_stream_is_looked_at_line_by_line(tmp_path: Path) -> None:

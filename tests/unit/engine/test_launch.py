@@ -108,7 +108,7 @@ def test_output_that_its_agent_made_unreadable_fails_the_attempt(tmp_path: Path)
     run = rig.toys(agent("a"))
     rig.drive(run)
     assert outcome(rig, run).failure.kind is FailureKind.REPORT_INVALID
-    assert "Is a directory" in outcome(rig, run).failure.message
+    assert "err: it is not a regular file" in outcome(rig, run).failure.message
     assert rig.notes.notices == []
 
 

@@ -21,7 +21,7 @@ from agent_orchestrator.engine.allowance import BURST_BYTES, FILE_BYTES, RATE_BY
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.publisher import DUTY
 from agent_orchestrator.errors import DiskFull
-from agent_orchestrator.projections.inspection import is_ours
+from agent_orchestrator.projections.inspection import find_known
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.world import LaunchCourse
 from tests.unit.engine.rig import Rig, agent, jump, named, until
@@ -161,7 +161,7 @@ def test_a_deleted_file_is_written_again_also_when_nothing_in_it_changed(tmp_pat
     assert rig.drive(run, delete).status == "completed"
 
 
-def test_a_print_out_of_an_earlier_process_is_ours_however_old(tmp_path: Path) -> None:
+def test_a_print_out_of_an_earlier_process_find_known_however_old(tmp_path: Path) -> None:
     rig = Rig(tmp_path, lambda effect: LaunchCourse(60.0))
     run = rig.toys(agent("a"))
 
@@ -205,7 +205,7 @@ def test_a_file_of_ours_stays_ours_however_many_print_outs_cannot_replace_it(tmp
     rig.drive(run)
     assert printed(rig)["phase"] == "running", "nothing replaced the first"
     assert any("The state files are behind" in note for note in rig.notes.notices)
-    assert is_ours(rig.home / "toy.json", rig.store.printed(RunId("one"))["toy.json"])
+    assert find_known(rig.home, rig.home / "toy.json", rig.store.printed(RunId("one"))["toy.json"])
     rig.store.on_append = lambda batch: None
     rig.drive(run)
     assert printed(rig)["phase"] == "ended"

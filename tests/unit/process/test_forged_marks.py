@@ -104,3 +104,30 @@ def test_a_launch_of_any_run_counts_for_what_appeared_meanwhile(tmp_path: Path) 
         await over(future)
 
     asyncio.run(play())
+
+
+LINKED = 'mv "$PWD" "$PWD.moved" && ln -s "$PWD.moved" "$PWD"'
+TAKEN = {"its lock": "rm lock", "its folder": 'rm -r "$PWD"', "a link to its folder": LINKED}
+
+
+@pytest.mark.parametrize("take", TAKEN.values(), ids=TAKEN)
+def test_a_launch_that_takes_its_marks_away_is_known_to_have_lived(tmp_path: Path, take: str) -> None:
+    async def play() -> None:
+        launches = make_launches(tmp_path)
+        done, go = tmp_path / "done", tmp_path / "go"
+        launches.start(sh(tmp_path, f"{HERE}{take}; cd /; touch {done}; until test -e {go}; do sleep 0.01; done"))
+        future = ending_of(launches, name())
+        await until(done.exists)
+        then_ns = done.stat().st_ctime_ns
+        assert launches.alive_between(then_ns, then_ns) == name(), "while it is alive"
+        go.touch()
+        await over(future)
+        assert launches.alive_between(then_ns, then_ns) == name(), "after its end"
+        assert make_launches(tmp_path).alive_between(then_ns, then_ns) == name(), "for another process"
+
+    asyncio.run(play())
+
+
+def test_a_link_in_the_place_of_its_lock_does_not_keep_a_launch_from_ending(tmp_path: Path) -> None:
+    ending = run_to_end(tmp_path, sh(tmp_path, HERE + "rm lock; ln -s /dev/null lock; exit 3"))
+    assert ending.exit_code == 3

@@ -24,9 +24,9 @@ def printed(home: Path, number: int = 1) -> Identity:
 
 def test_a_known_identity_is_ours_however_old(tmp_path: Path) -> None:
     known = [printed(tmp_path, number) for number in range(3)]
-    assert inspect(tmp_path / "state.json", known).state is PrintoutState.OURS
-    assert inspect(tmp_path / "state.json", known[2:]).state is PrintoutState.OURS
-    assert inspect(tmp_path / "state.json", known[:2]).state is PrintoutState.EDITED
+    assert inspect(tmp_path, tmp_path / "state.json", known).state is PrintoutState.OURS
+    assert inspect(tmp_path, tmp_path / "state.json", known[2:]).state is PrintoutState.OURS
+    assert inspect(tmp_path, tmp_path / "state.json", known[:2]).state is PrintoutState.EDITED
 
 
 def test_an_old_print_out_that_somebody_copied_back_is_an_edit(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_an_old_print_out_that_somebody_copied_back_is_an_edit(tmp_path: Path) -
     shutil.copy2(tmp_path / "state.json", tmp_path / "checkpoint.json")
     known.append(printed(tmp_path, 2))
     shutil.copy2(tmp_path / "checkpoint.json", tmp_path / "state.json")
-    found = inspect(tmp_path / "state.json", known)
+    found = inspect(tmp_path, tmp_path / "state.json", known)
     assert found.state is PrintoutState.EDITED
     assert found.document == {"number": 1}
 
@@ -44,24 +44,24 @@ def test_an_edit_in_place_is_recognised(tmp_path: Path) -> None:
     with (tmp_path / "state.json").open("r+") as file:
         file.write('{"number":')
     os.utime(tmp_path / "state.json", ns=(1, 1))
-    assert inspect(tmp_path / "state.json", known).state is not PrintoutState.OURS
+    assert inspect(tmp_path, tmp_path / "state.json", known).state is not PrintoutState.OURS
 
 
 def test_a_missing_file_and_a_missing_folder_are_missing(tmp_path: Path) -> None:
-    assert inspect(tmp_path / "state.json", []).state is PrintoutState.MISSING
-    assert inspect(tmp_path / "none" / "state.json", []).state is PrintoutState.MISSING
+    assert inspect(tmp_path, tmp_path / "state.json", []).state is PrintoutState.MISSING
+    assert inspect(tmp_path, tmp_path / "none" / "state.json", []).state is PrintoutState.MISSING
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 4096, b" \n\t", b"\0\n\0"])
 def test_an_empty_or_blank_file_is_torn_not_edited(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "state.json").write_bytes(content)
-    assert inspect(tmp_path / "state.json", []).state is PrintoutState.TORN
+    assert inspect(tmp_path, tmp_path / "state.json", []).state is PrintoutState.TORN
 
 
 @pytest.mark.parametrize("content", [b'{"number": 1', b"[]", b"\xff\xfe", b'"text"', b"[" * 100_000])
 def test_what_is_no_json_object_is_broken_and_said_why(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "state.json").write_bytes(content)
-    found = inspect(tmp_path / "state.json", [])
+    found = inspect(tmp_path, tmp_path / "state.json", [])
     assert found.state is PrintoutState.BROKEN
     assert found.problem
 
@@ -69,6 +69,6 @@ def test_what_is_no_json_object_is_broken_and_said_why(content: bytes, tmp_path:
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
 def test_what_is_no_regular_file_is_broken_and_never_waited_for(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "state.json")
-    found = inspect(tmp_path / "state.json", [])
+    found = inspect(tmp_path, tmp_path / "state.json", [])
     assert found.state is PrintoutState.BROKEN
     assert "not a regular file" in found.problem

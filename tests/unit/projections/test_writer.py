@@ -10,7 +10,7 @@ import pytest
 from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.projections.inspection import is_ours
+from agent_orchestrator.projections.inspection import find_known
 from agent_orchestrator.projections.writer import (
     Draft,
     append_lines,
@@ -45,9 +45,11 @@ def test_a_draft_is_beside_its_place_until_it_is_put_there(tmp_path: Path) -> No
 def test_the_identity_taken_from_the_draft_is_that_of_the_file_in_place(tmp_path: Path) -> None:
     made = draft(tmp_path)
     put_in_place(made)
-    assert is_ours(made.target, [made.printed.identity])
+    assert find_known(tmp_path, made.target, [made.printed.identity])
     made.target.write_bytes(made.target.read_bytes())
-    assert not is_ours(made.target, [made.printed.identity]), "written again by somebody else, even with the same words"
+    assert not find_known(tmp_path, made.target, [made.printed.identity]), (
+        "written again by somebody else, even with the same words"
+    )
 
 
 def test_the_first_print_out_and_files_that_are_never_rewritten_are_durable(tmp_path: Path) -> None:

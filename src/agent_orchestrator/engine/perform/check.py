@@ -104,7 +104,7 @@ class CheckWork(Launched):
         if failure is None and not self.effect.argv:
             try:
                 before, after = self._compare()
-            except (OrcError, FileNotFoundError) as error:
+            except (OrcError, OSError, UnicodeDecodeError) as error:
                 if is_shortage(error):
                     raise
                 why = f"Whether it left the working tree as it was cannot be seen: {error}"
@@ -145,7 +145,7 @@ class CheckWork(Launched):
 
     def _compare(self) -> tuple[str | None, str | None]:
         """Identify the tree before and after; both None outside a repository. Raises Unavailable when it was inside one."""
-        before = (self.directory / TREE).read_text("ascii") or None
+        before = self.read_own(TREE).decode("ascii") or None
         after = self.engine.tree_of(self._workdir, self.directory) if before is not None else None
         if before is not None and after is None:
             raise Unavailable(detail=f"{self._workdir} is in no git repository any more")

@@ -12,14 +12,17 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from agent_orchestrator.beneath import open_folder, replace_file, stat_beneath
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.effects import ACTIVE, AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.core.inputs import HumanAnswered
 from agent_orchestrator.core.limits import HUMAN_POLL_S, REPORT_LIMIT_BYTES
 from agent_orchestrator.core.who import Surface, Who
@@ -55,7 +58,7 @@ class HumanWork(Waiting):
     def __init__(self, driver: Driver, effect: AskHuman, finished: Finished) -> None:
         super().__init__(driver, finished)
         self.effect = effect
-        self._file = self.home(effect.answer_file)
+        self._home, self._file = driver.home, self.home(effect.answer_file)
         self._believed = bool(effect.answer_file)
         self._launches = driver.engine.launches
         # A question that the run took over by going back is asked anew: an answer from before is none.
@@ -68,7 +71,8 @@ class HumanWork(Waiting):
         if not self._believed:
             return
         with contextlib.suppress(OSError):  # `orc approve` works without it.
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with open_folder(self._home, self._file.parent, make=True):
+                pass  # It is there, and no link leads to it.
             if any(isinstance(one, ACTIVE) for one in self.driver.state.doing):
                 word = self._ask().word
                 self._say(f"{self.effect.unit} can be answered while others work, too: {_example(word)} in {self._file}.")
@@ -91,39 +95,56 @@ class HumanWork(Waiting):
 
     def _ask(self) -> _Asked:
         """Put the question on record, once; one that lies there since before the judged agent ended was not put by us."""
-        self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / QUESTION
-        if file.exists() and _changed_ns(file) <= _ended_ns(self._launches.directory(self.effect.after)):
-            file.unlink()
-        with contextlib.suppress(FileExistsError):
-            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(descriptor, secrets.token_hex(WORD_BYTES).encode())
-            finally:
-                os.close(descriptor)
-        return _Asked(_changed_ns(file), read_bounded(file, WORD_LIMIT_BYTES, follow=False).decode("ascii", "replace"))
+        with open_folder(self._root(file), self._folder, make=True) as folder:
+            ours = QUESTION in os.listdir(folder)
+            if not ours or self._changed_ns(file) <= _ended_ns(self._launches.directory(self.effect.after)):
+                # Whole or not at all: on a full disk a question without a word would be named by every answer without one.
+                replace_file(folder, QUESTION, f".{QUESTION}{DRAFT}", secrets.token_hex(WORD_BYTES).encode(), 0o600)
+        word = read_bounded(file, WORD_LIMIT_BYTES, root=self._root(file)).decode("ascii", "replace")
+        return _Asked(self._changed_ns(file), word)
+
+    def _root(self, file: Path) -> Path:
+        """Return the folder below which no link to the file is followed."""
+        return self._home if file == self._file else self._folder.parents[1]
+
+    def _changed_ns(self, file: Path) -> int:
+        """When the file was last written or moved; a program cannot set this time, unlike that of the modification."""
+        return stat_beneath(self._root(file), file).st_ctime_ns
+
+    def _has_content(self, file: Path) -> bool:
+        """Say whether there is something to read: a person who types `cat > FILE` has an empty one while typing."""
+        try:
+            status = stat_beneath(self._root(file), file)
+        except FileNotFoundError:
+            return False
+        return not stat.S_ISREG(status.st_mode) or status.st_size > 0
+
+    def _move(self, file: Path, target: Path) -> None:
+        with open_folder(self._root(file), file.parent) as here, open_folder(self._root(target), target.parent) as there:
+            os.rename(file.name, target.name, src_dir_fd=here, dst_dir_fd=there)
 
     def _find(self) -> HumanAnswered | None:
         asked = self._ask()
-        if self._taken.exists():  # taken before we died, or put there by somebody else
-            if (why := self._why_not(asked, _changed_ns(self._taken), named=True)) is None:
+        if self._has_content(self._taken):  # taken before we died, or put there by somebody else
+            if (why := self._why_not(asked, self._changed_ns(self._taken), named=True)) is None:
                 return self._read(self._taken)
-            self._taken.rename(self._file)
+            self._move(self._taken, self._file)
             self._set_aside(why)
             return None
-        if not _has_content(self._file):
+        if not self._has_content(self._file):
             return None
-        changed_ns, answer = _changed_ns(self._file), self._read(self._file)
+        changed_ns, answer = self._changed_ns(self._file), self._read(self._file)
         if answer is None:
             return None
-        word = _decode(self._file).question
+        word = self._decode(self._file).question
         why = self._why_not(asked, changed_ns, named=word == asked.word)
         if word not in ("", asked.word):
             why = "names another question"
         if why is not None:
             self._set_aside(why)
             return None
-        self._file.rename(self._taken)
+        self._move(self._file, self._taken)
         return answer if self._read(self._taken) == answer else None
 
     def _why_not(self, asked: _Asked, changed_ns: int, *, named: bool) -> str | None:
@@ -138,8 +159,8 @@ class HumanWork(Waiting):
 
     def _set_aside(self, why: str) -> None:
         """Put an answer that is no consent aside, say so and journal it; the question stays."""
-        who, run, unit = _owner(self._file), self.driver.run.id, self.effect.unit
-        aside = move_aside(self._file, "unasked")
+        who, run, unit = self._owner(self._file), self.driver.run.id, self.effect.unit
+        aside = move_aside(self._file, "unasked", self._home)
         why = f"{aside} {why}: that is not consent"
         ways = f"please answer again, with `orc approve {run} {unit}` or `orc reject {run} {unit}`"
         self._say(f"{why}; {ways}.")
@@ -147,43 +168,36 @@ class HumanWork(Waiting):
 
     def _read(self, file: Path) -> HumanAnswered | None:
         try:
-            answer, who = _decode(file), _owner(file)
+            answer, who = self._decode(file), self._owner(file)
         except (OSError, msgspec.DecodeError) as error:
             if is_shortage(error):
                 raise
             if file != self._file:
-                file.rename(self._file)
-            aside = move_aside(self._file, "invalid")
+                self._move(file, self._file)
+            aside = move_aside(self._file, "invalid", self._home)
             self._say(f'{aside} is not an answer ({error}); write {{"approved": true, "comments": "…"}} to {self._file}.')
             return None
         return HumanAnswered(effect=self.effect.id, approved=answer.approved, comments=answer.comments, who=who)
 
+    def _decode(self, file: Path) -> _Answer:
+        return msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES, root=self._root(file)), type=_Answer)
+
+    def _owner(self, file: Path) -> Who:
+        uid = stat_beneath(self._root(file), file).st_uid
+        return Who(surface=Surface.ANSWER_FILE, user=name_of_user(uid), uid=uid)
+
     def _say(self, text: str) -> None:
         self.driver.engine.notify(self.driver, text)
-
-
-def _decode(file: Path) -> _Answer:
-    return msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES, follow=False), type=_Answer)
 
 
 def _example(word: str) -> str:
     return msgspec.json.encode({"approved": True, "question": word}).decode()
 
 
-def _owner(file: Path) -> Who:
-    uid = file.stat().st_uid
-    return Who(surface=Surface.ANSWER_FILE, user=name_of_user(uid), uid=uid)
-
-
-def _changed_ns(file: Path) -> int:
-    """When the file was last written or moved; a program cannot set this time, unlike that of the modification."""
-    return file.stat().st_ctime_ns
-
-
-def _has_content(file: Path) -> bool:
-    """Say whether there is something to read: a person who types `cat > FILE` has an empty one while typing."""
-    return file.exists() and (not file.is_file() or file.stat().st_size > 0)
-
-
 def _ended_ns(launch_dir: Path) -> int:
-    return max((marker.stat().st_ctime_ns for marker in launch_dir.glob("exit.*")), default=0)
+    try:
+        with open_folder(launch_dir.parents[1], launch_dir) as folder:
+            marks = [name for name in os.listdir(folder) if name.startswith("exit.")]
+            return max((os.stat(mark, dir_fd=folder, follow_symlinks=False).st_ctime_ns for mark in marks), default=0)
+    except FileNotFoundError:
+        return 0

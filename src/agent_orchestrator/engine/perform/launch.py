@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Ending
+from agent_orchestrator.bounded import launches_of, read_bounded
 from agent_orchestrator.core.effects import Merge, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Outcome
+from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.engine.launches import CannotStart, Order, Standing, Watch
 from agent_orchestrator.engine.perform.shortage import ShortageWait, caught
 from agent_orchestrator.engine.perform.work import Finished
@@ -179,8 +181,9 @@ class Launched:
             except Exception as error:
                 if is_shortage(error):
                     return error
-                failure = Failure(kind=FailureKind.REPORT_INVALID, message=f"The end could not be judged: {error!r}")
-                return self.unjudged(ending, failure)
+                why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else repr(error)
+                failure = Failure(kind=FailureKind.REPORT_INVALID, message=f"The end could not be judged: {why}")
+                return self.unjudged(ending, ending.cause or failure)
 
         def settle(outcome: Outcome | Exception) -> None:
             if self._abandoned:
@@ -192,6 +195,11 @@ class Launched:
                 self.deliver(outcome)
 
         self.engine.offload(self.weight(ending), judged, settle)
+
+    def read_own(self, name: str) -> bytes:
+        """Reads a file that this launch's start put into its folder, through no link. Raises OSError."""
+        file = self.directory / name
+        return read_bounded(file, REPORT_LIMIT_BYTES, root=launches_of(file))
 
     def redact(self, *files: Path) -> None:
         """Takes secrets out of what the program left, before anything is quoted from it."""

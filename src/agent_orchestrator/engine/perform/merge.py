@@ -147,9 +147,9 @@ class MergeWork(Launched):
 
     def _landed(self) -> MergeEnded:
         try:
-            plan = msgspec.json.decode((self.directory / PLAN).read_bytes(), type=PlannedMerge)
+            plan = msgspec.json.decode(self.read_own(PLAN), type=PlannedMerge)
             return self.engine.world.merges.land(self._repo, self.effect, plan)
-        except (OrcError, msgspec.DecodeError) as error:
+        except (OrcError, OSError, msgspec.DecodeError) as error:
             if is_shortage(error):
                 raise
             return self._unavailable(str(error))

@@ -96,7 +96,8 @@ def write_task(task: AgentTask, agent: Agent) -> None:
         entries = (*effect.told, *effect.feedback, *({"said": text} for text in effect.steering))
         write_plainly(launches, task.feedback, msgspec.json.format(msgspec.json.encode({"entries": entries})) + b"\n")
     if task.answer is not None:
-        task.answer.parent.mkdir(parents=True, exist_ok=True)
+        with open_folder(task.home, task.answer.parent, make=True):
+            pass
 
 
 def _read_prompt(file: str | None) -> str:

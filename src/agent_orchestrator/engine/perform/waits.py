@@ -95,7 +95,8 @@ class ReadWork(Waiting):
         try:
             if not file.is_relative_to(root):
                 raise PermissionError("it lies outside the working tree")
-            text = read_bounded(file, REPORT_LIMIT_BYTES).decode("utf-8")
+            # Resolved once, and then opened through no link: one that is planted in between is not followed.
+            text = read_bounded(file, REPORT_LIMIT_BYTES, root=root).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             if is_shortage(error):
                 raise

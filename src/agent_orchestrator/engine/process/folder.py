@@ -2,21 +2,27 @@
 
 The lock file has two lines once the launch began: its birth, then the shim's pid. Whatever is concluded from the marks
 is concluded while holding the lock. Nothing here is fsynced: a power cut ends every launch anyway, and after one a
-launch is never started again.
+launch is never started again. The folder is opened anew each time, through no link: one that a link leads to is not there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from agent_orchestrator.bounded import TooLarge, open_regular, read_bounded
+from agent_orchestrator.beneath import LinkInTheWay, open_folder, replace_file
+from agent_orchestrator.bounded import TooLarge, launches_of, open_launched, read_bounded
+from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.errors import says_shortage
 
 LOCK, VOID, OUT, ERR = "lock", "void", "out", "err"
@@ -65,17 +71,31 @@ class Marks(NamedTuple):
         return self.begun or self.void or bool(self.exit_codes)
 
 
+@contextmanager
+def _held(folder: Path) -> Iterator[int]:
+    """Hold the folder open; FileNotFoundError where a link leads to it, too."""
+    try:
+        with open_folder(folder.parents[1], folder) as held:
+            yield held
+    except LinkInTheWay as error:
+        raise FileNotFoundError(errno.ENOENT, error.strerror, error.filename) from None
+
+
+def find_link(folder: Path) -> str | None:
+    """Return the link that leads to a launch's folder, or that stands for its lock; None without one."""
+    try:
+        with open_folder(folder.parents[1], folder) as held:
+            return f"{folder}/{LOCK}" if _is_link(LOCK, held) else None
+    except LinkInTheWay as error:
+        return str(error.filename)
+    except OSError:
+        return None
+
+
 def take_lock(folder: Path, *, create: bool = False) -> int | None:
     """A descriptor that holds the launch's lock; None while somebody else does. FileNotFoundError without a lock file."""
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        lock = os.open(f"{folder}/{LOCK}", flags | (os.O_CREAT if create else 0), 0o644)
-    except FileNotFoundError:
-        # On a full disk the shim renames the lock itself to the exit mark; what the agent left behind still holds it.
-        marks = sorted(_exit_marks(folder), key=lambda mark: -os.stat(f"{folder}/{mark}").st_size)
-        if not marks:
-            raise
-        lock = os.open(f"{folder}/{marks[0]}", flags)
+    with _held(folder) as held:
+        lock = _open_lock(held, create=create)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -85,6 +105,20 @@ def take_lock(folder: Path, *, create: bool = False) -> int | None:
         os.close(lock)
         raise
     return lock
+
+
+def _open_lock(held: int, *, create: bool) -> int:
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(LOCK, flags | (os.O_CREAT if create else 0), 0o644, dir_fd=held)
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError) and not (error.errno == errno.ELOOP and not create):
+            raise
+    # On a full disk the shim renames the lock itself to the exit mark; what the agent left behind still holds it.
+    marks = [name for name in _exit_marks(held) if not _is_link(name, held)]
+    if not marks:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), LOCK)
+    return os.open(max(marks, key=lambda name: _size(name, held)), flags, dir_fd=held)
 
 
 def is_locked(folder: Path) -> bool:
@@ -102,11 +136,12 @@ def is_locked(folder: Path) -> bool:
 def read_marks(folder: Path) -> Marks:
     """The marks as they stand; call it while holding the lock if anything is concluded from what is missing."""
     try:
-        names = os.listdir(folder)
+        with _held(folder) as held:
+            names = os.listdir(held)
+            begun = LOCK in names and _size(LOCK, held) > 0
     except FileNotFoundError:
         return Marks()
     codes = tuple(sorted(code for name in names if (code := _exit_code(name)) is not None))
-    begun = LOCK in names and os.stat(f"{folder}/{LOCK}").st_size > 0
     return Marks(exit_codes=codes, begun=begun, void=VOID in names, hung=HUNG in names)
 
 
@@ -115,22 +150,58 @@ def _exit_code(name: str) -> int | None:
     return int(code) if code.isdecimal() and len(code) < len(name) <= _EXIT_CHARS_MAX else None
 
 
-def _exit_marks(folder: Path) -> list[str]:
+def _exit_marks(held: int) -> list[str]:
+    return sorted(name for name in os.listdir(held) if _exit_code(name) is not None)
+
+
+def _size(name: str, held: int) -> int:
+    return os.stat(name, dir_fd=held, follow_symlinks=False).st_size
+
+
+def _changed_ns(name: str, held: int) -> int:
+    return os.stat(name, dir_fd=held, follow_symlinks=False).st_ctime_ns
+
+
+def _is_link(name: str, held: int) -> bool:
     try:
-        return sorted(name for name in os.listdir(folder) if _exit_code(name) is not None)
+        return stat.S_ISLNK(os.stat(name, dir_fd=held, follow_symlinks=False).st_mode)
     except FileNotFoundError:
-        return []
+        return False
 
 
 def leave_mark(folder: Path, name: str) -> None:
     """Leave an empty file in a launch's folder; what lies under its name, a link too, is a mark already."""
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with _held(folder) as held, contextlib.suppress(FileExistsError):
+        os.close(os.open(name, flags, 0o644, dir_fd=held))
+
+
+def remove_mark(folder: Path, name: str) -> None:
+    """Take a mark away, where there is one."""
+    with contextlib.suppress(FileNotFoundError), _held(folder) as held:
+        os.unlink(name, dir_fd=held)
+
+
+def has(folder: Path, name: str) -> bool:
+    """Say whether a launch's folder has a file of that name."""
+    try:
+        with _held(folder) as held:
+            os.stat(name, dir_fd=held, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def write_birth(lock: int, birth: Birth) -> None:
     """Marks the launch as begun, through the descriptor that holds its lock. A power cut may tear it, nothing else."""
     os.write(lock, _BIRTH.encode(birth) + b"\n")
+
+
+def keep_birth(folder: Path, birth: Birth) -> None:
+    """Write down the birth of an ended launch that took its lock, or all of its folder, away: it is known to have lived."""
+    if read_birth(folder) is None:
+        with open_folder(folder.parents[1], folder, make=True) as held:
+            replace_file(held, LOCK, f".{LOCK}{DRAFT}", _BIRTH.encode(birth) + b"\n")
 
 
 def unwrite_birth(lock: int) -> None:
@@ -148,13 +219,14 @@ def find_unstarted(folder: Path, code: int | None) -> str:
     if code is None or code <= 0:
         return ""
     try:
-        said = read_bounded(folder / ERR, _LINES_BYTES_MAX, follow=False).decode("utf-8", "replace").strip()
-        if os.stat(f"{folder}/{OUT}").st_size > 0:
-            return ""
+        said = read_bounded(folder / ERR, _LINES_BYTES_MAX, root=launches_of(folder / ERR)).decode("utf-8", "replace").strip()
+        with _held(folder) as held:
+            if _size(OUT, held) > 0:
+                return ""
     except FileNotFoundError:
-        made = (folder / ERR).exists() or (folder / OUT).exists() or not folder.is_dir()
+        made = has(folder, ERR) or has(folder, OUT) or not has(folder, ".")
         return "" if made else "no process could be made"
-    except TooLarge:
+    except (TooLarge, LinkInTheWay):
         return ""
     ours = said.startswith(_OUR_WORDS) and "\n" not in said and says_shortage(said)
     return said if ours else ""
@@ -163,13 +235,14 @@ def find_unstarted(folder: Path, code: int | None) -> str:
 def reopen(folder: Path, lock: int) -> None:
     """Makes a launch whose program was never started new again, through the descriptor that holds its lock."""
     unwrite_birth(lock)
-    for mark in _exit_marks(folder):
-        if (folder / LOCK).exists():
-            (folder / mark).unlink()
-        else:  # on a full disk the lock became the exit mark
-            (folder / mark).rename(folder / LOCK)
+    with _held(folder) as held:
+        for mark in _exit_marks(held):
+            if LOCK in os.listdir(held):
+                os.unlink(mark, dir_fd=held)
+            else:  # on a full disk the lock became the exit mark
+                os.rename(mark, LOCK, src_dir_fd=held, dst_dir_fd=held)
     for name in (OUT, ERR):
-        (folder / name).unlink(missing_ok=True)
+        remove_mark(folder, name)
 
 
 def read_birth(folder: Path) -> Birth | None:
@@ -187,9 +260,14 @@ def read_pid(folder: Path) -> int | None:
 
 
 def _lines(folder: Path) -> tuple[bytes, bytes]:
-    for name in (LOCK, *_exit_marks(folder)):  # on a full disk the lock became the exit mark
+    try:
+        with _held(folder) as held:
+            marks = _exit_marks(held)
+    except OSError:
+        return b"", b""
+    for name in (LOCK, *marks):  # on a full disk the lock became the exit mark
         try:
-            with open_regular(folder / name) as file:
+            with open_launched(folder / name) as file:
                 birth, _, rest = file.read(_LINES_BYTES_MAX).partition(b"\n")
         except OSError:
             continue
@@ -201,7 +279,8 @@ def _lines(folder: Path) -> tuple[bytes, bytes]:
 def ended_us(folder: Path, code: int) -> int | None:
     """When the shim wrote the exit mark."""
     try:
-        return os.stat(f"{folder}/{_EXIT}{code}").st_ctime_ns // 1000
+        with _held(folder) as held:
+            return _changed_ns(f"{_EXIT}{code}", held) // 1000
     except OSError:
         return None
 
@@ -213,11 +292,15 @@ def last_sign_ns(folder: Path, *, same_boot: bool) -> int:
     """
     if is_locked(folder):
         return sys.maxsize
-    names = [*_exit_marks(folder), *(name for name in (LOST, VOID) if (folder / name).exists())]
-    if not names and same_boot:
-        return sys.maxsize
-    signs = [file.stat().st_ctime_ns for name in names or (LOCK, OUT, ERR) if (file := folder / name).exists()]
-    return max(signs, default=0)
+    try:
+        with _held(folder) as held:
+            there = os.listdir(held)
+            names = [name for name in there if _exit_code(name) is not None or name in (LOST, VOID)]
+            if names or not same_boot:
+                return max((_changed_ns(name, held) for name in names or {LOCK, OUT, ERR} & {*there}), default=0)
+    except FileNotFoundError:
+        pass
+    return sys.maxsize
 
 
 def output_bytes(files: tuple[str, str]) -> int:
@@ -225,7 +308,7 @@ def output_bytes(files: tuple[str, str]) -> int:
     total = 0
     for file in files:
         try:
-            total += os.stat(file).st_size
+            total += os.lstat(file).st_size
         except OSError:
             continue
     return total

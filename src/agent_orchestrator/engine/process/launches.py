@@ -56,7 +56,8 @@ class ProcessLaunches:
         except FileNotFoundError:
             # The lock comes before every mark, and goes only by becoming one, or by a hand that is not ours. After a reboot a
             # mark may have been lost, so nothing proves that it never ran.
-            return Standing.NEW if same_boot and not (folder / folders.OUT).exists() else Standing.OVER
+            untouched = not folders.has(folder, folders.OUT) and folders.find_link(folder) is None
+            return Standing.NEW if same_boot and untouched else Standing.OVER
         if lock is None:
             return Standing.ALIVE
         try:
@@ -101,16 +102,25 @@ class ProcessLaunches:
         found = []
         for folder in sorted((self._root / run).glob("*~*")):
             effect = launched_in(run, folder.name)
-            if (folder / folders.STOPPED).exists():
+            if folders.has(folder, folders.STOPPED):
                 self._stopped.add(effect)
             if effect in self._stopped or folders.is_locked(folder):
                 found.append(effect)
         return found
 
     def alive_between(self, since_ns: int, until_ns: int, run: RunId | None = None) -> EffectId | None:
-        """A launch that lived then, as far as that can be told; one whose end is not proven counts from its start."""
+        """A launch that lived then, as far as that can be told; one whose end is not proven counts from its start.
+
+        One that took its folder away is alive while it is watched here; one behind a link may have lived at any time.
+        """
+        for effect, begun in self._monitor.births() if self._monitor is not None else ():
+            taken = begun.started_us * 1000 <= until_ns and folders.read_birth(self.directory(effect)) is None
+            if taken and run in (None, effect.partition("/")[0]):
+                return effect
         for folder in sorted(self._root.glob(f"{run or '*'}/*~*")):
             birth = folders.read_birth(folder)
+            if birth is None and folders.find_link(folder) is not None:
+                return launched_in(RunId(folder.parent.name), folder.name)
             if birth is None or birth.started_us * 1000 > until_ns:
                 continue
             if since_ns <= folders.last_sign_ns(folder, same_boot=birth.boot == self._boot):
@@ -121,7 +131,7 @@ class ProcessLaunches:
         """Takes the mark of a stop away."""
         if effect in self._stopped:
             self._stopped.discard(effect)
-            (self.directory(effect) / folders.STOPPED).unlink(missing_ok=True)
+            folders.remove_mark(self.directory(effect), folders.STOPPED)
 
     def void(self, effect: EffectId) -> None:
         """Marks a launch that never started, so that it never will; one that somebody holds is left to him."""

@@ -72,6 +72,11 @@ class Monitor:
             watched.cause = cause
         self._begin_stop(watched)
 
+    def births(self) -> list[tuple[EffectId, folders.Birth]]:
+        """Launches that are watched, and when they began, as far as that is known."""
+        known = [(watched.effect, watched.shim.birth) for watched in self._watched.values()]
+        return [(effect, birth) for effect, birth in known if birth is not None]
+
     def close(self) -> None:
         """Stops watching; the launches live on."""
         self._agenda.close()
@@ -122,7 +127,8 @@ class Monitor:
         wait_s = min(_left_s(watched, now_s), 0.0 if size > limits.output_limit_bytes else math.inf)
         if wait_s <= 0 and _hangs(watched, now_s):
             # Marked first: should we die now, whoever collects it must not take our signal for its failure.
-            folders.leave_mark(watched.folder, folders.HUNG)
+            with contextlib.suppress(FileNotFoundError):  # It took its folder away: it is stopped all the same.
+                folders.leave_mark(watched.folder, folders.HUNG)
             self._begin_stop(watched)
             return
         if wait_s <= 0:
@@ -208,6 +214,9 @@ class Monitor:
     def _ending(self, watched: Watched) -> Ending:
         """Return what became of it, concluded while holding the lock."""
         folder, birth = watched.folder, watched.shim.birth or folders.read_birth(watched.folder)
+        if birth is not None:
+            with contextlib.suppress(OSError):
+                folders.keep_birth(folder, birth)
         marks = folders.read_marks(folder)
         now_us = self._clock.now_us()
         started_us = birth.started_us if birth is not None else now_us
@@ -219,9 +228,9 @@ class Monitor:
             ended_us = folders.ended_us(folder, code) or now_us
         elif cause is None and not after_result:
             named = marks.begun and folders.read_pid(folder) is not None
-            cause = Failure(kind=FailureKind.LOST, message=forged or self._why_lost(birth, named=named))
-        if folder.is_dir() and (not marks.ended or code is None):
-            with contextlib.suppress(OSError):  # on a full disk it is over all the same
+            cause = Failure(kind=FailureKind.LOST, message=forged or self._why_lost(folder, birth, named=named))
+        if not marks.ended or code is None:
+            with contextlib.suppress(OSError):  # on a full disk, or without its folder, it is over all the same
                 folders.leave_mark(folder, folders.LOST if marks.ended else folders.VOID)
         return Ending(
             exit_code=code, cause=cause, started_us=started_us, ended_us=max(started_us, ended_us),
@@ -236,7 +245,9 @@ class Monitor:
             exit_code=None, cause=None, started_us=now_us, ended_us=now_us, out=Path(out), err=Path(err), unstarted=why
         )  # fmt: skip
 
-    def _why_lost(self, birth: folders.Birth | None, *, named: bool) -> str:
+    def _why_lost(self, folder: Path, birth: folders.Birth | None, *, named: bool) -> str:
+        if (link := folders.find_link(folder)) is not None:
+            return f"The program was lost: {link} is a link that somebody planted, and nothing is read or written through one."
         if birth is not None and birth.boot != self._boot:
             return "The program was lost: the machine was restarted while it ran."
         if not named:

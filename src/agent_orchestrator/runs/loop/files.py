@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.beneath import LinkInTheWay
 from agent_orchestrator.bounded import TooLarge, read_bounded
 from agent_orchestrator.core.foreign.values import snake
 from agent_orchestrator.core.ids import RunId
@@ -209,10 +210,10 @@ def _checkpoints(one: LoopFile) -> list[str]:
     return [f"checkpoints: {', '.join(files)} stay where they are"] if files else []
 
 
-def names_loop(legacy: Path, name: str) -> bool:
-    """Tell whether a current-loop.json is about this loop; one that cannot be read is about none."""
+def names_loop(home: Path, name: str) -> bool:
+    """Tell whether a home's current-loop.json is about this loop; one that cannot be read is about none."""
     try:
-        return loop_named_in(read_bounded(legacy, EDIT_LIMIT_BYTES)) == name
+        return loop_named_in(read_bounded(home / LEGACY, EDIT_LIMIT_BYTES, root=home)) == name
     except OSError:
         return False
 
@@ -220,15 +221,17 @@ def names_loop(legacy: Path, name: str) -> bool:
 def keep_originals(home: Path, name: str) -> None:
     """Keep a registry.json of another tool, and a current-loop.json about this loop, before ours take their places."""
     registry, legacy = home / REGISTRY, home / LEGACY
-    if names_loop(legacy, name):
+    if names_loop(home, name):
         _keep_copy(legacy, legacy)
     if registry.is_file():
         try:
-            if is_registry(msgspec.json.decode(read_bounded(registry, EDIT_LIMIT_BYTES))):
+            if is_registry(msgspec.json.decode(read_bounded(registry, EDIT_LIMIT_BYTES, root=home))):
                 return
         except TooLarge:
-            move_aside(registry, KEPT)  # A copy of a sparse file might fill the disk.
+            move_aside(registry, KEPT, home)  # A copy of a sparse file might fill the disk.
             return
+        except LinkInTheWay:
+            return  # It is neither read nor written.
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
         _keep_copy(registry, registry)
@@ -239,7 +242,7 @@ def _kept(home: Path, one: LoopFile) -> Iterator[None]:
     """Keep the original for good; put it back where it was if no run comes of it."""
     folder = home / loop_directory(one.taken.name)
     if one.path == folder / STATE:
-        aside = move_aside(one.path, KEPT)
+        aside = move_aside(one.path, KEPT, home)
         try:
             yield
         except BaseException:

@@ -40,8 +40,8 @@ class LoopHooks(Hooks):
         """Return the loop's folder; a legacy file that names the loop is kept aside, or it would be shown as a loop again."""
         home = Path(run.context.home)
         folder, legacy = (home / ABOUT.state_file.format(run=run.id)).parent, home / LEGACY
-        if names_loop(legacy, run.id):
-            move_aside(legacy, KEPT)
+        if names_loop(home, run.id):
+            move_aside(legacy, KEPT, home)
         return [folder]
 
     def works(self, run: StoredRun, state: LoopState) -> list[Work]:

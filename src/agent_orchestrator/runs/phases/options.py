@@ -144,7 +144,7 @@ def _agents(options: PhasesOptions, home: Path, configured: Mapping[str, AgentSe
 def earlier_lessons(home: Path) -> tuple[Lesson, ...]:
     """Read what earlier runs learned, as far as their lines can be read."""
     try:
-        lines = read_bounded(home / LEARNINGS, EDIT_LIMIT_BYTES).splitlines()[-LESSONS_KEPT:]
+        lines = read_bounded(home / LEARNINGS, EDIT_LIMIT_BYTES, root=home).splitlines()[-LESSONS_KEPT:]
     except OSError:
         return ()
     found = []

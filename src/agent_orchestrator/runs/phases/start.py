@@ -103,7 +103,7 @@ def import_phases(
             beginning = Beginning(facts=taken.facts, budget=budget, spent_usd=taken.cost_usd)
             made = orchestrator.create(PHASES, spec, spec.plan.name[:80], context, beginning)
             if (mine := home / FOLDER / STATE_FILE).exists():
-                move_aside(mine, "imported")
+                move_aside(mine, "imported", home)
             orchestrator.settle(made)
         finally:
             owner.release()
@@ -137,7 +137,7 @@ def _on_branch(spec: PhasesSpec, home: Path) -> PhasesSpec:
 def _refuse_old_format(home: Path) -> None:
     path = home / FOLDER / STATE_FILE
     try:
-        document = msgspec.json.decode(read_bounded(path, EDIT_LIMIT_BYTES))
+        document = msgspec.json.decode(read_bounded(path, EDIT_LIMIT_BYTES, root=home))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return  # What cannot be read is put aside when the new file is written.
     if is_old_format(document):

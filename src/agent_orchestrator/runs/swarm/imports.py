@@ -112,7 +112,7 @@ def _import(orchestrator: Orchestrator, bead: str, by: AgentOptions, account: Fi
         stored = orchestrator.create(SWARM, spec, bead, context, Beginning(facts=facts))
         for file in files:
             if file.exists():
-                move_aside(file, "imported")
+                move_aside(file, "imported", home)
         orchestrator.settle(stored)
     finally:
         owner.release()

@@ -273,7 +273,7 @@ def _keep_foreign_records(orchestrator: Orchestrator, bead: str, *, force: bool)
     told = {}
     for folder, file in files.items():
         try:
-            told[folder] = msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES), type=_Told)
+            told[folder] = msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES, root=home), type=_Told)
         except (OSError, msgspec.DecodeError):
             continue  # It is kept as it is, whatever stands in it.
     if any(one.status == "done" for one in told.values()) and not force:

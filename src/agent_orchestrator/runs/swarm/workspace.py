@@ -43,12 +43,12 @@ def _schemas() -> dict[str, bytes]:
 
 def hidden_schemas(home: Path) -> list[str]:
     """Which of these files stand there as we write them: a person's own are not ours to hide."""
-    return [path for path, content in _schemas().items() if _reads(home / path, content)]
+    return [path for path, content in _schemas().items() if _reads(home, home / path, content)]
 
 
-def _reads(file: Path, content: bytes) -> bool:
+def _reads(home: Path, file: Path, content: bytes) -> bool:
     try:
-        return read_bounded(file, len(content)) == content
+        return read_bounded(file, len(content), root=home) == content
     except OSError:
         return False
 

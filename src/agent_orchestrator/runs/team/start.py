@@ -56,7 +56,7 @@ def import_team(orchestrator: Orchestrator, spec: TeamSpec, path: Path, files: M
             made = orchestrator.create(TEAM, spec, _name(spec), context, Beginning(facts=taken.facts))
             if path.resolve().parent == (home / FOLDER).resolve():
                 for file in (home / name for name in FILES if (home / name).exists()):
-                    move_aside(file, "imported")
+                    move_aside(file, "imported", home)
             else:
                 claim_folder(orchestrator, run)
             orchestrator.settle(made)

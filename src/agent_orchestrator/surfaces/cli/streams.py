@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from agent_orchestrator.bounded import open_regular
+from agent_orchestrator.bounded import open_launched
 from agent_orchestrator.core.ids import EffectId, launch_folder, split_effect_id
 
 JSON_TAIL_BYTES = 1024 * 1024
@@ -30,7 +30,7 @@ def launch_facts(root: Path, launch: dict[str, Any]) -> dict[str, Any]:
 
 def _tail(path: Path) -> str:
     try:
-        with open_regular(path) as file:
+        with open_launched(path) as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - JSON_TAIL_BYTES))
             return file.read(JSON_TAIL_BYTES).decode("utf-8", "replace")
@@ -55,7 +55,7 @@ class StreamPrinter:
     def print_new(self, effect: EffectId, *, ended: bool = False) -> None:
         """Copy what was written since the last call."""
         try:
-            file = open_regular(self._root / launch_folder(effect) / self._stream)
+            file = open_launched(self._root / launch_folder(effect) / self._stream)
         except OSError:
             return
         with file:

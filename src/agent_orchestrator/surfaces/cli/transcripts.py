@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agent_orchestrator.agents.transcript import Item, TextLine, TranscriptReader
+from agent_orchestrator.bounded import open_launched
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import EffectId, launch_folder
 from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
@@ -67,14 +67,11 @@ class GrowingLines:
     def read(self, most: int | None = None) -> Iterator[bytes | None]:
         """Return the lines that have come since, of about `most` bytes; None for one that is too long."""
         try:
-            opened = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            file = open_launched(self._path)
         except OSError:
             return
-        with open(opened, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, not a path
-            status = os.fstat(opened)
-            if not stat.S_ISREG(status.st_mode):
-                return
-            skip = self._find_place(status.st_ino)
+        with file:
+            skip = self._find_place(os.fstat(file.fileno()).st_ino)
             file.seek(self._offset)
             end = None if most is None else self._offset + most
             while block := file.read(BLOCK_BYTES if end is None else min(BLOCK_BYTES, end - self._offset)):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.bounded import open_regular
+from agent_orchestrator.bounded import open_launched
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.ids import EffectId, checked_id, launch_folder, split_effect_id
 from agent_orchestrator.engine.redact import Redactor
@@ -111,7 +111,7 @@ def show_launch(orchestrator: Orchestrator, moment: Moment, given: str) -> dict[
 def _read_text(path: Path, redactor: Redactor) -> str | None:
     """Return the beginning of a file that an agent may have written; None where there is none."""
     try:
-        with open_regular(path) as file:
+        with open_launched(path) as file:
             return redactor.redact_bytes(file.read(TEXT_BYTES_MAX)).decode("utf-8", "replace")
     except OSError:
         return None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent_orchestrator.agents.transcript import Item
-from agent_orchestrator.bounded import open_regular
+from agent_orchestrator.bounded import open_launched
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.engine.redact import REDACTED, Redactor
 from agent_orchestrator.surfaces.cli.transcripts import LaunchTranscript
@@ -129,7 +129,7 @@ def _inode_of(path: Path) -> int:
 def find_start(path: Path) -> int:
     """Return where the first whole line of a file's last megabytes begins."""
     try:
-        with open_regular(path) as file:
+        with open_launched(path) as file:
             size = file.seek(0, 2)
             if size <= TAIL_BYTES:
                 return 0
@@ -143,7 +143,7 @@ def read_range(path: Path, begin: int, count: int, redactor: Redactor) -> dict[s
     """Return whole lines of a file from about a byte on, as text without secrets."""
     count = max(1, min(count, RANGE_BYTES_MAX))
     try:
-        with open_regular(path) as file:
+        with open_launched(path) as file:
             size = file.seek(0, 2)
             begin = max(0, min(begin, size))
             file.seek(max(0, begin - 1))
