@@ -1,7 +1,8 @@
 """Real kills of real processes: the orchestrator in every mode, then whoever is there (orchestrator, shim, agent, a whole group),
 and an orchestrator that is frozen while another tries to take its run.
 
-The runs and their invariants are those of `tests/crash`. Only processes that were started here are signalled, each by its id.
+The runs and their invariants are those of `tests/crash`, and the small ones of `proof.subjects`. Only processes that were
+started here are signalled, each by its id.
 """
 
 from __future__ import annotations
@@ -10,22 +11,25 @@ import os
 import random
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.engine.process.folder import read_pid
+from proof.subjects import Subject, open_subject
+from proof.syscalls import recover
 from proof.trial import SYSTEMS, Kind, Trial
 from tests.conftest import make_repo, pytest_configure
 from tests.crash import test_kill_nine, test_loop_kill, test_phases_kill, test_swarm_kill, test_team_kill
-from tests.crash.rig import Orc, Rig, wait_until
+from tests.crash.rig import Orc, Rig
 
 ROUNDS = {"workflow": 8, "loop": 10, "phases": 8, "team": 8, "swarm": 8}
 """Seeds of a whole proof; each kills several times."""
 VICTIM_ROUNDS, FREEZE_ROUNDS = 8, 6
 BLOWS = 6
+REFUSALS = ("is already running in another process", "a loop that is running cannot become running")
+WORK_S = 0.3
+"""The time that agents take, so that there is somebody to hurt."""
 SURVIVORS: dict[str, Callable[[int, Path], int]] = {
     "workflow": test_kill_nine.survive_kills,
     "loop": test_loop_kill.survive_kills,
@@ -43,15 +47,17 @@ def plan_kills(seed: int, scale: float) -> Iterator[Trial]:
 
 
 def plan_victims(seed: int, scale: float) -> Iterator[Trial]:
-    """Some seeds of workflows."""
+    """Some seeds of every system."""
     for number in range(max(1, round(VICTIM_ROUNDS * scale))):
-        yield Trial("victim", "workflow", (seed + number,))
+        for system in SYSTEMS:
+            yield Trial("victim", system, (seed + number,))
 
 
 def plan_freezes(seed: int, scale: float) -> Iterator[Trial]:
-    """Some seeds of workflows."""
+    """Some seeds of every system."""
     for number in range(max(1, round(FREEZE_ROUNDS * scale))):
-        yield Trial("freeze", "workflow", (seed + number,))
+        for system in SYSTEMS:
+            yield Trial("freeze", system, (seed + number,))
 
 
 @contextmanager
@@ -75,74 +81,75 @@ def play_kills(trial: Trial, folder: Path) -> int:
 
 
 def play_victims(trial: Trial, folder: Path) -> int:
-    """Kill whoever is there: an attempt may be lost and made again, but none is ever made twice."""
+    """Kill whoever is there: a launch may be lost and another made, but none is ever made twice."""
     chance, blows = random.Random(trial.numbers[0]), 0
-    with nothing_left(folder) as repo:
-        rig = Rig(repo, test_kill_nine.TWELVE_STEPS)
-        orc = rig.run("run", "--max-attempts", "40")
+    with open_subject(trial.system, folder) as subject:
+        subject.let_work(WORK_S)
+        orc = subject.begin()
         while blows < BLOWS:
-            begun = len(rig.log())
-            wait_until(lambda: len(rig.log()) > begun or orc.ended)  # noqa: B023 - asked at once
+            _wait_for_a_start(subject, orc)
             if _is_over(orc):
                 break
-            _let_pass(chance.uniform(0.0, 0.15))
+            _let_pass(chance.uniform(0.0, WORK_S))
             blows += 1
             if chance.random() < 0.3:
                 orc.kill()
             if chance.random() < 0.9:
-                _strike(rig, chance)
+                _strike(subject, chance)
             if _is_over(orc):
-                orc = rig.start("resume", "run")
-        orc.end()
-        _check_attempts(rig)
+                orc = subject.go_on()
+        subject.attend(orc)
+        assert "Traceback" not in orc.said, orc
+        recover(subject, failed=True)
     return blows
 
 
-def _strike(rig: Rig, chance: random.Random) -> None:
+def _strike(subject: Subject, chance: random.Random) -> None:
     """Kill a shim, an agent, or everything of a launch."""
-    folders = sorted((rig.repo / ".git" / "orc" / "launches" / "run").glob("*~*"))
-    shims = [pid for folder in folders if (pid := read_pid(folder)) is not None and pid in rig.living("run")]
+    folders = sorted((subject.repo / ".git" / "orc" / "launches").glob("*/*~*"))
+    living = set(subject.living())
+    shims = [pid for folder in folders if (pid := read_pid(folder)) is not None and pid in living]
     if not shims:
         return
     shim = chance.choice(shims)
-    victims = {"shim": [shim], "group": [-shim], "agent": [int(line[4]) for line in rig.log()[-1:]]}
+    agents = [pid for line in subject.log()[-1:] if (pid := int(line[5])) in living]
+    victims = {"shim": [shim], "group": [-shim], "agent": agents}
     for pid in victims[chance.choice(sorted(victims))]:
-        if pid < 0 or pid in rig.living("run"):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def _check_attempts(rig: Rig) -> None:
-    state, _ = rig.fold("run")
-    assert state.lifecycle.stop is StopReason.COMPLETED, state.lifecycle
-    made = Counter(tuple(line[1:4]) for line in rig.log())
-    assert max(made.values()) == 1, f"an attempt was started twice: {made}"
-    assert rig.living("run") == []
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def play_freezes(trial: Trial, folder: Path) -> int:
     """Stop the orchestrator, let a second one try to take the run, wake the first: nothing is started twice."""
     chance, freezes = random.Random(trial.numbers[0]), 0
-    with nothing_left(folder) as repo:
-        rig = Rig(repo, test_kill_nine.TWELVE_STEPS)
-        orc = rig.run("run")
-        while freezes < BLOWS and not orc.ended:
-            begun = len(rig.log())
-            wait_until(lambda: len(rig.log()) > begun or orc.ended)  # noqa: B023 - asked at once
-            _let_pass(chance.uniform(0.0, 0.1))
+    with open_subject(trial.system, folder) as subject:
+        subject.let_work(WORK_S)
+        orc = subject.begin()
+        while freezes < BLOWS:
+            _wait_for_a_start(subject, orc)
+            _let_pass(chance.uniform(0.0, WORK_S))
             if _is_over(orc):
                 break
             orc.signal(signal.SIGSTOP)
             try:
-                second = rig.start("resume", "run")
+                stored = subject.stored()
+                assert stored is not None
+                if stored.summary.ended:
+                    break  # Nothing is left to be taken: the first has only its last words to say.
+                second = subject.go_on()
                 second.end()
                 freezes += 1
-                assert "is already running in another process" in second.said, second
+                assert any(words in second.said for words in REFUSALS), second
             finally:
                 orc.signal(signal.SIGCONT)
-        orc.end()
-        test_kill_nine.check_run(rig, "run")
+        assert orc.end() == 0, orc
+        subject.check_end(orc)
     return freezes
+
+
+def _wait_for_a_start(subject: Subject, orc: Orc) -> None:
+    begun = len(subject.log())
+    subject.attend(orc, lambda: len(subject.log()) > begun)
 
 
 def _is_over(orc: Orc) -> bool:

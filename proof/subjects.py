@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from agent_orchestrator.store.port import StoredRun
 from tests.acceptance.phases_rig import SMALL
 from tests.acceptance.team_rig import DEFAULTS
 from tests.conftest import make_repo, pytest_configure
-from tests.crash.rig import Orc, Rig, processes
+from tests.crash.rig import PATIENCE_S, Orc, Rig, processes
 from tests.scenarios.team_world import group
 
 AGENT = """\
@@ -53,6 +54,7 @@ BEADS = (
     {"id": "two", "prompt": "do two", "depends_on": ["one"]},
     {"id": "three", "prompt": "do three"},
 )
+LOOK_S = 0.05
 ATTEMPTS = "9"
 """More than any trial can lose."""
 
@@ -86,15 +88,29 @@ class Subject:
         return self.orc(*self._run, *more, env=env)
 
     def go_on(self, env: Mapping[str, str] | None = None) -> Orc:
-        """Resume the run, or start it if there is none yet."""
+        """Resume the run, try again what failed, or start it if there is none yet."""
         stored = self.stored()
-        resume = ("loop", "resume") if self.system == "loop" else ("resume",)
-        return self.orc(*((*resume, stored.id) if stored else self._run), env=env)
+        if stored is None:
+            return self.orc(*self._run, env=env)
+        resume: tuple[str, ...] = ("loop", "resume") if self.system == "loop" else ("resume",)
+        if self.system == "swarm" and stored.summary.stop is StopReason.FAILED:
+            resume = ("swarm", "retry")  # A swarm ends with the beads that failed, and tries them again when it is told to.
+        return self.orc(*resume, stored.id, env=env)
 
     def orc(self, *arguments: str, env: Mapping[str, str] | None = None) -> Orc:
         """Start any command."""
         self._said += 1
         return Orc(self.repo, self.side / f"said.{self._said}", arguments, env)
+
+    def attend(self, orc: Orc, enough: Callable[[], bool] = lambda: False) -> None:
+        """Wait for the end of a process, or until it is enough, as a person who lets the run try again whenever it asks."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not (enough() or orc.ended):
+            assert time.monotonic() < deadline_s, f"waited in vain: {orc}"
+            stored = self.stored()
+            if stored is not None and stored.summary.asks:
+                self.orc("approve", stored.id, stored.summary.asks[0]).end()
+            time.sleep(LOOK_S)
 
     def stored(self) -> StoredRun | None:
         """Return the run as the store has it."""

@@ -71,7 +71,7 @@ def recover(subject: Subject, *, failed: bool = False, env: Mapping[str, str] | 
     """Complete the run without faults, and check all of it; agents may have failed, too, where the fault was theirs as well."""
     last = subject.go_on(env)
     for _ in range(RESUMES):
-        last.end()
+        subject.attend(last)
         assert "Traceback" not in last.said, last
         stored = subject.stored()
         last = subject.go_on(env)
