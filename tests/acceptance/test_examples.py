@@ -96,6 +96,7 @@ PLAYS = [
     ("orc config *", Play("configured")),
     ("orc web ~/shop ~/api*", Play("bare", before="git init -q ~/shop; git init -q ~/api", names=NO_BROWSER, serves="?key=")),
     ("orc web*", Play("waiting", names=NO_BROWSER, serves="?key=")),
+    ("orc mcp *", Play("waiting", serves="Bearer")),
     ("orc *", Play("waiting")),
     ("mv .git/orc/orc.db *", Play("waiting")),
     ("rm -f .git/orc/orc.db-wal *", Play("waiting")),

@@ -33,6 +33,7 @@ PLAYS = [
     ("orc team run *", Play("small")),
     ("orc import .claude/*", Play("foreign_phases")),
     ("orc import *", Play("foreign")),
+    ("* mcp add orc *", Play("small")),
 ]
 RUN_HERE = [example for example in EXAMPLES if example.clients]
 

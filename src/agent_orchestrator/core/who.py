@@ -14,6 +14,7 @@ class Surface(StrEnum):
     CLI = "cli"
     LIBRARY = "library"
     WEB = "web"
+    MCP = "mcp"
     ANSWER_FILE = "answer file"
     SIGNAL = "signal"
     ORC = "orc"
@@ -44,6 +45,8 @@ class Who(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return f"{name} (answer file)"
         if self.surface is Surface.WEB:
             return f"{name} (page)"
+        if self.surface is Surface.MCP:
+            return f"{name} (chat)"
         return f"{name} ({self.terminal or 'no terminal'})"
 
 

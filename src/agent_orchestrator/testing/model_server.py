@@ -53,6 +53,21 @@ class Shell(msgspec.Struct, frozen=True):
     command: str
 
 
+class Find(msgspec.Struct, frozen=True):
+    """Tools of an MCP server that are looked for: clients show the model only their names until it does."""
+
+    server: str
+    tools: tuple[str, ...]
+
+
+class Use(msgspec.Struct, frozen=True):
+    """A tool of an MCP server that is called."""
+
+    server: str
+    tool: str
+    values: dict[str, Any] = {}
+
+
 class Reply(msgspec.Struct, frozen=True):
     """A structured answer that ends the turn; properties that may be null may be left out."""
 
@@ -79,10 +94,10 @@ class Broken(msgspec.Struct, frozen=True):
 class Held(msgspec.Struct, frozen=True):
     """A behaviour that waits until the lane is let go."""
 
-    then: Say | Write | Shell | Reply
+    then: Say | Write | Shell | Find | Use | Reply
 
 
-Behaviour = Say | Write | Shell | Reply | Refuse | Broken | Held
+Behaviour = Say | Write | Shell | Find | Use | Reply | Refuse | Broken | Held
 
 ASIDE = Say("On the side")
 GEMINI = (":streamGenerateContent", ":generateContent")
@@ -335,6 +350,14 @@ def _block(behaviour: Behaviour, tools: dict[str, str]) -> Block:
             return _shell(f"cat > '{path}' <<'END'\n{content}\nEND", tools)
         case Shell(command):
             return _shell(command, tools)
+        case Find(server, names) if "ToolSearch" in tools:
+            return Block(tool="ToolSearch", values={"query": "select:" + ",".join(f"mcp__{server}__{one}" for one in names)})
+        case Find(server, names):
+            return Block(tool="tool_search", values={"query": " ".join((server, *names)), "limit": len(names)}, searches=True)
+        case Use(server, tool, values) if "ToolSearch" in tools:
+            return Block(tool=f"mcp__{server}__{tool}", values=values)
+        case Use(server, tool, values):
+            return Block(tool=tool, namespace=f"mcp__{server}", values=values)
         case Reply(report) if "StructuredOutput" in tools:
             return Block(tool="StructuredOutput", values=report)
         case Reply(report):

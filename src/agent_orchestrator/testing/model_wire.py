@@ -31,6 +31,10 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, Any] = {}
     custom: bool = False
     """A tool that takes plain text."""
+    searches: bool = False
+    """The tool by which codex lets the model look for others."""
+    namespace: str = ""
+    """The server that the tool is of, where that is told apart from its name."""
 
 
 def offered(request: dict[str, Any]) -> dict[str, str]:
@@ -179,7 +183,10 @@ def _item(block: Block) -> dict[str, Any]:
     called = {"id": _id("item"), "call_id": _id("call"), "name": block.tool, "status": "completed"}
     if block.custom:
         return {"type": "custom_tool_call", **called, "input": block.text}
+    if block.searches:
+        return {"type": "tool_search_call", **called, "execution": "client", "arguments": block.values}
     if block.tool:
-        return {"type": "function_call", **called, "arguments": json.dumps(block.values)}
+        more = {"namespace": block.namespace} if block.namespace else {}
+        return {"type": "function_call", **called, **more, "arguments": json.dumps(block.values)}
     content = [{"type": "output_text", "text": block.text, "annotations": []}]
     return {"type": "message", "id": _id("msg"), "role": "assistant", "status": "completed", "content": content}

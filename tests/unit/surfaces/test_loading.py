@@ -17,7 +17,10 @@ for command in ("status", "list"):
     assert main([command, "--repo", sys.argv[1]]) == 0
 print(*sys.modules)
 """
-COSTLY = ("asyncio", "yaml", "agent_orchestrator.agents", "agent_orchestrator.engine.journal", "agent_orchestrator.runs.budget")
+COSTLY = (
+    *("asyncio", "yaml", "mcp", "pydantic", "starlette"),
+    *("agent_orchestrator.agents", "agent_orchestrator.engine.journal", "agent_orchestrator.runs.budget"),
+)
 
 
 def test_listing_runs_loads_neither_agents_nor_what_folds_journals(tmp_path: Path) -> None:

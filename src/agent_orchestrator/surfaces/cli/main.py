@@ -28,6 +28,7 @@ GENERAL = {
     "logs": "Show what a step's agent said and did.",
     "watch": "Follow a run until it ends.",
     "web": "Show runs on a page in the browser.",
+    "mcp": "Let a chat drive runs, as an MCP server.",
     "history": "Print a run's journal in words.",
     "diff": "Show the changes that a run made.",
     "open": "Open a shell in a run's working tree.",

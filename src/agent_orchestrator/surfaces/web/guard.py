@@ -8,7 +8,6 @@ writes must carry the token of the page. `docs/web.md` lists what each rule is f
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
 
@@ -16,6 +15,7 @@ import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent_orchestrator.surfaces.listener import OwnNames
 from agent_orchestrator.surfaces.web.answers import refuse
 from agent_orchestrator.surfaces.web.sessions import Sessions
 
@@ -45,11 +45,7 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
     """The rules for one server."""
 
     sessions: Sessions
-    names: frozenset[str]
-    """The names of this machine that a request may be addressed to."""
-    anywhere: bool
-    """True for a server that listens elsewhere than on the loopback: any address of a machine, as a number, is then ours."""
-    port: int
+    names: OwnNames
     read_only: bool
     find_launch: Callable[[tuple[str, int]], str | None]
     """Finds the launch that the program at the other end of a connection belongs to."""
@@ -57,7 +53,7 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cookie(self) -> str:
         """The name of the session's cookie: one for each port, because browsers keep cookies by host alone."""
-        return f"orc-web-{self.port}"
+        return f"orc-web-{self.names.port}"
 
 
 class Guard:
@@ -90,7 +86,7 @@ class Guard:
         """Return why a request may not pass; None where it may."""
         door, method, path = self._door, scope["method"], scope["path"]
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not is_ours(hosts[0], door):
+        if len(hosts) != 1 or not door.names.has(hosts[0]):
             return 421, "host", "This server does not go by that name."
         api = path.startswith("/api/")
         # A link in a message opens the page, which has nothing in it: what it loads is asked for by the page itself.
@@ -128,19 +124,6 @@ class Guard:
         """Return the launch that a request to write came from; looking at processes takes its time, so a thread does it."""
         client = scope.get("client")
         return await asyncio.to_thread(self._door.find_launch, (client[0], client[1])) if client else None
-
-
-def is_ours(host: str, door: Door) -> bool:
-    """Tell whether a request's Host names this server."""
-    name, colon, port = host.rpartition(":")
-    if not colon or port != str(door.port):
-        return False
-    if name.lower() in door.names:
-        return True
-    try:
-        return door.anywhere and bool(ipaddress.ip_address(name.removeprefix("[").removesuffix("]")))
-    except ValueError:
-        return False
 
 
 def read_cookie(headers: Headers, name: str) -> str:

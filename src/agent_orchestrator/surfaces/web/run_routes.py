@@ -14,6 +14,7 @@ from agent_orchestrator.core.ids import launch_folder
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import UnknownRun
 from agent_orchestrator.runs.digest import make_digest
+from agent_orchestrator.surfaces.output import LaunchOutput, StreamName, read_range
 from agent_orchestrator.surfaces.web import run_page
 from agent_orchestrator.surfaces.web.answers import PageFault, answer
 from agent_orchestrator.surfaces.web.diffs import show_diff
@@ -21,7 +22,6 @@ from agent_orchestrator.surfaces.web.directives import PageSent, read_directive,
 from agent_orchestrator.surfaces.web.guard import LAUNCH
 from agent_orchestrator.surfaces.web.jobs import Jobs, describe_job
 from agent_orchestrator.surfaces.web.launches import STREAMS, find_effect, show_launch
-from agent_orchestrator.surfaces.web.output import LaunchOutput, StreamName, read_range
 from agent_orchestrator.surfaces.web.overview_routes import STREAM, Endpoint
 from agent_orchestrator.surfaces.web.repositories import Looked
 from agent_orchestrator.surfaces.web.stream import Hub, sse_frames

@@ -62,7 +62,7 @@ def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, o
         raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(follower.state.steps)[:20]))
     root = orchestrator.settings.folder / "launches"
     if as_json:
-        print_json({"run_id": found.id, "launches": [launch_facts(root, one) for one in _launches(follower, step, wanted)]})
+        print_json({"run_id": found.id, "launches": [launch_facts(root, one) for one in newest_launches(follower, step, wanted)]})
         return 0
     printer = make_printer(orchestrator, follower.state.spec.choices, options, headed=step is None)
     printed = _print_all(printer, follower, step, wanted, follow=options.follow)
@@ -84,7 +84,7 @@ def _print_all(
     seen: dict[EffectId, bool] = {}
     while True:
         over = follower.is_over() or not follow
-        newest = _launches(follower, step, wanted)
+        newest = newest_launches(follower, step, wanted)
         # One that is not among the newest any more was followed by another, and has ended.
         seen = {**dict.fromkeys(seen, True), **{launch["effect"]: "ended_us" in launch for launch in newest}}
         for effect, ended in seen.items():
@@ -101,7 +101,7 @@ def _print_all(
         follower.read()
 
 
-def _launches(follower: Follower, step: str | None, wanted: int | None) -> list[dict[str, Any]]:
+def newest_launches(follower: Follower, step: str | None, wanted: int | None) -> list[dict[str, Any]]:
     """The launches that are meant, in the order they started."""
     from agent_orchestrator.surfaces.cli.streams import LAUNCH
 

@@ -37,7 +37,8 @@ def command(repos: tuple[str, ...], repo: str | None, as_json: bool, open_page: 
     from agent_orchestrator.config import load_settings
 
     try:
-        from agent_orchestrator.surfaces.web.server import Address, serve
+        from agent_orchestrator.surfaces.listener import Address
+        from agent_orchestrator.surfaces.web.server import serve
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in ("starlette", "uvicorn", "anyio", "h11"):

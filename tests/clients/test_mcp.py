@@ -1,0 +1,115 @@
+"""The real claude and codex drive orc by its MCP server: their models look for its tools, start a run, wait for it, read it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_orchestrator.surfaces.mcp.requests import name_run
+from agent_orchestrator.testing.model_server import Behaviour, Find, Lane, Say, Use
+from tests.clients.rig import MODELS, PATIENCE_S, ROOT, Rig, binary
+
+RUN = name_run("one")
+SCRIPT: list[Behaviour] = [
+    Find("orc", ("start_run", "wait_run", "run_logs")),
+    Use("orc", "start_run", {"request_id": "one", "workflow": "workflow.yaml"}),
+    Use("orc", "start_run", {"request_id": "one", "workflow": "workflow.yaml"}),
+    Use("orc", "wait_run", {"run_id": RUN}),
+    Use("orc", "run_logs", {"run_id": RUN}),
+    Say("The run is done."),
+]
+
+
+class Chat(Lane):
+    """The model of a chat: one that is shown no tools yet, because their server is starting, looks again."""
+
+    def next(self, request: dict[str, Any]) -> tuple[Behaviour, int]:
+        """Return the next behaviour, or the search once more."""
+        last = (request.get("messages") or request.get("input") or [{}])[-1]
+        if last.get("type") == "tool_search_output" and not last["tools"]:
+            return self._script[0], len(self.requests)
+        return super().next(request)
+
+
+class Client:
+    """A client at work beside a repository, as a person uses it, with `orc` on its PATH."""
+
+    def __init__(self, rig: Rig, name: str) -> None:
+        self.rig, self.name, self.lane = rig, name, Chat(SCRIPT)
+        url = rig.model.add(f"{rig.repo.parent.name}-chat", self.lane)
+        (rig.repo / "prompt.md").write_text("echo the agent speaks; echo made > made.txt\n")
+        own = rig.home / ".config" / "orc"
+        own.mkdir(parents=True)
+        (own / "config.toml").write_text('[run]\nagent = "shell"\n')
+        self.environ = {
+            **rig.environ,
+            "PATH": f"{Path(sys.executable).parent}:{rig.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "src"),
+            "ANTHROPIC_BASE_URL": url,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+        self._provider = (
+            f'model_providers.scripted={{name="scripted",base_url="{url}/v1",env_key="CODEX_API_KEY",wire_api="responses"}}'
+        )
+
+    def run(self, *words: str, said: str = "") -> str:
+        """Run the client to its end."""
+        done = subprocess.run(
+            [str(binary(self.name)), *words],
+            cwd=self.rig.repo,
+            env=self.environ,
+            input=said,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def chat(self) -> str:
+        """Let the model have its conversation."""
+        if self.name == "claude":
+            words = ["-p", "--allowedTools", "mcp__orc", "--model", MODELS["claude"]]
+        else:
+            words = ["exec", "--skip-git-repo-check", "--model", MODELS["codex"], "--disable", "plugins"]
+            words += ["-c", "analytics.enabled=false", "-c", 'model_provider="scripted"', "-c", self._provider, "-"]
+        return self.run(*words, said="Start the workflow, wait for it and say what it did.")
+
+    def check(self) -> None:
+        """See that the model was told what it asked for, and that one run came of it."""
+        told = [json.dumps(request) for request in self.lane.requests]
+        assert "nothing new was started" in told[3], "the second call counted once"
+        assert '\\"completed\\"' in told[4] or "completed" in told[4]
+        assert "the agent speaks" in told[5]
+        listed = json.loads(self.rig.orc("list", "--json"))["runs"]
+        assert [(one["run_id"], one["status"]) for one in listed] == [(RUN, "completed")]
+        assert (self.rig.repo / "made.txt").read_text() == "made\n"
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_a_client_starts_waits_for_and_reads_a_run(rig: Rig, name: str) -> None:
+    client = Client(rig, name)
+    client.run("mcp", "add", "orc", "--", "orc", "mcp")
+    assert "The run is done." in client.chat()
+    client.check()
+
+
+def test_claude_does_the_same_by_http_with_the_key(rig: Rig) -> None:
+    client = Client(rig, "claude")
+    words = [sys.executable, "-m", "agent_orchestrator.cli", "mcp", "--http", "--json", "--port", "0"]
+    with subprocess.Popen(words, cwd=rig.repo, env=client.environ, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        found = json.loads(server.stdout.readline())
+        try:
+            header = f"Authorization: Bearer {found['key']}"
+            client.run("mcp", "add", "--transport", "http", "orc", found["url"], "--header", header)
+            assert "The run is done." in client.chat()
+        finally:
+            server.terminate()
+    client.check()
