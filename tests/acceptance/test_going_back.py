@@ -243,3 +243,14 @@ def test_a_run_whose_work_is_merged_is_rewound_and_forked_and_the_merge_stays(tm
     assert (repo / ".agents" / "worktrees" / "other" / "work.txt").read_text() == "plan\n"
     mode.ok("resume", "one")
     assert (repo / ".agents" / "worktrees" / "one" / "work.txt").read_text() == "plan\ncode\ntest\ndocs\n"
+
+
+def test_a_team_is_forked_at_its_very_start_where_no_tree_was_kept_yet(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    mode = _team(repo)
+    run, whole = mode.finish(), tree_of(repo)
+    forked = mode.ok("fork", run, "--at", "start", "--run-id", "other", "--json").json
+    mode.ok("resume", "other")
+    assert tree_of(repo) == whole, "the fork leaves the other's tree alone"
+    assert git(repo, "show", f"{forked['branches'][0]}:b.py") == git(repo, "show", "main:b.py")

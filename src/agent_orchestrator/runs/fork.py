@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from agent_orchestrator.core.effects import KeptTree, Tree, TreeReturn
-from agent_orchestrator.core.events import Forked
+from agent_orchestrator.core.events import Forked, TreeKept
 from agent_orchestrator.core.ids import RunId, checked_id
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.engine.closure import close
@@ -134,7 +134,9 @@ class _Fork:
         found = self._at.get(Place(checkout, ""))
         if found is not None:
             return found
-        own = [one for one in self.past.folded.state.doing.kept.values() if self.past.place(one) == Place(checkout, "")]
+        later = (one.kept for one in self.past.events(after=True) if isinstance(one, TreeKept))
+        known = (*self.past.folded.state.doing.kept.values(), *later)  # At the start none was kept yet: the first one is it.
+        own = [one for one in known if self.past.place(one) == Place(checkout, "")]
         if not own:
             why = f"Run {self.past.run.id} kept no trees up to that point: an older version of orc drove it."
             raise Refused(why=why)

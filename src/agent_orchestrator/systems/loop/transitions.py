@@ -45,5 +45,7 @@ def refusal(now: LoopStatus, wanted: LoopStatus) -> str | None:
     """Say why a loop cannot go from one status to another, or None when it can."""
     if wanted in ALLOWED[now]:
         return None
-    ways = ", ".join(ALLOWED[now]) or "nothing, it is terminal"
+    if not ALLOWED[now]:
+        return f"the loop has ended ({now.value})"
+    ways = ", ".join(ALLOWED[now])
     return f"a loop that is {now} cannot become {wanted}; from {now} it can become: {ways}"
