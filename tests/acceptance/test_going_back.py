@@ -254,3 +254,20 @@ def test_a_team_is_forked_at_its_very_start_where_no_tree_was_kept_yet(tmp_path:
     mode.ok("resume", "other")
     assert tree_of(repo) == whole, "the fork leaves the other's tree alone"
     assert git(repo, "show", f"{forked['branches'][0]}:b.py") == git(repo, "show", "main:b.py")
+
+
+def test_a_swarm_goes_back_to_before_any_branch_of_it_was_there(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    rig = SwarmRig(repo)
+    committed(repo)
+    rig.do("echo a >a.txt", "a")
+    rig.beads({"id": "a", "prompt": "x"})
+    run = rig.swarm("--max-agents", "1", "--branch", "work").out.split()[1]
+    back = rig.orc("rewind", run, "--to", "start")
+    assert back.code == 0, back
+    assert git(repo, "branch", "--list", "work/*") == ""
+    assert git(repo, "show", f"refs/orc/{run}/@before-1/heads/work/a:a.txt") == "a"
+    again = rig.orc("resume", run)
+    assert again.code == 0, again
+    assert git(repo, "show", "work/a:a.txt") == "a"

@@ -145,9 +145,9 @@ def _refuse(one: TreeReturn) -> None:
 
 def _returns(past: Past, trees: dict[Place, KeptTree]) -> Iterator[TreeReturn]:
     """Yield what has to be done to each tree and branch that the run has or had."""
-    if not trees:
-        raise Refused(why=f"Run {past.run.id} kept no trees up to that point: an older version of orc drove it.")
     newest = past.newest()
+    if not trees and not newest:
+        raise Refused(why=f"Run {past.run.id} kept no trees up to that point: an older version of orc drove it.")
     for place in dict.fromkeys([*trees, *newest]):
         kept, last = trees.get(place), newest.get(place)
         folder = past.folder(place)
