@@ -150,5 +150,18 @@ def swarm(repo: Path) -> Finished:
     return Finished(rig, made.out.split()[1], "a.txt", "work/a", "a")
 
 
+def given_up(repo: Path) -> Finished:
+    """A team that was aborted when a group of it had failed: its branch is left to a person."""
+    rig = TeamRig(repo)
+    _begin(repo)
+    rig.plan({"id": "A", "name": "one", "tasks": ["T1"], "files_affected": ["a.py"], "branch_name": "feature/a"})
+    rig.says("qa", status="FAIL", feedback="no")
+    waits = rig.team("--max-qa-rounds", "1", "--no-wait", requirements="One thing")
+    assert waits.code == 4, waits
+    run = waits.out.split()[1]
+    assert rig.orc("abort", run).code == 0
+    return Finished(rig, run, "a.py", "feature/a", "A")
+
+
 MODES: dict[str, Callable[[Path], Finished]] = {"workflow": workflow, "loop": loop, "phases": phases, "swarm": swarm}
 """The modes whose work a person merges; a team merges its groups itself."""

@@ -133,6 +133,24 @@ def test_a_higher_budget_goes_on_with_the_same_attempts(metered: Rig) -> None:
     assert metered.ask("show", "r1", "--json").json["budget"]["limits"]["run"]["cost_usd"] == 5.0
 
 
+def test_what_was_spent_stays_spent_across_a_rewind(metered: Rig) -> None:
+    steps = "".join(f"  - {{id: s{n}, agent: meter, prompt: prompt.md, needs: [{f's{n - 1}' if n else ''}]}}\n" for n in range(2))
+    metered.workflow(f"name: two\nsteps:\n{steps}")
+    done = run_of(metered, "--run-id", "back", "--env", "CALLS=2", "--budget-usd", "0.35")
+    assert done.code == 0, done
+    assert metered.orc("rewind", "back", "--to", "s0").code == 0
+    spent = metered.orc("status", "back", "--json").json["budget"]["spent"]["cost_usd"]
+    assert spent == pytest.approx(0.2), "the money of what was left behind is gone all the same"
+    assert metered.orc("rewind", "back", "--to", "start").code == 0
+    again = metered.orc("resume", "back")
+    assert again.code == 5, again
+    assert len((metered.side / "calls.log").read_text().splitlines()) <= 8
+    assert metered.orc("status", "back", "--json").json["budget"]["spent"]["cost_usd"] <= 0.4
+    assert metered.orc("resume", "back", "--budget-usd", "1").code == 0
+    ended = metered.orc("status", "back", "--json").json
+    assert (ended["status"], ended["budget"]["spent"]["cost_usd"] >= 0.4) == ("completed", True)
+
+
 def test_whoever_drives_the_run_can_be_told_a_budget_from_another_terminal(metered: Rig) -> None:
     running = metered.start("run", "--workflow", "workflow.yaml", "--run-id", "r1")
     wait_until(lambda: calls(metered) >= 4)

@@ -174,21 +174,29 @@ def test_beads_are_merged_one_by_one_or_all_in_order(repo: Path) -> None:
     assert (repo / "a.txt").exists()
 
 
-def test_a_conflict_names_the_paths_changes_nothing_and_is_resolved_where_the_work_is(repo: Path) -> None:
-    one = finish_rig.workflow(repo)
-    (repo / "made.txt").write_text("by hand\n")
-    one.git("add", "made.txt")
+@pytest.mark.parametrize("mode", [*sorted(MODES), "team"])
+def test_a_conflict_names_the_paths_changes_nothing_and_is_resolved_where_the_work_is(mode: str, repo: Path) -> None:
+    one = finish_rig.given_up(repo) if mode == "team" else MODES[mode](repo)
+    file, unit = "half.txt" if mode == "loop" else one.file, [one.unit] if one.unit else []
+    was, name = one.git("branch", "--show-current"), " ".join([one.run, *unit])
+    one.git("switch", "--quiet", "main")
+    (repo / file).write_text("by hand\n")
+    one.git("add", file)
     one.git("commit", "--quiet", "-m", "by hand")
-    head = one.git("rev-parse", "HEAD")
-    refused = one.orc("merge", "wf")
+    one.git("switch", "--quiet", was)
+    head, branches = one.git("rev-parse", "main"), _branches(one)
+    refused = one.orc("merge", one.run, *unit)
     assert refused.code == 1, refused
-    assert "not merged conflict: orc/wf and main both changed made.txt" in refused.out
-    assert "orc open wf, there `git merge main` and commit; then: orc merge wf" in refused.out
-    assert (one.git("rev-parse", "HEAD"), one.git("status", "--porcelain")) == (head, "")
+    assert f"conflict: {one.branch} and main both changed {file}" in refused.out
+    assert f"orc open {name}, there `git merge main` and commit; then: orc merge {name}" in refused.out
+    assert (one.git("rev-parse", "main"), one.git("status", "--porcelain")) == (head, ""), "nothing half"
+    assert (one.git("branch", "--show-current"), _branches(one)) == (was, branches)
+    told = one.orc("merge", one.run, *unit, "--json").json
+    assert (told["merged"], told["works"][0]["conflicts"]) == (0, [file])
     resolve = "git -c user.name=a -c user.email=a@b merge -q -X ours -m both main"
-    assert one.orc("open", "wf", "--command", resolve).code == 0
-    assert one.orc("merge", "wf").code == 0
-    assert (repo / "made.txt").read_text() == "made\n"
+    assert one.orc("open", one.run, *unit, "--command", resolve).code == 0
+    assert one.orc("merge", one.run, *unit).code == 0
+    assert "by hand" not in (repo / file).read_text()
 
 
 def test_changes_of_the_user_that_a_merge_would_overwrite_are_named_and_kept(repo: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.acceptance.loop_rig import LoopRig
 from tests.acceptance.phases_rig import PhasesRig
-from tests.acceptance.rig import Result, Rig
+from tests.acceptance.rig import Result, Rig, Running, wait_until
 from tests.acceptance.swarm_rig import SwarmRig
 from tests.acceptance.team_rig import TeamRig
 
@@ -140,6 +140,53 @@ def test_a_run_forked_in_the_middle_and_the_one_it_was_forked_from_both_get_to_t
     assert git(rig.repo, "branch", "--list", "orc/other*") == ""
     assert "other" in mode.ok("prune", "--older-than", "0", "--yes", "--json").json["deleted"]
     assert git(rig.repo, "for-each-ref", "refs/orc/other/") == ""
+
+
+def _held_phases(mode: Mode) -> Callable[[], Running]:
+    rig = mode.rig
+    assert isinstance(rig, PhasesRig)
+    rig.hold("task-executor", "1.2")
+    return lambda: rig.start_phases("--yes")
+
+
+def _held_team(mode: Mode) -> Callable[[], Running]:
+    rig = mode.rig
+    assert isinstance(rig, TeamRig)
+    rig.hold("B", "develop")
+    return rig.start_team
+
+
+HELD = {"phases": (_phases, _held_phases, "start task-executor.1.2"), "team": (_team, _held_team, "B developer develop")}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_run_at_work_is_forked_in_the_middle_and_both_go_on_side_by_side_to_their_end(name: str, tmp_path: Path) -> None:
+    make, hold, begun = HELD[name]
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    mode = make(repo)
+    rig, start = mode.rig, hold(mode)
+
+    def launches() -> int:
+        log = rig.side / "launches.log"
+        return log.read_text().count(begun) if log.exists() else 0
+
+    first = start()
+    wait_until(lambda: launches() == 1)
+    (run,) = [one["run_id"] for one in mode.ok("list", "--json").json["runs"]]
+    forked = mode.ok("fork", run, "--at", mode.middle, "--run-id", "other", "--json").json
+    assert forked["status"] == "paused"
+    second = rig.start("resume", "other")
+    wait_until(lambda: launches() == 2)
+    statuses = {one["run_id"]: one["driven_by"] is not None for one in mode.ok("list", "--json").json["runs"]}
+    assert statuses == {run: True, "other": True}, "both are at work"
+    rig.open("go")
+    assert first.end().code == second.end().code == 0
+    ended = mode.ok("list", "--json").json["runs"]
+    assert {one["run_id"]: (one["status"], one["done"]) for one in ended} == {run: ("completed", 2), "other": ("completed", 2)}
+    names = [set(mode.ok("diff", one, "--name-only").out.split()) for one in (run, "other")]
+    last = "work-1.2" if name == "phases" else "b.py"
+    assert last in names[0] & names[1], names
 
 
 def test_a_rewind_with_uncommitted_work_loses_nothing_and_is_undone(mode: Mode) -> None:
