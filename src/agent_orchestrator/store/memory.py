@@ -11,6 +11,7 @@ from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.errors import Conflict, RunExists
+from agent_orchestrator.store.outbox import MemoryOutbox
 from agent_orchestrator.store.port import (
     EVERY,
     Append,
@@ -55,6 +56,7 @@ class MemoryStore:
         self._keyed: list[tuple[int, _Run | str, Row]] = []
         """The rows of all journals by their keys; a name stands for a run that was deleted or renamed."""
         self._last = 0
+        self.outbox = MemoryOutbox()
 
     def _keep(self, of: _Run | str, *rows: Row) -> None:
         for row in rows:

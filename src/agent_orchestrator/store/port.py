@@ -189,8 +189,51 @@ class TailRow(msgspec.Struct, frozen=True, gc=False):
     """The encoded events; None where the run of this id was deleted or renamed, or has this id from now on."""
 
 
+class Cursor(NamedTuple):
+    """A reader's place in the journals, and what it keeps with it."""
+
+    key: int
+    body: bytes = b""
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to be told to somebody outside; known by the reader that tells it, the row that it is about, and its kind."""
+
+    reader: str
+    key: int
+    kind: str = ""
+    body: bytes
+    given_up: bool = False
+
+
+class Outbox(Protocol):
+    """The places of readers that tell others what the journals say, and what they have to deliver."""
+
+    def cursor(self, reader: str) -> Cursor | None:
+        """Return a reader's place; None if it has none yet."""
+
+    def advance(self, reader: str, expected: int | None, to: Cursor, deliveries: Sequence[Delivery] = ()) -> bool:
+        """Move a reader's place on from the key it was at, None for none, and keep what follows from it: both or neither.
+
+        False changes nothing: somebody else has moved it.
+        """
+
+    def deliveries(self, reader: str | None = None, *, given_up: bool | None = None) -> list[Delivery]:
+        """Return what waits, of one reader or of all, in the order of the journals."""
+
+    def put(self, delivery: Delivery) -> None:
+        """Keep a delivery as it is now."""
+
+    def drop(self, delivery: Delivery) -> None:
+        """Forget a delivery."""
+
+
 class Store(Protocol):
     """Durable runs, journals, directives and identities of print-outs."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """Return what is to be told to others."""
 
     def create(self, run: NewRun, first: Append, copied: Sequence[Row] = ()) -> None:
         """Insert a run with its first events, after rows that are copied from another run. Raises RunExists."""

@@ -24,6 +24,7 @@ from agent_orchestrator.store.database import integrity_faults, let_others_in, o
 from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.ledger import Ledger
 from agent_orchestrator.store.lists import list_statement
+from agent_orchestrator.store.outbox import SqliteOutbox
 from agent_orchestrator.store.port import (
     EVERY,
     Append,
@@ -74,6 +75,7 @@ class SqliteStore:
         self._guarded = translated(self.path, self._db)
         try:
             self._ledger = Ledger(self._db, self._sql)
+            self.outbox = SqliteOutbox(self._db, self._sql, self._fetch, self._outbox_writing)
             self._turnstile = -1
             with self._guarded:
                 self._inode = os.stat(self.path).st_ino
@@ -109,6 +111,11 @@ class SqliteStore:
         except BaseException:
             self._roll_back()
             raise
+
+    @contextlib.contextmanager
+    def _outbox_writing(self) -> Iterator[None]:
+        with self._guarded, self._writing():
+            yield
 
     def _roll_back(self) -> None:
         self._seqs.clear()

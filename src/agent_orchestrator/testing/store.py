@@ -16,9 +16,10 @@ from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists
-from agent_orchestrator.store.port import Append, Day, NewRun, RateWindow, Spending, Store, UsageRow, Which
+from agent_orchestrator.store.port import Append, Cursor, Day, Delivery, NewRun, RateWindow, Spending, Store, UsageRow, Which
 
 ONE, TWO, THREE = RunId("one"), RunId("two"), RunId("three")
+DELIVERIES = (("a", 20, "x"), ("a", 9, "y"), ("a", 9, "x"), ("b", 1, "x"))
 
 
 def check_store(make: Callable[[], Store]) -> None:
@@ -41,6 +42,8 @@ def check_store(make: Callable[[], Store]) -> None:
         _rows_of_all_runs_are_read_on_in_order,
         _a_key_never_returns,
         _a_mark_changes_with_every_write,
+        _a_readers_place_moves_with_its_deliveries,
+        _deliveries_wait_in_order_until_dropped,
     ):
         store = make()
         try:
@@ -315,3 +318,35 @@ def _a_mark_changes_with_every_write(store: Store) -> None:
     store.delete(ONE)
     seen.append(store.mark())
     assert len(set(map(repr, seen))) == len(seen)
+
+
+def _a_readers_place_moves_with_its_deliveries(store: Store) -> None:
+    outbox, one = store.outbox, Delivery(reader="a", key=3, body=b"x")
+    assert outbox.cursor("a") is None
+    assert not outbox.advance("a", 1, Cursor(5), [one]), "a reader without a place is at none"
+    assert outbox.advance("a", None, Cursor(3, b"kept"), [one])
+    assert not outbox.advance("a", None, Cursor(9), [Delivery(reader="a", key=9, body=b"y")]), "somebody has moved it"
+    assert (outbox.cursor("a"), outbox.cursor("b")) == (Cursor(3, b"kept"), None), "each reader has its own"
+    assert outbox.deliveries() == [one], "what was refused left something behind"
+    assert outbox.advance("a", 3, Cursor(9))
+    assert outbox.cursor("a") == Cursor(9)
+
+
+def _deliveries_wait_in_order_until_dropped(store: Store) -> None:
+    outbox = store.outbox
+    some = [Delivery(reader=name, key=key, kind=kind, body=b"x") for name, key, kind in DELIVERIES]
+    outbox.advance("a", None, Cursor(30), some[:3])
+    outbox.put(some[3])
+    outbox.put(some[2])
+    assert [(one.reader, one.key, one.kind) for one in outbox.deliveries()] == sorted(DELIVERIES), "once each, in order"
+    assert [one.key for one in outbox.deliveries("a")] == [9, 9, 20]
+    changed = msgspec.structs.replace(some[0], body=b"later", given_up=True)
+    outbox.put(changed)
+    assert outbox.deliveries(given_up=True) == [changed]
+    assert len(outbox.deliveries("a", given_up=False)) == 2
+    outbox.drop(changed)
+    outbox.drop(changed)
+    assert len(outbox.deliveries()) == 3
+    store.create(*new_run(ONE))
+    store.delete(ONE)
+    assert len(outbox.deliveries()) == 3, "what is to be told outlives its run"

@@ -168,3 +168,20 @@ DELETE FROM specs WHERE run = ?1;
 
 -- name: delete_run
 DELETE FROM runs WHERE key = ?1;
+
+-- name: select_cursor
+SELECT key, body FROM cursors WHERE reader = ?1;
+
+-- name: upsert_cursor
+INSERT INTO cursors (reader, key, body) VALUES (?1, ?2, ?3) ON CONFLICT (reader) DO UPDATE SET key = ?2, body = ?3;
+
+-- name: select_deliveries
+SELECT reader, key, kind, body, given_up FROM deliveries
+WHERE (?1 IS NULL OR reader = ?1) AND (?2 IS NULL OR given_up = ?2) ORDER BY reader, key, kind;
+
+-- name: upsert_delivery
+INSERT INTO deliveries (reader, key, kind, body, given_up) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (reader, key, kind) DO UPDATE SET body = ?4, given_up = ?5;
+
+-- name: delete_delivery
+DELETE FROM deliveries WHERE reader = ?1 AND key = ?2 AND kind = ?3;
