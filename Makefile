@@ -22,8 +22,9 @@ STAMP := $(VENV)/installed-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d' ' -
 CODE := src tests $(wildcard benchmarks proof examples/library)
 # The real agent CLIs (about 800 MB) that tests/clients runs against a scripted model; `make test CLIENTS=0` leaves them out.
 export CLIENTS ?= 1
-# Programs that a target needs; the apt package has the same name, but for bwrap, which is Linux's alone, and watch, of procps.
-PROGRAMS := git jq tmux watch gh openssl chromium $(if $(filter Linux,$(shell uname)),bwrap)
+# Programs that a target needs; the apt package has the same name, but for those that PACKAGES lists. Some are Linux's alone.
+PROGRAMS := git jq tmux watch gh openssl chromium $(if $(filter Linux,$(shell uname)),bwrap dunst Xvfb dbus-run-session notify-send)
+PACKAGES := bwrap=bubblewrap watch=procps Xvfb=xvfb dbus-run-session=dbus-daemon notify-send=libnotify-bin
 
 .PHONY: help setup system-packages clients check test prove soak lint format docs pictures bench demo clean
 
@@ -81,7 +82,8 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 system-packages:
-	@missing=""; for program in $(PROGRAMS); do command -v "$$program" >/dev/null || { program="$${program/#bwrap/bubblewrap}"; missing="$$missing $${program/#watch/procps}"; }; done; \
+	@missing=""; for program in $(PROGRAMS); do command -v "$$program" >/dev/null || { package="$$program"; \
+	for pair in $(PACKAGES); do [ "$${pair%%=*}" = "$$program" ] && package="$${pair#*=}"; done; missing="$$missing $$package"; }; done; \
 	[ -n "$$missing" ] || exit 0; \
 	echo "Missing:$$missing; trying apt-get ..."; \
 	as_root=""; [ "$$(id -u)" = 0 ] || as_root="sudo -n"; \

@@ -162,6 +162,14 @@ def configured(home: Home) -> None:
     home.commit({".orc.toml": '[run]\ncheck = "make test"\nbudget = 5\n'})
 
 
+def notified(home: Home) -> None:
+    """A run that waits for a person, and whom that person's own file tells so."""
+    waiting(home)
+    file = home.folder / ".config" / "orc" / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('[[notify]]\nname = "desk"\nurl = "command:true"\n')
+
+
 def tasked(home: Home) -> None:
     """The same with a user whose own file says who works."""
     workshop(home)
@@ -330,7 +338,7 @@ LOOP_RUN = f"orc loop run 'fix the failing tests' --until 'pytest -q' --agent-co
 SWARM_RUN = "orc swarm run $HOME/two.jsonl --agent-command my-agent --max-agents 2 --branch swarm"
 _MADE = (
     *(bare, workshop, configured, tasked, published, small, scripts, foreign, foreign_phases),
-    *(waiting, approved, finished, apart, lost, spent),
+    *(waiting, notified, approved, finished, apart, lost, spent),
     *(looped, phased, asked, answered, stuck, beads, failed_bead),
 )
 STAGES: dict[str, Callable[[Home], None]] = {stage.__name__: stage for stage in _MADE}

@@ -94,6 +94,7 @@ PLAYS = [
     ("aiwg ralph-status *", Play("foreign")),
     ("orc init*", Play("bare")),
     ("orc config *", Play("configured")),
+    ("orc notify *", Play("notified")),
     ("orc web ~/shop ~/api*", Play("bare", before="git init -q ~/shop; git init -q ~/api", names=NO_BROWSER, serves="?key=")),
     ("orc web*", Play("waiting", names=NO_BROWSER, serves="?key=")),
     ("orc mcp *", Play("waiting", serves="Bearer")),

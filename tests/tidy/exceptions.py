@@ -18,6 +18,7 @@ IMPORTS_LATE = {
     f"{SRC}/systems/workflow/items.py": "few runs read lists in YAML: looking at the others must stay instant",
     f"{SRC}/systems/__init__.py": "a system is loaded when a run of it is",
     f"{SRC}/runs/orchestrator.py": "only driving needs an event loop: looking must stay instant",
+    f"{SRC}/runs/notify/ways.py": "HTTP and TLS cost as much as an interpreter: only who is told that way pays",
     f"{SRC}/store/database.py": "temporary files are needed only where a disk cannot be written: looking must stay instant",
 }
 READS_ENVIRONMENT = {
@@ -43,6 +44,7 @@ SKIPS = {
     "tests/clients/test_examples.py": "the same",
     "tests/acceptance/test_editor.py": "the language server of editors comes from npm, too",
     "tests/seeds/writes.py": "inotify is the Linux kernel's",
+    "tests/notify/test_desktop.py": "dunst and its X server are Linux's alone; the Makefile installs them",
     "tests/walls.py": "bubblewrap and Landlock are Linux's alone",
 }
 """Test files that may skip, and why."""

@@ -1,6 +1,7 @@
 """The only reader of the environment and of configuration files: turns them into frozen settings.
 
     documents.py   configuration files as keys with values and lines, and their faults
+    subscribers.py who is told what happens, and how each is reached
     keys.py        the keys that there are, their values, and the variables that set them
     trust.py       the keys of a repository's file that count only with the user's word
     walls.py       the same of the wall around agents: stronger is free, weaker is not

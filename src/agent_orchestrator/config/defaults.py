@@ -13,6 +13,7 @@ from agent_orchestrator.agents.options import AgentSettings, read_settings
 from agent_orchestrator.config import Settings, config_files
 from agent_orchestrator.config.documents import ConfigFile, Fault, read_file
 from agent_orchestrator.config.keys import (
+    NOTIFY,
     OTHER_VARIABLES,
     SANDBOX,
     SANDBOX_NETWORK,
@@ -25,6 +26,7 @@ from agent_orchestrator.config.keys import (
     canonical,
     read_variable,
 )
+from agent_orchestrator.config.subscribers import Subscriber, read_subscriber
 from agent_orchestrator.config.trust import Guarded, find_guarded, find_misplaced, refuse_untrusted
 from agent_orchestrator.core.budget import Budget, read_budget
 from agent_orchestrator.errors import InvalidValue, UsageError
@@ -120,6 +122,12 @@ class ConfiguredRuns(msgspec.Struct, frozen=True, kw_only=True):
             if (setting := self.values.get(("run", other))) is not None:
                 table[name] = setting.value
         return read_budget(table, "[budget]")
+
+    @property
+    def subscribers(self) -> tuple[Subscriber, ...]:
+        """The `[[notify]]` tables."""
+        found = ((setting.origin, setting.value) for key, setting in self.values.items() if key[:1] == NOTIFY)
+        return tuple(msgspec.structs.replace(read_subscriber(table), origin=str(origin)) for origin, table in found)
 
     @property
     def run(self) -> RunDefaults:

@@ -13,7 +13,8 @@ import msgspec
 
 from agent_orchestrator.agents.options import AgentSettings, read_settings
 from agent_orchestrator.bounded import read_bounded
-from agent_orchestrator.config.keys import KNOWN, OTHER_WORDS, TABLES, Key, canonical, check_run_value
+from agent_orchestrator.config.keys import KNOWN, NOTIFY, OTHER_WORDS, TABLES, Key, canonical, check_run_value
+from agent_orchestrator.config.subscribers import read_subscriber
 from agent_orchestrator.core.budget import read_budget
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.errors import InvalidSpec, Problem, UsageError
@@ -96,11 +97,12 @@ def _unreadable(path: Path, message: str, line: int | None = None) -> ConfigFile
 
 
 def find_lines(text: str) -> dict[Key, int]:
-    """Return the line on which each key of a valid TOML document is first written.
+    """Return the line on which each key of a valid TOML document is first written, and each table of a list by its number.
 
     `tomllib` tells no lines, but it can tell where a statement ends: it cannot read one that is cut off.
     """
     lines: dict[Key, int] = {}
+    counts: dict[Key, int] = {}
     table: Key = ()
     statement: list[str] = []
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
@@ -112,6 +114,10 @@ def find_lines(text: str) -> dict[Key, int]:
         first = number - len(statement) + 1
         if statement[0].lstrip().startswith("["):
             table = max(_paths(said), key=len, default=())
+            if statement[0].lstrip().startswith("[["):
+                counts[table] = counts.get(table, -1) + 1
+                lines.setdefault(table, first)
+                table = (*table, str(counts[table]))
             written = [table]
         else:
             written = [(*table, *path) for path in _paths(said)]
@@ -147,6 +153,8 @@ class _Reader:
             known = _known_in(table)
             if known is not None and name not in known:
                 self._complain_unknown(table, name, known)
+            elif key == NOTIFY:
+                self._read_list(key, value)
             elif key in TABLES or table == ("agents",):
                 if isinstance(value, dict):
                     self.read(key, value)
@@ -155,30 +163,56 @@ class _Reader:
             else:
                 self._take(key, value)
 
+    def _read_list(self, key: Key, said: Any) -> None:
+        """Read a list of tables, each of which is kept whole under its name."""
+        if not isinstance(said, list) or not all(isinstance(one, dict) for one in said):
+            self._complain(key, f"{_dotted(key)} must be a list of tables, as in [[{_dotted(key)}]]")
+            return
+        for number, table in enumerate(said):
+            place, known = (*key, str(number)), KNOWN[key]
+            strange = [name for name in table if name not in known]
+            for name in strange:
+                self._complain_unknown(key, name, known, place)
+            if strange:
+                continue
+            try:
+                name = read_subscriber(table).name
+            except UsageError as error:
+                self._complain(place, str(error).rstrip("."))
+            else:
+                self._keep((*key, name), (*key, name), table, self._lines.get(place, self._lines.get(key)))
+
     def _take(self, key: Key, value: Any) -> None:
         try:
             _check_value(key, value)
         except UsageError as error:
             self._complain(key, str(error).rstrip("."))
             return
-        entry = ConfigEntry(key=canonical(key), written=key, value=value, line=self._lines.get(key))
+        self._keep(canonical(key), key, value, self._lines.get(key))
+
+    def _keep(self, key: Key, written: Key, value: Any, line: int | None) -> None:
+        entry = ConfigEntry(key=key, written=written, value=value, line=line)
         if (other := self._written.get(entry.key)) is not None:
             said = f"line {other.line}" if other.line is not None else "another line"
-            self._complain(key, f"{_dotted(key)} says the same as {_dotted(other.written)} in {said}; keep one of them")
+            if key[:1] == NOTIFY:
+                self._complain(key, f"two [[notify]] have the name {key[1]}, see {said}; give one another name", line=line)
+                return
+            self._complain(written, f"{_dotted(written)} says the same as {_dotted(other.written)} in {said}; keep one of them")
             return
         self._written[entry.key] = entry
         self.entries.append(entry)
 
-    def _complain(self, key: Key, message: str, suggestion: str | None = None) -> None:
-        fault = Fault(file=str(self._path), line=self._lines.get(key), key=_dotted(key), message=message, suggestion=suggestion)
-        self.faults.append(fault)
+    def _complain(self, key: Key, message: str, suggestion: str | None = None, line: int | None = None) -> None:
+        line = line if line is not None else self._lines.get(key)
+        self.faults.append(Fault(file=str(self._path), line=line, key=_dotted(key), message=message, suggestion=suggestion))
 
-    def _complain_unknown(self, table: Key, name: str, known: tuple[str, ...]) -> None:
+    def _complain_unknown(self, table: Key, name: str, known: tuple[str, ...], place: Key | None = None) -> None:
         near = OTHER_WORDS.get((*table, name)) or next(iter(get_close_matches(name, known, n=1)), None)
         where = f"[{_dotted(table)}]: " if table else ""
-        listed = "publish, [run], [agents.NAME], [budget] and [git]" if not table else ", ".join(known)
+        where = f"[{where[:-2]}]: " if place is not None else where
+        listed = "publish, [run], [agents.NAME], [budget], [git], [web] and [[notify]]" if not table else ", ".join(known)
         more = "" if near is not None else f"; there are {listed}"
-        self._complain((*table, name), f"{where}unknown key {name}{more}", near)
+        self._complain((*(place or table), name), f"{where}unknown key {name}{more}", near)
 
 
 def _known_in(table: Key) -> tuple[str, ...] | None:

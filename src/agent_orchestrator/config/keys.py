@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from agent_orchestrator.agents.options import AgentSettings
+from agent_orchestrator.config.subscribers import NotifyTable
 from agent_orchestrator.core.sandbox import WALLS, read_network
 from agent_orchestrator.core.units import read_money
 from agent_orchestrator.errors import InvalidValue
@@ -20,6 +21,9 @@ Key = tuple[str, ...]
 
 TASK_FILE: Key = ("run", "workflow")
 """The workflow that a bare task is run with."""
+
+NOTIFY: Key = ("notify",)
+"""A list of tables, each kept under its name."""
 
 SANDBOX, SANDBOX_NETWORK, YOLO = ("run", "sandbox"), ("run", "sandbox_network"), ("run", "yolo")
 SANDBOX_WRITE, SANDBOX_READ = ("run", "sandbox_write"), ("run", "sandbox_read")
@@ -105,6 +109,7 @@ class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     budget: BudgetTable = BudgetTable()
     git: GitTable = GitTable()
     web: WebTable = WebTable()
+    notify: Annotated[tuple[NotifyTable, ...], Meta(description="Who is told what happens in runs.")] = ()
 
 
 def config_schema() -> dict[str, Any]:
@@ -125,9 +130,10 @@ KNOWN: Mapping[Key, tuple[str, ...]] = {
     ("budget",): BudgetTable.__struct_fields__,
     ("git",): GitTable.__struct_fields__,
     ("web",): WebTable.__struct_fields__,
+    NOTIFY: NotifyTable.__struct_fields__,
 }
 """The keys of each table; the names of agents and roles are anybody's."""
-TABLES = frozenset({*(key for key in KNOWN if key), ("agents",), ("run", "roles"), ("run", "models")})
+TABLES = frozenset({*(key for key in KNOWN if key and key != NOTIFY), ("agents",), ("run", "roles"), ("run", "models")})
 
 OTHER_WORDS: Mapping[Key, str] = {
     ("run", "model"): "models",
@@ -143,6 +149,9 @@ OTHER_WORDS: Mapping[Key, str] = {
     ("run", "git_worktree"): "worktree",
     ("run", "on_wait"): "notify.on_wait",
     ("run", "on_end"): "notify.on_end",
+    ("notify", "events"): "on",
+    ("notify", "kinds"): "on",
+    ("notify", "secret"): "secret_env",
     ("run", "test"): "check",
     ("run", "verify"): "check",
 }

@@ -11,6 +11,7 @@ from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.runs.follow import JournalEntry, make_entries
+from agent_orchestrator.runs.notify.notifier import notifying
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.pull_request import open_wanted
 from agent_orchestrator.runs.start import Change
@@ -64,7 +65,8 @@ def drive_here(orchestrator: Orchestrator, run: StoredRun, callbacks: Callbacks,
     def stays(driver: Driver) -> bool:
         return wait or not (driver.waits_only_for_people() or driver.is_parked())
 
-    return drive_to_rest(orchestrator, run, owner, callbacks, stays, inputs)
+    with notifying(orchestrator, (), callbacks.note):
+        return drive_to_rest(orchestrator, run, owner, callbacks, stays, inputs)
 
 
 def drive_to_rest(

@@ -16,12 +16,12 @@ from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.runs.drive import drive_to_rest
 from agent_orchestrator.runs.exits import INTERRUPTED, exit_code
 from agent_orchestrator.runs.facts import run_facts, state_file
+from agent_orchestrator.runs.notify.notifier import notifying, own_subscribers
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.results import work_facts, work_lines
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.cli.notifications import Notifications
 from agent_orchestrator.surfaces.cli.progress import Several, Writer, make_watcher
-from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
+from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json, warn
 from agent_orchestrator.surfaces.cli.words import words_of
 from agent_orchestrator.systems import about
 
@@ -47,11 +47,16 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
 
 def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: Manner, inputs: Sequence[Given] = ()) -> int:
     """Drives the run until it ends or rests; tells how it ended and returns the exit code. Releases the run."""
+    with notifying(orchestrator, own_subscribers(run, manner.on_wait, manner.on_end), warn):
+        return _drive(orchestrator, run, owner, manner, inputs)
+
+
+def _drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: Manner, inputs: Sequence[Given]) -> int:
     environ = orchestrator.settings.environ
     screen = Screen(environ, sys.stderr if manner.as_json else sys.stdout)
     stopwatch = Stopwatch()
     view = make_watcher(orchestrator, run, screen, quiet=manner.quiet)
-    watcher = Several(view, Notifications(manner.on_wait, manner.on_end, environ), stopwatch)
+    watcher = Several(view, stopwatch)
     gave_up = False
 
     def stays(driver: Driver) -> bool:

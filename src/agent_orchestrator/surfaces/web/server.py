@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import FrameType
 
@@ -12,6 +14,8 @@ import uvicorn
 
 from agent_orchestrator.config import Settings, data_folder, is_debugging
 from agent_orchestrator.engine.peers import find_peer_launch
+from agent_orchestrator.runs.notify.notifier import notifying
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.surfaces.listener import Address, bind_listener, names_of, shown_host
 from agent_orchestrator.surfaces.web.application import Site, make_application
 from agent_orchestrator.surfaces.web.guard import Door
@@ -61,6 +65,9 @@ def serve(settings: Sequence[Settings], address: Address, *, read_only: bool, an
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
     )
+    told = contextlib.ExitStack()
+    for one in settings:
+        told.enter_context(_notifying(one))
     try:
         announce(Listening(url=make_link(sessions.make_key()), host=host, port=port))
         asyncio.run(_Server(options, hub).serve([listener]))
@@ -69,6 +76,18 @@ def serve(settings: Sequence[Settings], address: Address, *, read_only: bool, an
     finally:
         listener.close()
         repositories.close()
+        told.close()
+
+
+@contextlib.contextmanager
+def _notifying(settings: Settings) -> Iterator[None]:
+    """Deliver what waits for the subscribers of a repository that has runs, and what happens in it meanwhile."""
+    with Orchestrator(settings=settings) as orchestrator:
+        if not orchestrator.has_store:
+            yield
+            return
+        with notifying(orchestrator, (), lambda problem: sys.stderr.write(f"orc: {problem}\n")):
+            yield
 
 
 class _Server(uvicorn.Server):

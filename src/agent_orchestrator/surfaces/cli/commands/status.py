@@ -26,9 +26,10 @@ ENDED_SHOWN = 5
 def command(run: str | None, repo: str | None, as_json: bool) -> int:
     """Show all runs, or one run's steps."""
     from agent_orchestrator.runs.facts import run_facts
+    from agent_orchestrator.runs.untold import list_untold
     from agent_orchestrator.store.port import Which
     from agent_orchestrator.surfaces.cli.runs import print_runs
-    from agent_orchestrator.surfaces.cli.screen import Screen, print_json
+    from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
 
     with open_orchestrator(repo) as orchestrator:
         screen = Screen(orchestrator.settings.environ)
@@ -38,9 +39,10 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
         count = orchestrator.count()
         unfinished = orchestrator.runs(Which(ended=False, most=None if as_json else UNFINISHED_SHOWN))
         ended = orchestrator.runs(Which(ended=True, most=ENDED_SHOWN))
+        untold = list_untold(orchestrator)
         if as_json:
             facts_of = [[run_facts(one, orchestrator.owner(one)) for one in some] for some in (unfinished, ended)]
-            print_json({"unfinished": facts_of[0], "ended": facts_of[1], "total": count.total})
+            print_json({"unfinished": facts_of[0], "ended": facts_of[1], "total": count.total, "untold": untold})
         elif not count.total:
             screen.line(f"There are no runs in {orchestrator.settings.home}; `orc run` starts one.")
         else:
@@ -49,6 +51,8 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
             if len(shown) < count.total:
                 more, hidden = count.total - len(shown), max(0, count.unfinished - len(unfinished))
                 screen.line(f"… and {more} more, {hidden} of them unfinished; `orc list --limit 0` lists all.")
+        for one in untold if not as_json else ():
+            warn(f"{one['name']} could not be told {one['count']} times: {one['problem']}; see `orc notify list`.")
     return 0
 
 

@@ -67,6 +67,7 @@ def command(repo: str | None, as_json: bool) -> int:
 
 def setting_facts(settings: Settings, found: ConfiguredRuns) -> Iterator[dict[str, Any]]:
     """Yield every setting as plain data: those of runs in their order, whether set or not, then the others."""
+    from agent_orchestrator.config.keys import NOTIFY
     from agent_orchestrator.config.trust import is_trusted
 
     untrusted = {one.entry.key for one in found.guarded} if not is_trusted(settings, found.guarded) else set()
@@ -81,7 +82,15 @@ def setting_facts(settings: Settings, found: ConfiguredRuns) -> Iterator[dict[st
         place = {"from": "file", "file": origin.file, "line": origin.line} if origin.file else {"from": "variable"}
         place |= {"variable": origin.variable} if origin.variable else {}
         trusted = key not in untrusted or bool(origin.variable)
-        yield {"key": ".".join(key), "value": _shown(settings, key[-1], setting.value), **place, "trusted": trusted}
+        value = _shown_subscriber(setting.value) if key[:1] == NOTIFY else _shown(settings, key[-1], setting.value)
+        yield {"key": ".".join(key), "value": value, **place, "trusted": trusted}
+
+
+def _shown_subscriber(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a `[[notify]]` table without the path of its URL, which is a secret more often than not."""
+    from agent_orchestrator.config.subscribers import hide_path
+
+    return {**table, "url": hide_path(table["url"])}
 
 
 def _shown(settings: Settings, name: str, value: Any) -> Any:
