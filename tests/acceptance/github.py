@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import ssl
-import subprocess
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.acceptance.finish_rig import git
 from tests.acceptance.rig import Result, Rig
+from tests.certificates import make_certificate
 
 REPOSITORY = "/api/v3/repos/ada/thing"
 PULLS = f"{REPOSITORY}/pulls"
@@ -27,12 +26,7 @@ class GitHub:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.certificate, key = folder / "cert.pem", folder / "key.pem"
-        request = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost")
-        names = ("-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
-        subprocess.run(
-            ["openssl", *request, *names, "-keyout", str(key), "-out", str(self.certificate)], check=True, capture_output=True
-        )
+        self.certificate, context = make_certificate(folder)
         self.pulls: list[dict[str, Any]] = []
         self.statuses: list[dict[str, Any]] = []
         self.issues: dict[int, dict[str, Any]] = {}
@@ -40,8 +34,6 @@ class GitHub:
         """Those who may write to the repository; everybody else may read."""
         self.seen: list[str] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.certificate, key)
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.host = f"127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

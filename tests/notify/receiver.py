@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,7 +38,9 @@ class Received(NamedTuple):
 class Receiver:
     """The server; `answers` are given in turn, then 204 for ever. None hangs up without an answer."""
 
-    def __init__(self, *answers: int | None, port: int = 0, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *answers: int | None, port: int = 0, headers: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.answers, self.headers = list(answers), dict(headers or {})
         self.received: list[Received] = []
         self.holds = threading.Event()
@@ -66,6 +69,8 @@ class Receiver:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", port), Answers)
         self._server.daemon_threads = True
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 

@@ -18,6 +18,7 @@ from agent_orchestrator.runs.notify.message import Message
 from agent_orchestrator.runs.notify.notices import Notice
 from tests.acceptance.examples import FENCE
 from tests.acceptance.rig import ROOT, WAIT_S, wait_until
+from tests.certificates import make_certificate
 from tests.notify.receiver import SECRET, Receiver
 from tests.notify.rig import NotifyRig
 
@@ -120,6 +121,16 @@ def test_each_command_says_who_is_told_and_what_came_back(rig: NotifyRig) -> Non
         assert (failed.code, "not told" in failed.out, "HTTP 500" in failed.out) == (1, True, True)
         unknown = rig.orc("notify", "test", "nobody")
         assert (unknown.code, unknown.err) == (2, "orc: There is no subscriber 'nobody'; there are hook, prog.\n")
+
+
+def test_a_webhook_goes_over_tls_to_a_certificate_that_the_person_trusts(rig: NotifyRig) -> None:
+    certificate, tls = make_certificate(rig.side)
+    with Receiver(tls=tls) as receiver:
+        rig.configure(f'name = "hook"\nurl = "https://127.0.0.1:{receiver.port}/hook"\nsecret_env = "HOOK_SECRET"')
+        refused = rig.orc("notify", "test", "--json")
+        assert (refused.code, "certificate verify failed" in refused.out, receiver.received) == (1, True, [])
+        assert rig.orc("notify", "test", env={"SSL_CERT_FILE": str(certificate)}).code == 0
+        assert receiver.received[0].verify()["type"] == "run.done"
 
 
 def test_what_was_given_up_is_a_warning_of_status(rig: NotifyRig) -> None:
