@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.acceptance.examples import EXAMPLES, Example
 from tests.acceptance.plays import Play, check_example, idle_patterns, play_for
+from tests.acceptance.rig import ROOT
 from tests.acceptance.stages import LOOP_RUN, RUN, SWARM_RUN, Stages
 
 LEFT_OUT = {
     "pip install .": "it needs a package registry; the package under test is installed already",
     "pip install 'orc-agents[web]'": "the same",
+    "pip install 'orc-agents[otel]'": "the same",
     **dict.fromkeys(
         ("make bench", "make bench PEERS=none", "make bench ONLY=steps,growth", "make bench ROUNDS=2"),
         "it takes minutes; tests/benchmarks runs its parts at a small size",
@@ -24,6 +28,7 @@ LEFT_OUT = {
 WORKING = f"orc run --workflow workflow.yaml --agent-command my-agent --run-id {RUN}"
 DISPATCHED = "orc swarm dispatch bd-101 . my-agent 'fix it' --agent-command my-agent"
 ASKED_APPROVAL = ((" approval", " manual_approval"), ("__approval", "__manual_approval"), ("RUN", RUN))
+COLLECTED = (("orc telemetry", f"PYTHONPATH={ROOT} {sys.executable} -m tests.telemetry.collector orc telemetry"),)
 NO_BROWSER = (("orc web", "BROWSER=true orc web"),)
 
 FORKED = """
@@ -95,6 +100,7 @@ PLAYS = [
     ("orc init*", Play("bare")),
     ("orc config *", Play("configured")),
     ("orc notify *", Play("notified")),
+    ("orc telemetry export *", Play("finished", names=COLLECTED)),
     ("orc web ~/shop ~/api*", Play("bare", before="git init -q ~/shop; git init -q ~/api", names=NO_BROWSER, serves="?key=")),
     ("orc web*", Play("waiting", names=NO_BROWSER, serves="?key=")),
     ("orc mcp *", Play("waiting", serves="Bearer")),

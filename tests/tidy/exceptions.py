@@ -19,6 +19,7 @@ IMPORTS_LATE = {
     f"{SRC}/systems/__init__.py": "a system is loaded when a run of it is",
     f"{SRC}/runs/orchestrator.py": "only driving needs an event loop: looking must stay instant",
     f"{SRC}/runs/notify/ways.py": "HTTP and TLS cost as much as an interpreter: only who is told that way pays",
+    f"{SRC}/runs/telemetry/exporter.py": "the exporter is an extra, and costs a second: only who exports pays",
     f"{SRC}/store/database.py": "temporary files are needed only where a disk cannot be written: looking must stay instant",
 }
 READS_ENVIRONMENT = {

@@ -20,6 +20,7 @@ from agent_orchestrator.config.keys import (
     SANDBOX_READ,
     SANDBOX_WRITE,
     TASK_FILE,
+    TELEMETRY_ENDPOINT,
     VARIABLES,
     YOLO,
     Key,
@@ -27,6 +28,7 @@ from agent_orchestrator.config.keys import (
     read_variable,
 )
 from agent_orchestrator.config.subscribers import Subscriber, read_subscriber
+from agent_orchestrator.config.telemetry import Telemetry, read_telemetry
 from agent_orchestrator.config.trust import Guarded, find_guarded, find_misplaced, refuse_untrusted
 from agent_orchestrator.core.budget import Budget, read_budget
 from agent_orchestrator.errors import InvalidValue, UsageError
@@ -124,6 +126,12 @@ class ConfiguredRuns(msgspec.Struct, frozen=True, kw_only=True):
         return read_budget(table, "[budget]")
 
     @property
+    def telemetry_endpoint(self) -> str | None:
+        """The collector of `[telemetry]`."""
+        setting = self.values.get(TELEMETRY_ENDPOINT)
+        return setting.value if setting is not None else None
+
+    @property
     def subscribers(self) -> tuple[Subscriber, ...]:
         """The `[[notify]]` tables."""
         found = ((setting.origin, setting.value) for key, setting in self.values.items() if key[:1] == NOTIFY)
@@ -183,6 +191,14 @@ def load_agents(settings: Settings) -> dict[str, AgentSettings]:
 def load_defaults(settings: Settings) -> RunDefaults:
     """Load the defaults of every run."""
     return load_configuration(settings).run
+
+
+def load_telemetry(settings: Settings) -> Telemetry | None:
+    """Load the telemetry that is on; None also where the configuration has a fault, which others tell."""
+    try:
+        return read_telemetry(settings.environ, load_configuration(settings).telemetry_endpoint)
+    except UsageError:
+        return None
 
 
 def find_strange_variables(environ: Iterable[str]) -> list[Fault]:

@@ -19,6 +19,8 @@ from agent_orchestrator.core.budget import read_budget
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.errors import InvalidSpec, Problem, UsageError
 
+TOP_KEYS = "publish, [run], [agents.NAME], [budget], [git], [web], [telemetry] and [[notify]]"
+
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)\Z")
 
 _ENDLESS = re.compile(r"[\d_]{1000}")
@@ -210,7 +212,7 @@ class _Reader:
         near = OTHER_WORDS.get((*table, name)) or next(iter(get_close_matches(name, known, n=1)), None)
         where = f"[{_dotted(table)}]: " if table else ""
         where = f"[{where[:-2]}]: " if place is not None else where
-        listed = "publish, [run], [agents.NAME], [budget], [git], [web] and [[notify]]" if not table else ", ".join(known)
+        listed = ", ".join(known) if table else TOP_KEYS
         more = "" if near is not None else f"; there are {listed}"
         self._complain((*(place or table), name), f"{where}unknown key {name}{more}", near)
 

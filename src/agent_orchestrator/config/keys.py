@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.config.subscribers import NotifyTable
+from agent_orchestrator.config.telemetry import TelemetryTable, check_endpoint
 from agent_orchestrator.core.sandbox import WALLS, read_network
 from agent_orchestrator.core.units import read_money
 from agent_orchestrator.errors import InvalidValue
@@ -22,6 +23,7 @@ Key = tuple[str, ...]
 TASK_FILE: Key = ("run", "workflow")
 """The workflow that a bare task is run with."""
 
+TELEMETRY_ENDPOINT: Key = ("telemetry", "endpoint")
 NOTIFY: Key = ("notify",)
 """A list of tables, each kept under its name."""
 
@@ -109,6 +111,7 @@ class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     budget: BudgetTable = BudgetTable()
     git: GitTable = GitTable()
     web: WebTable = WebTable()
+    telemetry: TelemetryTable = TelemetryTable()
     notify: Annotated[tuple[NotifyTable, ...], Meta(description="Who is told what happens in runs.")] = ()
 
 
@@ -130,6 +133,7 @@ KNOWN: Mapping[Key, tuple[str, ...]] = {
     ("budget",): BudgetTable.__struct_fields__,
     ("git",): GitTable.__struct_fields__,
     ("web",): WebTable.__struct_fields__,
+    ("telemetry",): TelemetryTable.__struct_fields__,
     NOTIFY: NotifyTable.__struct_fields__,
 }
 """The keys of each table; the names of agents and roles are anybody's."""
@@ -214,6 +218,9 @@ def check_run_value(key: Key, value: object, what: str = "") -> None:
         expected = "" if fine else "a list of absolute paths"
     elif key == SANDBOX and isinstance(value, str) and " " not in value.strip():
         expected = "" if value in WALLS else f"{', '.join(WALLS)}, or a command line as in 'podman run …'"
+    elif key == TELEMETRY_ENDPOINT:
+        check_endpoint(value, what)
+        return
     elif key == SANDBOX_NETWORK:
         read_network(value if isinstance(value, str) else str(value), what)
         return

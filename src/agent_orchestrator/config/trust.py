@@ -15,7 +15,7 @@ import msgspec
 
 from agent_orchestrator.config import Settings, config_files, data_folder
 from agent_orchestrator.config.documents import ConfigEntry, ConfigFile, Fault, read_file
-from agent_orchestrator.config.keys import NOTIFY, SHOWN_REPOSITORIES, TASK_FILE, TRUSTED_REPOSITORIES, Key
+from agent_orchestrator.config.keys import NOTIFY, SHOWN_REPOSITORIES, TASK_FILE, TELEMETRY_ENDPOINT, TRUSTED_REPOSITORIES, Key
 from agent_orchestrator.config.walls import find_weakening
 from agent_orchestrator.core.units import read_count, read_duration_s, read_money
 from agent_orchestrator.errors import Unavailable, UsageError
@@ -94,6 +94,8 @@ def _why(key: Key, value: Any, users: Mapping[Key, Any]) -> str | None:
     if key[0] == "agents":
         free = key[2] in FREE or (key[2] == "adapter" and value in PLAIN_AGENTS) or (key[2] == "pass_credentials" and not value)
         return None if free else _OF_AGENTS.get(key[2], _PERMISSION)
+    if key == TELEMETRY_ENDPOINT:
+        return "sends what happens here to others"
     if key[:1] == NOTIFY:
         return _PROGRAM if str(value.get("url")).startswith("command:") else "sends what happens here to others"
     if key == ("run", "agent") or key[:2] == ("run", "roles"):

@@ -17,7 +17,7 @@ import msgspec
 from agent_orchestrator.bounded import launches_of, read_bounded
 from agent_orchestrator.core.effects import Checkpoint, KeptTree, RunAgent, Tree
 from agent_orchestrator.core.events import Event, Forked, WentBack
-from agent_orchestrator.core.ids import RunId
+from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, FileChange, Given, Instruct, Posted
 from agent_orchestrator.core.limits import INBOX_POLL_S, REPORT_LIMIT_BYTES, RESULT_GRACE_S, STOP_GRACE_S
 from agent_orchestrator.core.summary import Summary
@@ -81,6 +81,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Merges branches."""
     overviews: Overviews | None = None
     """Writes what spans runs; None where nobody reads it."""
+    trace: Callable[[EffectId], dict[str, str]] = lambda effect: {}
+    """The variables by which what a launch does becomes part of the run's trace; none while nobody traces."""
     threads: bool = True
     """True where long work may be handed to a thread; a simulation does everything in place."""
     stop_grace_s: float = STOP_GRACE_S

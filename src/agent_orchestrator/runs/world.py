@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from agent_orchestrator.config.defaults import load_telemetry
+from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.engine import World
 from agent_orchestrator.git.checkpoint import take_checkpoint
@@ -12,8 +16,16 @@ from agent_orchestrator.git.snapshots import identify_tree, list_changes
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.returns import return_trees
 from agent_orchestrator.runs.secrets import make_redactor
+from agent_orchestrator.runs.telemetry.trace import traceparent
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.version import __version__
+
+
+def _trace(orchestrator: Orchestrator, run: StoredRun) -> Callable[[EffectId], dict[str, str]]:
+    """Return what gives a launch its place in the run's trace, while telemetry is on."""
+    if load_telemetry(orchestrator.settings) is None:
+        return lambda effect: {}
+    return lambda effect: {"TRACEPARENT": traceparent(run.context, effect)}
 
 
 def make_world(orchestrator: Orchestrator, run: StoredRun) -> World:
@@ -33,5 +45,6 @@ def make_world(orchestrator: Orchestrator, run: StoredRun) -> World:
         open_tree=open_with_results,
         merges=GitMerges(),
         overviews=orchestrator.overviews(),
+        trace=_trace(orchestrator, run),
         version=__version__,
     )

@@ -64,7 +64,7 @@ class AgentWork(Launched):
         return Order(
             effect=self.effect.id,
             argv=plan.argv,
-            env=plan.env,
+            env={**self.engine.world.trace(self.effect.id), **plan.env},
             cwd=self._task.workdir,
             stdin=plan.stdin,
             terminal=self.effect.terminal,

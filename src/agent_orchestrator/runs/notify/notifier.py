@@ -10,10 +10,14 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Protocol
+
+import msgspec
 
 from agent_orchestrator.config import Settings
-from agent_orchestrator.config.defaults import load_configuration
+from agent_orchestrator.config.defaults import load_configuration, load_telemetry
 from agent_orchestrator.config.subscribers import NoticeKind, Subscriber, Way
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.clock import Clock
@@ -24,6 +28,7 @@ from agent_orchestrator.runs.notify.message import Message
 from agent_orchestrator.runs.notify.response import Response, Sending
 from agent_orchestrator.runs.notify.ways import PROGRAM_S, send
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.telemetry.exporter import READER, SpanExporter, make_sender, refuse_missing
 from agent_orchestrator.store.outbox import MemoryOutbox
 from agent_orchestrator.store.port import Outbox, StoredRun
 
@@ -106,44 +111,71 @@ class CourierLock:
             self._descriptor = None
 
 
-class _Thread(threading.Thread):
-    """Delivers to one subscriber until the process ends. A daemon: whoever hangs in a receiver keeps nobody."""
+class Post(Protocol):
+    """Reads on in the journals and tells others: a courier, or the exporter of telemetry."""
 
-    def __init__(self, settings: Settings, subscriber: Subscriber, outbox: Outbox | None) -> None:
-        super().__init__(name=f"notify-{subscriber.name}", daemon=True)
-        self.subscriber, self._settings, self._outbox = subscriber, settings, outbox
+    @property
+    def problems(self) -> list[str]:
+        """Return what could not be told, and why."""
+
+    def register(self) -> None:
+        """Give it a place in the journals."""
+
+    def load(self) -> None:
+        """Read how far it has come."""
+
+    def turn(self, *, last: bool = False) -> None:
+        """Read on and tell."""
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One who is told, and how to make the post that does it on the connection of a thread."""
+
+    name: str
+    make: Callable[[Orchestrator], Post]
+    alone: bool = True
+    """False where no other process tells the same."""
+    last_s: float = LAST_S
+
+
+class _Thread(threading.Thread):
+    """Tells one of them until the process ends. A daemon: whoever hangs in a receiver keeps nobody."""
+
+    def __init__(self, settings: Settings, of: Round) -> None:
+        super().__init__(name=f"notify-{of.name}", daemon=True)
+        self.of, self._settings = of, settings
         self.ending = threading.Event()
         self.problems: list[str] = []
 
     def run(self) -> None:
         """Look, deliver, wait."""
-        lock = CourierLock(self._settings.folder, self.subscriber.name)
+        lock = CourierLock(self._settings.folder, self.of.name)
         with Orchestrator(settings=self._settings) as orchestrator:
-            courier: Courier | None = None
+            post: Post | None = None
             while True:
                 last = self.ending.is_set()
                 try:
-                    courier = self._turn(orchestrator, courier, lock, last=last)
+                    post = self._turn(orchestrator, post, lock, last=last)
                     trouble = False
                 except (OrcError, OSError) as error:
-                    courier, trouble = None, True
+                    post, trouble = None, True
                     self.problems = [str(error)]
                 if last:
                     break
                 self.ending.wait(TROUBLE_S if trouble else LOOK_S)
         lock.give_back()
 
-    def _turn(self, orchestrator: Orchestrator, courier: Courier | None, lock: CourierLock, *, last: bool) -> Courier | None:
-        if courier is None:
+    def _turn(self, orchestrator: Orchestrator, post: Post | None, lock: CourierLock, *, last: bool) -> Post | None:
+        if post is None:
             # A process that ends waits for another one's last turn: what happened since is nobody else's.
             tries = int(LAST_S / LOCK_LOOK_S) if last else 1
-            if self._outbox is None and not any(lock.take() or _wait(LOCK_LOOK_S if last else 0) for _ in range(tries)):
+            if self.of.alone and not any(lock.take() or _wait(LOCK_LOOK_S if last else 0) for _ in range(tries)):
                 return None
-            courier = make_courier(orchestrator, self.subscriber, self._outbox)
-            courier.load()
-        courier.turn(last=last)
-        self.problems = courier.problems
-        return courier
+            post = self.of.make(orchestrator)
+            post.load()
+        post.turn(last=last)
+        self.problems = post.problems
+        return post
 
 
 def _wait(seconds: float) -> bool:
@@ -152,16 +184,35 @@ def _wait(seconds: float) -> bool:
     return False
 
 
-class Notifier:
-    """The couriers of this process. Begun before a run is driven, so that no fact of it is missed."""
+def make_round(subscriber: Subscriber) -> Round:
+    """Return how a subscriber is told."""
+    outbox = MemoryOutbox() if subscriber.run is not None else None
+    return Round(
+        name=subscriber.name,
+        make=lambda orchestrator: make_courier(orchestrator, subscriber, outbox),
+        alone=outbox is None,
+        last_s=LAST_S + (PROGRAM_S if subscriber.way in PROGRAMS else 0.0),
+    )
 
-    def __init__(self, orchestrator: Orchestrator, subscribers: Sequence[Subscriber]) -> None:
-        self._threads: list[_Thread] = []
+
+def telemetry_rounds(settings: Settings) -> tuple[Round, ...]:
+    """Return how a collector is told, if telemetry is on; raise Unavailable where the exporter is not installed."""
+    telemetry = load_telemetry(settings)
+    if telemetry is None:
+        return ()
+    refuse_missing()
+    make = partial(make_sender, telemetry)
+    return (Round(name=READER, make=lambda orchestrator: SpanExporter(orchestrator.store, orchestrator.clock, make)),)
+
+
+class Notifier:
+    """The posts of this process. Begun before a run is driven, so that no fact of it is missed."""
+
+    def __init__(self, orchestrator: Orchestrator, rounds: Sequence[Round]) -> None:
         self._clock = orchestrator.clock
-        for subscriber in subscribers:
-            outbox = MemoryOutbox() if subscriber.run is not None else None
-            make_courier(orchestrator, subscriber, outbox).register()
-            self._threads.append(_Thread(orchestrator.settings, subscriber, outbox))
+        for one in rounds:
+            one.make(orchestrator).register()
+        self._threads = [_Thread(orchestrator.settings, one) for one in rounds]
         for thread in self._threads:
             with contextlib.suppress(RuntimeError):  # No thread is left: what waits goes with the next process.
                 thread.start()
@@ -173,24 +224,27 @@ class Notifier:
         for thread in started:
             thread.ending.set()
         for thread in started:
-            most_s = LAST_S + (PROGRAM_S if thread.subscriber.way in PROGRAMS else 0.0)
-            thread.join(max(0.0, begun_s + most_s - self._clock.monotonic_s()))
-        own = ((one.subscriber.name, one.problems) for one in self._threads if one.subscriber.run is not None)
+            thread.join(max(0.0, begun_s + thread.of.last_s - self._clock.monotonic_s()))
+        own = ((one.of.name, one.problems) for one in self._threads if not one.of.alone)
         return [f"the {name} command {problem}; the run is not affected." for name, problems in own for problem in problems]
 
 
 @contextlib.contextmanager
 def notifying(orchestrator: Orchestrator, own: Sequence[Subscriber], note: Callable[[str], object]) -> Iterator[None]:
     """Tell subscribers what happens meanwhile; whatever is wrong with that is a note, and stops nobody."""
-    notifier, subscribers = None, own
+    notifier, rounds = None, [make_round(one) for one in own]
     try:
-        subscribers = (*load_subscribers(orchestrator.settings), *own)
+        rounds += [make_round(one) for one in load_subscribers(orchestrator.settings)]
     except OrcError as error:
         note(f"Notifications are not sent: {error}")
     try:
-        notifier = Notifier(orchestrator, subscribers) if subscribers else None
+        rounds += telemetry_rounds(orchestrator.settings)
     except OrcError as error:
-        note(f"Notifications are not sent: {error}")
+        note(f"Telemetry is not exported: {error}")
+    try:
+        notifier = Notifier(orchestrator, rounds) if rounds else None
+    except OrcError as error:
+        note(f"Nobody is told of this: {error}")
     try:
         yield
     finally:

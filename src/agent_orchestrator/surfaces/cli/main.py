@@ -49,6 +49,7 @@ GENERAL = {
     "validate": "Check a workflow file, a task document or a state file.",
     "import": "Make a run of a state file without a journal.",
     "notify": "Show, test and send notifications.",
+    "telemetry": "Export spans to a collector.",
     "config": "Show, check and trust the configuration.",
     "doctor": "Check this machine and the repository's store.",
     "schema": "Print a JSON Schema.",
@@ -68,7 +69,7 @@ def _all_commands() -> tuple[dict[str, str], dict[str, str]]:
         if command.after:
             order.insert(order.index(command.after) + 1, command.name)
     helps = GENERAL | {command.name: command.help for _, command in found}
-    modules = {name: f"{name}.group" for name in ("config", "github", "notify")}
+    modules = {name: f"{name}.group" for name in ("config", "github", "notify", "telemetry")}
     modules |= {command.name: f"{system}.{command.module}" for system, command in found}
     return {name: helps[name] for name in order}, modules
 

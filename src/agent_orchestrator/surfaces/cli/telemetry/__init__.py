@@ -1,0 +1,1 @@
+"""The commands of `orc telemetry`, a file each."""
