@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from agent_orchestrator.surfaces.mcp.requests import name_run
-from agent_orchestrator.testing.model_server import Behaviour, Find, Lane, Say, Use
-from tests.clients.rig import MODELS, PATIENCE_S, ROOT, Rig, binary
+from agent_orchestrator.testing.model_server import Behaviour, Find, Lane, Reply, Say, Use, Write
+from tests.clients.rig import MODELS, PATIENCE_S, ROOT, Rig, binary, report, until
 
 RUN = name_run("one")
+INSIDE = ("note_progress", "ask_person", "read_feedback")
 SCRIPT: list[Behaviour] = [
     Find("orc", ("start_run", "wait_run", "run_logs")),
     Use("orc", "start_run", {"request_id": "one", "workflow": "workflow.yaml"}),
@@ -113,3 +114,27 @@ def test_claude_does_the_same_by_http_with_the_key(rig: Rig) -> None:
         finally:
             server.terminate()
     client.check()
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_an_agent_of_a_run_speaks_to_people_and_hears_them(rig: Rig, name: str) -> None:
+    said: list[Behaviour] = [
+        Find("orc_run", INSIDE),
+        Use("orc_run", "note_progress", {"text": "the parser is done"}),
+        Use("orc_run", "ask_person", {"question": "Which port?"}),
+        Use("orc_run", "read_feedback", {"wait_s": 50}),
+        Write("port.txt", "8080"),
+        Reply(report()),
+    ]
+    lane = rig.play(name, Chat(said))
+    process = rig.start("run", "--workflow", "workflow.yaml", "--agent", name, "--mcp", "--run-id", "speaks")
+    until(lambda: "Which port?" in rig.orc("history", "speaks") if (rig.repo / ".agents/runs/speaks").exists() else False)
+    assert json.loads(rig.orc("status", "speaks", "--json"))["asks"] == ["work"]
+    rig.orc("steer", "speaks", "work", "port 8080")
+    told, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, told
+    assert "notes: the parser is done" in told
+    results = json.dumps(lane.requests)
+    assert "port 8080" in results, "the model has heard the person"
+    assert (rig.repo / "port.txt").read_text().strip() == "8080"
+    assert all(secret not in results for secret in ("ORC_MCP_KEY=", "Bearer "))

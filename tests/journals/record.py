@@ -15,6 +15,7 @@ import msgspec
 from agent_orchestrator.core.budget import Amounts, Budget
 from agent_orchestrator.core.effects import KeptTree, TreeReturn
 from agent_orchestrator.core.events import (
+    AgentSpoke,
     AgentsSet,
     BudgetWarned,
     CameLate,
@@ -38,6 +39,7 @@ from agent_orchestrator.core.events import (
 )
 from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.core.ids import EffectId
+from agent_orchestrator.core.inputs import Saying
 from agent_orchestrator.core.queue import Landing
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.version import __version__
@@ -97,6 +99,7 @@ def record(path: Path) -> Recorded:
         AgentsSet(agents={}, changes=("agent claude: max_turns 3 → 4",)),
         *finished(world.context.run, drawn[-1][0]),
         UnitSteered(text="look left", unit="gone"),
+        AgentSpoke(effect=EffectId(gone), unit="gone", saying=Saying.QUESTION, text="Which port?"),
         TreeKept(kept=KeptTree(commit="c0ffee", head="c0ffee", branch="main"), unit="gone"),
         EvidenceWeighed(unit="gone", command="make test", tests=11, doubts=("11 tests ran where 12 ran before",)),
         Forked(of="earlier", at=1, point="start", shared=("s1",), stale=("s2",)),

@@ -20,6 +20,7 @@ IMPORTS_LATE = {
     f"{SRC}/runs/orchestrator.py": "only driving needs an event loop: looking must stay instant",
     f"{SRC}/runs/notify/ways.py": "HTTP and TLS cost as much as an interpreter: only who is told that way pays",
     f"{SRC}/runs/telemetry/exporter.py": "the exporter is an extra, and costs a second: only who exports pays",
+    f"{SRC}/runs/agent_door.py": "the protocol's packages take a second, for which a run does not wait",
     f"{SRC}/store/database.py": "temporary files are needed only where a disk cannot be written: looking must stay instant",
 }
 READS_ENVIRONMENT = {

@@ -21,6 +21,14 @@ COPIES = "session copies"
 """The ability of an agent to go on with a copy of a session."""
 
 
+class RunServer(msgspec.Struct, frozen=True, kw_only=True):
+    """The MCP server of the run, as one launch may use it: to note progress, ask people and read their words."""
+
+    url: str
+    key: str
+    """Of this launch alone: it says who speaks."""
+
+
 class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
     """One launch of an agent. The prompt and feedback files are written before an adapter sees it."""
 
@@ -39,6 +47,8 @@ class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
     """True behind a wall of ours: the client needs none of its own, and inside another it might not work."""
     copies_session: bool = False
     """True where the session to go on with is another run's: the agent goes on with a copy, and leaves that one as it is."""
+    server: RunServer | None = None
+    """The run's MCP server, for a client that can use one; None where the run has none."""
     form: type[msgspec.Struct] | None = None
     """The fields that the role may add to its report, as the type that its system decodes."""
 

@@ -18,6 +18,7 @@ from agent_orchestrator.agents import events
 from agent_orchestrator.agents.adapter import COPIES, AgentTask
 from agent_orchestrator.agents.cli import CLI, CliAgent, StatePlace, allow_tool, flag, outside
 from agent_orchestrator.agents.credentials import ANTHROPIC
+from agent_orchestrator.agents.environment import SERVER_KEY, SERVER_NAME, SERVER_TOOLS, SERVER_URL
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.report import report_schema
 from agent_orchestrator.agents.stream import at, bytes_of, count_at, money_at, table_at, text_at, time_at
@@ -27,6 +28,13 @@ from agent_orchestrator.core.units import US
 BUDGET_FLAG = "--max-budget-usd"
 SHELL = "Bash"
 RULE_CHARS_MAX = 1000
+
+SERVER = {
+    "mcpServers": {
+        SERVER_NAME: {"type": "http", "url": f"${{{SERVER_URL}}}", "headers": {"Authorization": f"Bearer ${{{SERVER_KEY}}}"}}
+    }
+}
+"""The run's MCP server; claude fills in the variables, so that no list of processes shows the key."""
 
 _EDITS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 _SUBCOMMAND = re.compile(r"[a-z][a-z-]*\Z")
@@ -82,9 +90,11 @@ class ClaudeAgent(CliAgent):
         for folder in (*settings.add_dirs, *outside(task)):
             yield from ("--add-dir", folder)
         checks = (f"Bash({one})" for one in task.effect.allowed_commands if _is_plain(one))
-        for tool in dict.fromkeys((*settings.allowed_tools, *checks)):
+        ours = (f"mcp__{SERVER_NAME}__{tool}" for tool in SERVER_TOOLS) if task.server is not None else ()
+        for tool in dict.fromkeys((*settings.allowed_tools, *checks, *ours)):
             yield from ("--allowedTools", tool)
         yield from flag("--mcp-config", settings.mcp_config)
+        yield from flag("--mcp-config", json.dumps(SERVER) if task.server is not None else None)
         yield from flag("--append-system-prompt", settings.system_prompt)
         yield from flag("--max-turns", settings.max_turns)
         if task.budget_usd is not None and BUDGET_FLAG not in settings.args:

@@ -20,6 +20,7 @@ from agent_orchestrator.agents import events
 from agent_orchestrator.agents.adapter import COPIES, AgentTask, Ending
 from agent_orchestrator.agents.cli import CLI, CliAgent, StatePlace, flag, outside
 from agent_orchestrator.agents.credentials import OPENAI
+from agent_orchestrator.agents.environment import SERVER_KEY, SERVER_NAME
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.refusal import find_status
 from agent_orchestrator.agents.report import report_schema
@@ -103,6 +104,9 @@ class CodexAgent(CliAgent):
         for folder in (*settings.add_dirs, *outside(task)):
             yield from ("--add-dir", folder)
         yield from ("--output-schema", str(schema))
+        if task.server is not None:
+            yield from ("-c", f'mcp_servers.{SERVER_NAME}.url="{task.server.url}"')
+            yield from ("-c", f'mcp_servers.{SERVER_NAME}.bearer_token_env_var="{SERVER_KEY}"')
         yield from settings.args
         yield from flag("fork" if task.copies_session else "resume", task.effect.session)
         yield "-"

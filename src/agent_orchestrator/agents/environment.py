@@ -35,6 +35,10 @@ OWN = frozenset(
 )  # fmt: skip
 """Variables that only orc can know: with another value an agent would report to the wrong place, or under the wrong name."""
 
+SERVER_NAME, SERVER_URL, SERVER_KEY = "orc_run", "ORC_MCP_URL", "ORC_MCP_KEY"
+"""The run's MCP server: its name among those of a client, and the variables with its address and the launch's key."""
+SERVER_TOOLS = ("note_progress", "ask_person", "read_feedback")
+
 REFUSED_TITLE = "## Tools that were refused before"
 FEEDBACK_TITLE = "## What earlier iterations and attempts ran into"
 
@@ -65,6 +69,8 @@ def build_environment(task: AgentTask) -> dict[str, str]:
         env["FEEDBACK_PATH"] = str(task.feedback)
     if task.answer is not None:
         env["MANUAL_RESULT_PATH"] = str(task.answer)
+    if task.server is not None:
+        env |= {SERVER_URL: task.server.url, SERVER_KEY: task.server.key}
     for unit, artifacts in effect.inputs.items():
         paths = [str(task.workdir / artifact) for artifact in artifacts]
         prefix = f"DEP_{as_variable(unit)}_ARTIFACT"

@@ -13,6 +13,7 @@ from agent_orchestrator.agents.options import AgentSettings, read_settings
 from agent_orchestrator.config import Settings, config_files
 from agent_orchestrator.config.documents import ConfigFile, Fault, read_file
 from agent_orchestrator.config.keys import (
+    MCP,
     NOTIFY,
     OTHER_VARIABLES,
     SANDBOX,
@@ -71,6 +72,7 @@ class RunDefaults(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_write: tuple[str, ...] = ()
     sandbox_read: tuple[str, ...] = ()
     yolo: bool | None = None
+    mcp: bool | None = None
     task_file: str | None = None
     """The workflow that a bare task is run with."""
     origins: dict[str, str] = {}
@@ -93,6 +95,7 @@ _FIELDS: Mapping[str, Key] = {
     "sandbox_write": SANDBOX_WRITE,
     "sandbox_read": SANDBOX_READ,
     "yolo": YOLO,
+    "mcp": MCP,
     "task_file": TASK_FILE,
 }
 

@@ -28,6 +28,7 @@ NOTIFY: Key = ("notify",)
 """A list of tables, each kept under its name."""
 
 SANDBOX, SANDBOX_NETWORK, YOLO = ("run", "sandbox"), ("run", "sandbox_network"), ("run", "yolo")
+MCP = ("run", "mcp")
 SANDBOX_WRITE, SANDBOX_READ = ("run", "sandbox_write"), ("run", "sandbox_read")
 
 Money = float | str
@@ -66,6 +67,7 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     sandbox_write: Annotated[tuple[str, ...], Meta(description="As --sandbox-write: absolute, or below your home (~/).")] = ()
     sandbox_read: Annotated[tuple[str, ...], Meta(description="As --sandbox-read: absolute, or below your home (~/).")] = ()
     yolo: Annotated[bool | None, Meta(description="As --yolo; counts only behind a wall.")] = None
+    mcp: Annotated[bool | None, Meta(description="As --mcp: agents get the run's MCP server.")] = None
     workflow: Annotated[str | None, Meta(description="The workflow of `orc run TASK`; a path in the repository.")] = None
 
 
@@ -188,12 +190,13 @@ VARIABLES: Mapping[str, Key] = {
     "ORC_SANDBOX_WRITE": SANDBOX_WRITE,
     "ORC_SANDBOX_READ": SANDBOX_READ,
     "ORC_YOLO": YOLO,
+    "ORC_MCP": MCP,
     "ORC_WORKFLOW": TASK_FILE,
 }
 """Lists in variables are separated by commas, as in `ORC_ROLES=reviewer=codex,coder=claude:opus`, paths by colons."""
-OTHER_VARIABLES = frozenset({"ORC_DEBUG", "ORC_LAUNCH", "ORC_TRUSTED_PATHS", "ORC_WALL"})
+OTHER_VARIABLES = frozenset({"ORC_DEBUG", "ORC_LAUNCH", "ORC_MCP_KEY", "ORC_MCP_URL", "ORC_TRUSTED_PATHS", "ORC_WALL"})
 
-_SWITCHES = frozenset({("run", "worktree"), ("run", "publish"), YOLO})
+_SWITCHES = frozenset({("run", "worktree"), ("run", "publish"), YOLO, MCP})
 _PATHS = frozenset({SANDBOX_WRITE, SANDBOX_READ})
 _LISTS = frozenset({("run", "permissions", "allow_tools"), *_PATHS})
 _MAPS = frozenset({("run", "roles"), ("run", "models")})

@@ -15,7 +15,15 @@ import msgspec
 
 from agent_orchestrator.config import Settings, config_files, data_folder
 from agent_orchestrator.config.documents import ConfigEntry, ConfigFile, Fault, read_file
-from agent_orchestrator.config.keys import NOTIFY, SHOWN_REPOSITORIES, TASK_FILE, TELEMETRY_ENDPOINT, TRUSTED_REPOSITORIES, Key
+from agent_orchestrator.config.keys import (
+    MCP,
+    NOTIFY,
+    SHOWN_REPOSITORIES,
+    TASK_FILE,
+    TELEMETRY_ENDPOINT,
+    TRUSTED_REPOSITORIES,
+    Key,
+)
 from agent_orchestrator.config.walls import find_weakening
 from agent_orchestrator.core.units import read_count, read_duration_s, read_money
 from agent_orchestrator.errors import Unavailable, UsageError
@@ -41,6 +49,7 @@ _OF_RUNS = {
     ("run", "permissions", "mode"): _PERMISSION,
     ("run", "permissions", "allow_tools"): _PERMISSION,
     ("run", "publish"): "sends work to the remote",
+    MCP: _PERMISSION,
     ("budget", "allow_unmetered"): "lifts the budget",
 }
 
@@ -102,7 +111,7 @@ def _why(key: Key, value: Any, users: Mapping[Key, Any]) -> str | None:
         name = str(value).partition(":")[0]
         is_name = " " not in str(value) and "/" not in name and name not in ("command", "scripted", "shell", "wrapper")
         return None if is_name else _PROGRAM
-    if key in (("run", "publish"), ("budget", "allow_unmetered")):
+    if key in (("run", "publish"), ("budget", "allow_unmetered"), MCP):
         return _OF_RUNS[key] if value else None
     if key in _OF_RUNS:
         return _OF_RUNS[key]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AskHuman
-from agent_orchestrator.core.inputs import Answer, Instruct, Land, Pause, Posted, Publish, SetAgents, SetLimits, Steer
+from agent_orchestrator.core.inputs import Answer, Instruct, Land, Pause, Posted, Publish, SetAgents, SetLimits, Speak, Steer
 from agent_orchestrator.core.who import Surface
 
 
@@ -45,9 +45,20 @@ def question_of(doing: Doing, directive: Posted) -> AskHuman | None:
     return asked[0] if len(asked) == 1 else None
 
 
+def list_questions(doing: Doing) -> list[AskHuman]:
+    """The questions to people: those that units wait for, and those that agents at work asked, which are answered in words."""
+    asked = [effect for effect in doing if isinstance(effect, AskHuman)]
+    return asked + [
+        AskHuman(id=one.effect, unit=one.unit, question=one.text, after=one.effect, in_words=True)
+        for one in doing.spoken.values()
+    ]
+
+
 def why_refused(doing: Doing, directive: Posted) -> str | None:
     """Say why the directive does not count, in words that follow the run's name; None when it does."""
     who = directive.who
+    if isinstance(directive, Speak):
+        return None if who is not None and who.launch == directive.effect else "an agent speaks only for its own launch"
     if who is not None and who.launch is not None:
         return f"`{name_of(directive)}` came from inside the launch {who.launch}, and agents may not direct runs"
     if who is not None and who.surface is Surface.UNKNOWN:

@@ -14,10 +14,11 @@ import msgspec
 
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import ACTIVE, AgentChoice, AskHuman, Effect, KeptTree, RunAgent
-from agent_orchestrator.core.events import Forked, ToolRefused, UnitSteered, WentBack
+from agent_orchestrator.core.events import AgentSpoke, Forked, ToolRefused, UnitSteered, WentBack
 from agent_orchestrator.core.finish import Finish
 from agent_orchestrator.core.hold import Hold
 from agent_orchestrator.core.ids import EffectId, unit_of
+from agent_orchestrator.core.inputs import Saying
 
 STEERING_KEPT = 20
 """Words of people that are kept for agents which have not read them."""
@@ -57,6 +58,7 @@ class Doing:
             "refused",
             "returning",
             "shared",
+            "spoken",
             "stale",
             "steering",
             "warned",
@@ -85,6 +87,8 @@ class Doing:
         """The time in which something of the run was at work."""
         self.steering: list[Steering] = []
         """Words of people, the newest last."""
+        self.spoken: dict[str, AgentSpoke] = {}
+        """Questions of agents at work that nobody has answered, by unit; each goes on meanwhile."""
         self.interrupted: set[EffectId] = set()
         """Agents at work that are to be stopped, to go on with the words of a person."""
         self.tests: dict[str, int] = {}
@@ -114,6 +118,8 @@ class Doing:
         self._effects[effect.unit] = effect
         self._boots[effect.unit] = self.boot
         self._changed[effect.unit] = None
+        if self.spoken:
+            self.spoken.pop(effect.unit, None)
 
     def drop(self, unit: str) -> None:
         """From now on the unit does nothing."""
@@ -125,16 +131,37 @@ class Doing:
             self.interrupted.discard(before.id)
             if self.holds:
                 self.holds.pop(unit, None)
+            if self.spoken:
+                self.spoken.pop(unit, None)
 
     def steer(self, event: UnitSteered) -> None:
         """A person has words for the agents of a unit, or of all: one that has not begun yet reads them at once."""
         self.steering = [*self.steering, Steering(event.text, event.unit)][-STEERING_KEPT:]
+        self.spoken = {unit: asked for unit, asked in self.spoken.items() if event.unit not in ("", unit)}
         for effect in [one for one in self._effects.values() if isinstance(one, RunAgent) and event.unit in ("", one.unit)]:
             if self.is_held(effect.id):
                 self._effects[effect.unit] = self._told(effect)
             elif event.now:
                 self.interrupted.add(effect.id)
                 self._changed[effect.unit] = None
+
+    def hear(self, event: AgentSpoke) -> None:
+        """An agent at work said something: a question stands until words for it come or it ends, words that it read are read."""
+        effect = self._effects.get(event.unit)
+        if event.saying is Saying.QUESTION:
+            self.spoken[event.unit] = event
+        elif event.saying is Saying.HEARD and isinstance(effect, RunAgent):
+            for words in self.words_for(effect):
+                words.tell(effect)
+
+    def words_for(self, effect: RunAgent) -> list[Steering]:
+        """Give the words of people for an agent at work that its prompt did not have."""
+        return [one for one in self.steering if one.is_for(effect) and one.text not in effect.steering]
+
+    @property
+    def asking(self) -> int:
+        """The number of questions that wait for a person, those of agents at work included."""
+        return self.questions + len(self.spoken)
 
     def _told(self, effect: RunAgent) -> RunAgent:
         """The agent with the words that are for it."""

@@ -15,6 +15,7 @@ from agent_orchestrator.core.effects import AgentChoice, KeptTree, TreeReturn
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.hold import Hold
 from agent_orchestrator.core.ids import EffectId
+from agent_orchestrator.core.inputs import Saying
 from agent_orchestrator.core.queue import Landing
 from agent_orchestrator.core.who import Who
 
@@ -196,6 +197,15 @@ class UnitSteered(Event, frozen=True, kw_only=True, tag="unit_steered"):
     """The agent at work is stopped, and goes on with the words."""
 
 
+class AgentSpoke(Event, frozen=True, kw_only=True, tag="agent_spoke"):
+    """An agent at work said something to people: a note, a question, or that it has read their words."""
+
+    effect: EffectId
+    unit: str
+    saying: Saying
+    text: str = ""
+
+
 class TreeKept(Event, frozen=True, kw_only=True, tag="tree_kept"):
     """A working tree as it was at this moment is kept: the run can go back to it."""
 
@@ -272,6 +282,7 @@ CommonEvent = (
     | WorkDiscarded
     | WorkPublished
     | UnitSteered
+    | AgentSpoke
     | TreeKept
     | EvidenceWeighed
     | WentBack

@@ -307,7 +307,26 @@ class Steer(_Directive, frozen=True, kw_only=True, tag="steer"):
     """Stop the agent at work, which goes on in a new launch that has read the words."""
 
 
-Posted = Directive | SetLimits | SetAgents | Steer | Land | Discard | Publish
+class Saying(StrEnum):
+    """The kinds of things that an agent at work says to people."""
+
+    NOTE = "note"
+    """It has come so far."""
+    QUESTION = "question"
+    """It wants to know something, and goes on meanwhile."""
+    HEARD = "heard"
+    """It has read the words that people had for it."""
+
+
+class Speak(_Directive, frozen=True, kw_only=True, tag="speak"):
+    """An agent at work says something, by the server that its launch was given. It directs nothing. The engine's own, too."""
+
+    effect: EffectId
+    saying: Saying
+    text: str = ""
+
+
+Posted = Directive | SetLimits | SetAgents | Steer | Speak | Land | Discard | Publish
 """The directives that may lie in an inbox."""
 
 
@@ -321,8 +340,8 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 Input = Outcome | Directive | Edited
 """The inputs that a system is asked about."""
 
-Given = Input | SetLimits | SetAgents | Steer | Land | Discard | Publish
+Given = Input | SetLimits | SetAgents | Steer | Speak | Land | Discard | Publish
 """The inputs of a run, the directives to the engine included."""
 
 OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead, CheckpointEnded, MergeEnded)
-DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct, SetLimits, SetAgents, Steer, Land, Discard, Publish)
+DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct, SetLimits, SetAgents, Steer, Speak, Land, Discard, Publish)

@@ -25,7 +25,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     doing: tuple[str, ...] = ()
     """A few of the units at work, for people."""
     asks: tuple[str, ...] = ()
-    """A few of the units that wait for a person, also while others work."""
+    """A few of the units that wait for a person or whose agent asks one something, also while others work."""
     facts: dict[str, Any] = {}
     """Facts for the system's overview of all its runs."""
 
@@ -41,6 +41,7 @@ ASKS_SHOWN = 8
 def asking(summary: Summary, doing: Doing) -> Summary:
     """The summary with the units that wait for a person."""
     asks = [effect.unit for effect in doing if isinstance(effect, AskHuman)] if not summary.ended else []
+    asks += doing.spoken if not summary.ended else ()
     return msgspec.structs.replace(summary, asks=tuple(asks[:ASKS_SHOWN])) if asks else summary
 
 

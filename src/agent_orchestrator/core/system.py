@@ -37,6 +37,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The wall around its agents and checks; None without one."""
     pull_request: PullRequestPlan | None = None
     """The pull request to open when it has completed; None for none."""
+    mcp: bool = False
+    """True for a run whose agents get its MCP server."""
     generation: int = 0
     """The number of times that the run has gone back to an earlier point; the journal has it, not the store."""
 

@@ -339,7 +339,7 @@ class Driver:
         state = self.state
         every_us = max(SUMMARY_EVERY_US, len(self.engine.drivers) * SUMMARY_SPACING_US)
         recent = now_us - self._summary_us < every_us and self._keeper is None
-        asked, self._questions = self._questions, state.doing.questions
+        asked, self._questions = self._questions, state.doing.asking
         if recent and state.doing.at_work and state.lifecycle.phase is self._phase and asked == self._questions:
             return None
         self._phase, self._summary_us = state.lifecycle.phase, now_us

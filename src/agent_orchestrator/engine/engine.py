@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from agent_orchestrator.agents.adapter import RunServer
 from agent_orchestrator.bounded import launches_of, read_bounded
 from agent_orchestrator.core.effects import Checkpoint, KeptTree, RunAgent, Tree
 from agent_orchestrator.core.events import Event, Forked, WentBack
@@ -77,6 +78,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Brings the trees of a run to the point that it went back to, or was forked at; says where what was there is kept."""
     open_tree: Callable[[Path, RunId, Tree], None] = no_worktrees
     """Makes sure of a tree of a run, given the repository and the run."""
+    server_of: Callable[[EffectId], RunServer | None] = lambda effect: None
+    """Gives a launch the run's MCP server with a key of its own; None where the run has none."""
     merges: Merges = NoMerges()
     """Merges branches."""
     overviews: Overviews | None = None

@@ -17,6 +17,7 @@ from agent_orchestrator.core.consent import why_refused
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import Effect, RunAgent, RunCheck
 from agent_orchestrator.core.events import (
+    AgentSpoke,
     AgentsSet,
     BudgetWarned,
     DirectiveRefused,
@@ -56,6 +57,7 @@ from agent_orchestrator.core.inputs import (
     Publish,
     SetAgents,
     SetLimits,
+    Speak,
     Steer,
 )
 from agent_orchestrator.core.lifecycle import Phase
@@ -124,6 +126,10 @@ def _steered(state: Any, event: UnitSteered) -> None:
     state.doing.steer(event)
 
 
+def _spoke(state: Any, event: AgentSpoke) -> None:
+    state.doing.hear(event)
+
+
 def _tree_kept(state: Any, event: TreeKept) -> None:
     if not event.unit and event.kept.commit:
         state.doing.found.setdefault(event.kept.place, event.kept.commit)
@@ -169,6 +175,7 @@ _SHARED: dict[type, Callable[[Any, Any], None]] = {
     WorkDiscarded: finish.discarded,
     WorkPublished: finish.published,
     UnitSteered: _steered,
+    AgentSpoke: _spoke,
     TreeKept: _tree_kept,
     EvidenceWeighed: _weighed,
     WentBack: _went_back,
@@ -219,7 +226,8 @@ class Folded:
             why = why_refused(self.state.doing, what)
             if why is not None:
                 return [DirectiveRefused(directive=what.id, why=why, who=what.who)]
-            return _signed(self._direct(what, now_us), what.who)
+            events = self._direct(what, now_us)
+            return events if isinstance(what, Speak) else _signed(events, what.who)
         if isinstance(what, MergeEnded) and finish.is_landing(what.effect):
             return [*kept_tree(what), *finish.decide_landed(self.state, what, now_us)]
         events = self.system.decide(self.state, what, now_us)
@@ -240,6 +248,8 @@ class Folded:
             return [LimitsSet(limits=self.state.doing.budget.override(directive.limits))]
         if isinstance(directive, Steer):
             return [self._steer(directive)]
+        if isinstance(directive, Speak):
+            return [self._speak(directive)]
         if isinstance(directive, SetAgents):
             return [AgentsSet(agents=directive.agents, changes=directive.changes)]
         if isinstance(directive, Land | Discard | Publish):
@@ -261,6 +271,13 @@ class Folded:
         else:
             return UnitSteered(text=text, unit=unit, now=directive.now)
         return DirectiveRefused(directive=directive.id, why=why)
+
+    def _speak(self, directive: Speak) -> Event:
+        """Say what an agent's words mean now: one whose launch is over speaks to nobody."""
+        if not self.state.doing.wants(directive.effect):
+            return DirectiveRefused(directive=directive.id, why=f"the launch {directive.effect} is over")
+        unit, text = unit_of(directive.effect), directive.text.strip()
+        return AgentSpoke(effect=directive.effect, unit=unit, saying=directive.saying, text=text)
 
     def _refusals(self, outcome: AgentEnded) -> Iterator[ToolRefused]:
         """The tools that the run has not been refused before."""

@@ -22,6 +22,7 @@ def show_facts(orchestrator: Orchestrator, run: StoredRun, folded: Folded) -> di
         "state": _document(folded, orchestrator.clock.now_us()),
         "details": folded.system.details(folded.state),
         "questions": [{"id": one.id, "unit": one.unit, "text": one.question} for one in asked],
+        "spoken": [{"unit": one.unit, "text": one.text} for one in folded.state.doing.spoken.values()],
         "usage": [msgspec.to_builtins(row) for row in orchestrator.store.usage(run.id)],
         "sandbox": msgspec.to_builtins(run.context.sandbox),
         "budget": budget_facts(orchestrator, run, folded),

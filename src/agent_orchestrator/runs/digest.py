@@ -157,7 +157,10 @@ def _waiting(orchestrator: Orchestrator, run: StoredRun) -> DigestEntry:
         folded = _fold(orchestrator, run)
         asked = [one for one in folded.state.doing if isinstance(one, AskHuman)] if folded is not None else []
         ways = [words.answer if one.in_words else f"orc approve {run.id} {one.unit}" for one in asked[:QUESTIONS_SHOWN]]
-        why = f"asks: {', '.join(one.question for one in asked[:QUESTIONS_SHOWN])}" if asked else summary.detail
+        spoken = list(folded.state.doing.spoken.values())[:QUESTIONS_SHOWN] if folded is not None else []
+        ways += [f"orc steer {run.id} {one.unit} 'YOUR WORDS'" for one in spoken]
+        questions = [*(one.question for one in asked[:QUESTIONS_SHOWN]), *(one.text for one in spoken)]
+        why = f"asks: {', '.join(questions)}" if questions else summary.detail
         return _entry(run, why=why, ways=tuple(dict.fromkeys(ways)) or (f"orc approve {run.id}",))
     if summary.status in ("paused", "waiting"):
         return _entry(run, why=f"{summary.status}: {summary.detail}" if summary.detail else summary.status, ways=(resume,))

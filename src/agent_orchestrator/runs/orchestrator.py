@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from agent_orchestrator.engine.journal import Folded
     from agent_orchestrator.engine.overview import Overviews
     from agent_orchestrator.engine.process import ProcessLaunches
+    from agent_orchestrator.runs.agent_door import AgentDoor
     from agent_orchestrator.runs.choices import AgentOptions
     from agent_orchestrator.runs.directives import Sent
     from agent_orchestrator.runs.follow import JournalEntry
@@ -184,13 +185,7 @@ class Orchestrator:
             summary=summary,
             usage=_spent(context.run, beginning.spent_usd),
         )
-        new = NewRun(
-            system=system.name,
-            name=name,
-            context=context,
-            spec=msgspec.json.encode(spec),
-            summary=summary,
-        )
+        new = NewRun(system=system.name, name=name, context=context, spec=msgspec.json.encode(spec), summary=summary)
         self.store.create(new, first)
         return self.find(context.run)
 
@@ -351,6 +346,7 @@ class Orchestrator:
         inputs = [self.sign(run, what) if isinstance(what, DIRECTIVES) else what for what in inputs]
         # asyncio and everything on it costs three bare interpreters: only commands that drive pay for it.
         from agent_orchestrator.engine.session import drive_in_loop
+        from agent_orchestrator.runs.agent_door import serve_agents
         from agent_orchestrator.runs.exclusion import hide_files
         from agent_orchestrator.runs.results import keep_end, keep_start
 
@@ -359,7 +355,8 @@ class Orchestrator:
         driving = self.store.driving()
         self.store.keep_reserve_file(release=False)
         try:
-            summary = drive_in_loop(self.world(run), run, find_system(run.system), observer, stays, inputs)
+            with serve_agents(self, run) as door:
+                summary = drive_in_loop(self.world(run, door), run, find_system(run.system), observer, stays, inputs)
             if summary.ended:
                 keep_end(self, run, summary)
             return summary
@@ -384,11 +381,11 @@ class Orchestrator:
 
         return Overviews(self.store, self.settings.folder, self.clock)
 
-    def world(self, run: StoredRun) -> World:
+    def world(self, run: StoredRun, door: AgentDoor | None = None) -> World:
         """Return the real world, for an engine of this process."""
         from agent_orchestrator.runs.world import make_world
 
-        return make_world(self, run)
+        return make_world(self, run, door)
 
 
 def _spent(run: RunId, cost_usd: float | None) -> tuple[UsageRow, ...]:

@@ -122,5 +122,6 @@ def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str
         show_files(orchestrator, run)
     orchestrator.store.delete(run.id)
     (folder / "runs" / f"{run.id}.log").unlink(missing_ok=True)
+    (folder / "runs" / f"{run.id}.door").unlink(missing_ok=True)
     (folder / "runs" / f"{run.id}.lock").unlink(missing_ok=True)
     return None

@@ -17,6 +17,7 @@ from agent_orchestrator.core.pull_request import PullRequestPlan
 from agent_orchestrator.core.sandbox import Sandbox
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.runs.agent_door import require_server_packages
 from agent_orchestrator.runs.choices import NOTHING_MORE, AgentOptions, Permissions
 from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
@@ -53,6 +54,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     pull_request: PullRequestPlan | None = None
     """The pull request to open when it has completed: it works in a tree of its own unless somebody says otherwise."""
     pass_env: tuple[str, ...] = ()
+    mcp: bool | None = None
+    """The MCP server for its agents; None where nobody said."""
     budget: Budget = Budget()
     sandbox: SandboxOptions = SandboxOptions()
     """The wall that is asked for, as given."""
@@ -71,6 +74,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             shared_tree=self.shared,
             sandbox=self.wall,
             pull_request=self.pull_request,
+            mcp=bool(self.mcp),
         )
 
 
@@ -119,7 +123,10 @@ def start_prepared(orchestrator: Orchestrator, options: AgentOptions, prepared: 
     said = (start.worktree, configured.run.worktree, own_tree)
     worktree = next(one for one in said if one is not None)
     wall, notes = choose_sandbox(start.sandbox.complete(configured.run), orchestrator.settings)
-    how = msgspec.structs.replace(start, budget=budget, worktree=worktree, wall=wall)
+    mcp = configured.run.mcp if start.mcp is None else start.mcp
+    if mcp:
+        require_server_packages()
+    how = msgspec.structs.replace(start, budget=budget, worktree=worktree, wall=wall, mcp=mcp)
     started = hooks.start(orchestrator, options, prepared.spec, how)
     return msgspec.structs.replace(started, notes=(*notes, *started.notes))
 

@@ -13,6 +13,7 @@ from agent_orchestrator.git.kept_trees import TreeKeeper
 from agent_orchestrator.git.merges import GitMerges
 from agent_orchestrator.git.results import open_with_results
 from agent_orchestrator.git.snapshots import identify_tree, list_changes
+from agent_orchestrator.runs.agent_door import AgentDoor
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.returns import return_trees
 from agent_orchestrator.runs.secrets import make_redactor
@@ -28,8 +29,8 @@ def _trace(orchestrator: Orchestrator, run: StoredRun) -> Callable[[EffectId], d
     return lambda effect: {"TRACEPARENT": traceparent(run.context, effect)}
 
 
-def make_world(orchestrator: Orchestrator, run: StoredRun) -> World:
-    """Return the real world of a run."""
+def make_world(orchestrator: Orchestrator, run: StoredRun, door: AgentDoor | None = None) -> World:
+    """Return the real world of a run, with the door of its MCP server where it has one."""
     return World(
         store=orchestrator.store,
         launches=orchestrator.launches(),
@@ -43,6 +44,7 @@ def make_world(orchestrator: Orchestrator, run: StoredRun) -> World:
         keep_tree=TreeKeeper().keep,
         return_trees=lambda going: return_trees(orchestrator, run, going),
         open_tree=open_with_results,
+        server_of=door.server_of if door is not None else lambda effect: None,
         merges=GitMerges(),
         overviews=orchestrator.overviews(),
         trace=_trace(orchestrator, run),

@@ -6,9 +6,9 @@ import pytest
 
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck, Wait
-from agent_orchestrator.core.events import Aborted, DirectiveRefused, Ended, Paused, Resumed, StopReason, UnitSteered
+from agent_orchestrator.core.events import Aborted, AgentSpoke, DirectiveRefused, Ended, Paused, Resumed, StopReason, UnitSteered
 from agent_orchestrator.core.ids import EffectId
-from agent_orchestrator.core.inputs import Abort, Pause
+from agent_orchestrator.core.inputs import Abort, Pause, Saying
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
 from agent_orchestrator.core.report import ReportRule
 
@@ -85,6 +85,31 @@ def test_words_for_a_unit_reach_each_of_its_agents_once_and_again_when_the_same_
     assert told(agent("1.1", "executor", launch=2)) == ("the lexer",)
     assert told(agent("1.1", "executor", iteration=1)) == ()
     assert told(agent("1.2", "executor")) == ()
+
+
+def test_a_question_of_an_agent_at_work_stands_until_it_is_answered_or_the_agent_ends() -> None:
+    doing = Doing()
+    for unit in ("1.1", "1.2", "1.3"):
+        doing.put(agent(unit, "executor"))
+        doing.hear(AgentSpoke(effect=agent(unit, "executor").id, unit=unit, saying=Saying.QUESTION, text="Which?"))
+    assert (list(doing.spoken), doing.asking) == (["1.1", "1.2", "1.3"], 3)
+    doing.steer(UnitSteered(text="this", unit="1.1"))
+    doing.drop("1.2")
+    doing.put(agent("1.3", "executor", launch=2))
+    assert (doing.spoken, doing.asking) == ({}, 0)
+
+
+def test_words_that_an_agent_at_work_has_read_are_not_in_the_prompt_of_the_next_iteration() -> None:
+    doing, effect = Doing(), agent("1.1", "executor")
+    doing.put(effect)
+    doing.steer(UnitSteered(text="this", unit="1.1"))
+    assert [words.text for words in doing.words_for(effect)] == ["this"]
+    doing.hear(AgentSpoke(effect=effect.id, unit="1.1", saying=Saying.HEARD))
+    assert [words.text for words in doing.words_for(effect)] == ["this"], "one that lost the answer may read it again"
+    doing.put(agent("1.1", "executor", iteration=1, launch=2))
+    found = doing.of("1.1")
+    assert isinstance(found, RunAgent)
+    assert found.steering == ()
 
 
 def test_each_effect_remembers_the_boot_in_which_it_came_to_be_wanted() -> None:

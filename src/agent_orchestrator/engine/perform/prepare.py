@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_orchestrator.agents.adapter import COPIES, Agent, AgentTask, InProcessAgent
+from agent_orchestrator.agents.adapter import COPIES, Agent, AgentTask, InProcessAgent, RunServer
 from agent_orchestrator.agents.environment import render_prompt, tell_refused, tell_steering
 from agent_orchestrator.beneath import open_folder
 from agent_orchestrator.bounded import read_bounded
@@ -36,6 +36,7 @@ def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent |
         inherited_env=_child_env(driver, effect, agent),
         budget_usd=driver.budget.told_usd(effect),
         sandboxed=driver.run.context.sandbox is not None,
+        server=_server(driver, effect),
         form=driver.system.forms.get(effect.report.form),
     )
 
@@ -52,6 +53,13 @@ def _session(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) ->
         return effect.session, False
     copies = COPIES in getattr(agent, "abilities", ())
     return (effect.session, True) if copies else (None, False)
+
+
+def _server(driver: Driver, effect: RunAgent) -> RunServer | None:
+    """Return the run's MCP server for this launch; none behind a wall through which it could not be reached."""
+    wall = driver.run.context.sandbox
+    reached = wall is None or (wall.network != "off" and not wall.proxy)
+    return driver.engine.world.server_of(effect.id) if reached else None
 
 
 def _child_env(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) -> dict[str, str]:

@@ -50,6 +50,10 @@ idle_option = click.option(
     help="How long an agent may stay silent (30m; 2h for programs that are no known client); none: for ever.",
 )
 
+mcp_option = click.option(
+    "--mcp/--no-mcp", default=None, help="Give agents tools to note progress, ask you and read what you say, as an MCP server."
+)
+
 permission_options = compose(
     click.option(
         "--allow-tool",
@@ -119,6 +123,7 @@ def agent_options(does: str = "works", *, timeout: str = "--timeout", time: str 
         ),
         click.option(timeout, metavar="TIME", help=f"Running time of {time}, as in 90s, 10m, 2h."),
         idle_option,
+        mcp_option,
         *sandbox_options,
     )
 

@@ -37,6 +37,8 @@ def waits_for(state: Any, unit: str) -> str:
         return say_parked(hold, clock_time(hold.until_us)[:5]) if hold.until_us is not None else hold.reason
     if isinstance(effect, AskHuman):
         return "a person"
+    if unit in state.doing.spoken:
+        return "the words of a person"
     if isinstance(effect, AwaitGates):
         return f"gates {', '.join(effect.names)}"
     if isinstance(effect, Wait):
@@ -45,6 +47,11 @@ def waits_for(state: Any, unit: str) -> str:
         open_needs = [need for need in state.specs[unit].needs if state.steps[need].status not in ("COMPLETED", "SKIPPED")]
         return ", ".join(open_needs)
     return ""
+
+
+def how_to_answer(run: str, unit: str) -> str:
+    """Return the command that answers the question of an agent at work."""
+    return f"orc steer {run} {plain(unit)} 'YOUR WORDS'"
 
 
 def steps_of(folded: Folded, now_us: int) -> list[dict[str, Any]]:
@@ -105,3 +112,6 @@ def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded
         if isinstance(effect, AskHuman):
             how = about(run.system).answer if effect.in_words else f"orc approve {run.id} {plain(effect.unit)}"
             screen.line(f"{plain(effect.unit)} is waiting for an answer: {how}")
+    for asked in folded.state.doing.spoken.values():
+        screen.line(f"{plain(asked.unit)} asks, and works on: {plain(asked.text)}")
+        screen.line(f"  answer with: {how_to_answer(run.id, asked.unit)}")

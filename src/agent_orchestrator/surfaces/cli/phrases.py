@@ -12,6 +12,7 @@ from agent_orchestrator.core import events as common
 from agent_orchestrator.core.budget import say_amount
 from agent_orchestrator.core.hold import say_parked
 from agent_orchestrator.core.ids import run_of, unit_of
+from agent_orchestrator.core.inputs import Saying
 from agent_orchestrator.core.launch_events import CheckLaunchFinished, LaunchFinished
 from agent_orchestrator.core.units import US, say_count, say_duration
 from agent_orchestrator.core.who import Surface
@@ -147,6 +148,12 @@ def _weighed(event: common.EvidenceWeighed) -> Phrase:
     return Phrase(event.unit, f"{say_count(event.tests or 0, 'test')} ran", quiet=True)
 
 
+def _spoke(event: common.AgentSpoke) -> Phrase:
+    if event.saying is Saying.HEARD:
+        return Phrase(event.unit, "read the words of people", quiet=True)
+    return Phrase(event.unit, f"{'asks' if event.saying is Saying.QUESTION else 'notes'}: {event.text}")
+
+
 def _kept(event: common.TreeKept) -> Phrase:
     kept = event.kept
     where = f"branch {kept.tree.branch}" if kept.tree is not None and kept.tree.branch else "the working tree"
@@ -197,6 +204,7 @@ _COMMON: Phrases = {
     common.WorkDiscarded: _discarded,
     common.WorkPublished: lambda event: Phrase(event.unit, f"pull request {event.url}"),
     common.UnitSteered: lambda event: Phrase(event.unit, f"steered{' now' if event.now else ''}: {event.text}"),
+    common.AgentSpoke: _spoke,
     common.TreeKept: _kept,
     common.EvidenceWeighed: _weighed,
     common.WentBack: lambda event: Phrase("", f"went back to {event.point} (row {event.to})"),

@@ -71,6 +71,7 @@ def start(
         publish=given.get("publish"),
         pull_request=read_pull_request(given),
         pass_env=tuple(given["pass_env"]),
+        mcp=given.get("mcp"),
         budget=read_flag_budget(given),
         sandbox=read_options(SandboxOptions, dict(given)),
     )

@@ -49,6 +49,7 @@ def describe_run(orchestrator: Orchestrator, run: StoredRun, folded: Folded | No
         "units": units[:STEPS_SHOWN],
         "units_left_off": max(0, len(units) - STEPS_SHOWN),
         "questions": list_questions(folded),
+        "spoken": list_spoken(folded),
         "next": advise(run, folded, owner),
     }
 
@@ -59,6 +60,11 @@ def list_questions(folded: Folded) -> list[dict[str, str]]:
         return []
     asked = [one for one in folded.state.doing if isinstance(one, AskHuman)]
     return [{"id": one.id, "unit": one.unit, "text": one.question} for one in asked]
+
+
+def list_spoken(folded: Folded) -> list[dict[str, str]]:
+    """Return what agents at work ask a person."""
+    return [{"unit": one.unit, "text": one.text} for one in folded.state.doing.spoken.values()]
 
 
 def advise(run: StoredRun, folded: Folded, owner: str | None) -> str:
@@ -72,8 +78,9 @@ def advise(run: StoredRun, folded: Folded, owner: str | None) -> str:
         asked = next(one for one in folded.state.doing if isinstance(one, AskHuman))
         way = about(run.system).answer if asked.in_words else f"orc approve {run.id} {questions[0]['unit']}"
         return f"A person has to answer: `{way}`."
-    if summary.asks:
-        return f"An agent asks a person something: `orc status {run.id}` shows it; steer_run carries the answer."
+    if spoken := folded.state.doing.spoken:
+        unit, asked = next(iter(spoken.items()))
+        return f"The agent of {unit} asks the person: {asked.text} Ask them, and carry their words with steer_run."
     if owner is None:
         return "Nothing is running it; resume_run continues it."
     return "It is running; wait_run waits for it."

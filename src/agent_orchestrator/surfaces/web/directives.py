@@ -155,7 +155,10 @@ def _answer(orchestrator: Orchestrator, run: StoredRun, said: PageDirective) -> 
     if said.expect is None or not said.unit:
         raise PageFault(400, "invalid", "An answer names its unit, and the question that was seen as expect.effect.")
     asked: Any = said.expect.effect
-    if said.directive == "answer":
+    spoken = orchestrator.fold(run).state.doing.spoken.get(said.unit)
+    if said.directive == "answer" and spoken is not None and spoken.effect == asked:
+        sent = send_and_wait(orchestrator, run, Steer(id=said.id, text=said.text, unit=said.unit))
+    elif said.directive == "answer":
         refuse_second_answer(orchestrator, run, said.unit)
         values = {"text": said.text, "unit": said.unit}
         sent = send_and_wait(orchestrator, run, Instruct(id=said.id, what="answer", values=values, asked=asked))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_orchestrator.config.defaults import load_configuration
+from agent_orchestrator.core.consent import list_questions
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.units import day_start_us, iso
@@ -45,7 +46,7 @@ def _find_needs(orchestrator: Orchestrator, repository: Repository, run: StoredR
         folded = orchestrator.fold(run)
     except OrcError:  # `orc doctor` says what is wrong with its journal.
         return []
-    return [_need(repository, run, folded, one) for one in folded.state.doing if isinstance(one, AskHuman)]
+    return [_need(repository, run, folded, one) for one in list_questions(folded.state.doing)]
 
 
 def _need(repository: Repository, run: StoredRun, folded: Folded, asked: AskHuman) -> dict[str, Any]:

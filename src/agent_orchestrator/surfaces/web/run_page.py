@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.effects import AskHuman
+from agent_orchestrator.core import consent
 from agent_orchestrator.core.events import DirectiveRefused, UnitSteered
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.system import Document
@@ -59,7 +59,7 @@ def list_actions(watched: WatchedRun, moment: Moment, owner: str | None) -> list
     if moment.is_past:
         return ["fork", "rewind"]
     life = state.lifecycle
-    asked = [effect for effect in state.doing if isinstance(effect, AskHuman)] if not life.ended else []
+    asked = consent.list_questions(state.doing) if not life.ended else []
     found = ["approve", "reject"] if any(not one.in_words for one in asked) else []
     found += ["answer"] if any(one.in_words for one in asked) else []
     if not life.ended and life.phase is not Phase.ABORTING:
@@ -78,7 +78,7 @@ def list_questions(state: Any) -> list[dict[str, Any]]:
     """Return what a run asks people."""
     if state.lifecycle.ended:
         return []
-    asked = [one for one in state.doing if isinstance(one, AskHuman)]
+    asked = consent.list_questions(state.doing)
     return [{"effect": one.id, "unit": one.unit, "text": one.question, "in_words": one.in_words} for one in asked]
 
 

@@ -109,6 +109,8 @@ def _row(
     started_us = launch.started_us if launch is not None else since.get(effect.id)
     usage = launch.usage if launch is not None else None
     now = launch.now if launch is not None and hold is None else ()
+    if (asked := state.doing.spoken.get(effect.unit)) is not None:
+        status, tone, now = "asks", "yellow", (Span(f"you, and works on: {clip_line(plain(asked.text))}", "yellow"),)
     if isinstance(effect, RunCheck) and now:
         now = (Span(f"{said} · ", "dim"), *now)
     role = plain(effect.role) if isinstance(effect, RunAgent) and effect.role != effect.unit else ""
