@@ -158,6 +158,8 @@ def test_nobody_speaks_without_the_key_of_a_launch(tmp_path: Path) -> None:
     for origin in ("http://evil.example", f"http://{inside.address}", "null"):
         assert inside.ask(Origin=origin).status == 403
     inside.go()
-    inside.answer()
-    inside.end()
-    assert inside.place.orc("run", "--workflow", "workflow.yaml", "--plan")["steps"], "the run without it starts as ever"
+    wait_until(lambda: inside.place.orc("status", inside.run)["asks"] == ["work"])
+    inside.place.orc("abort", inside.run)
+    wait_until(lambda: inside.place.orc("status", inside.run)["driven_by"] is None)
+    stopped = inside.place.orc("status", inside.run)
+    assert (stopped["status"], stopped["asks"]) == ("aborted", []), "nobody waits for an agent that waited for an answer"

@@ -107,3 +107,16 @@ def test_words_that_a_killed_server_was_sending_are_told_once(tmp_path: Path) ->
     wait_until(lambda: second.call("wait_run", run_id=run, timeout_s=5)["waited_until"] == "ended")
     second.kill()
     assert len(place.events(run, UnitSteered)) == 1
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_wait_does_not_keep_the_server(tmp_path: Path) -> None:
+    place = Place(tmp_path, WAITS)
+    run = place.orc("run", "--workflow", "workflow.yaml", "--detach")["run_id"]
+    wire = Wire(place)
+    wire.begin("wait_run", run_id=run, timeout_s=600)
+    assert wire.process.stdin is not None
+    wire.process.stdin.close()
+    assert wire.process.wait(WAIT_S) == 0
+    assert wire.process.stdout is not None
+    wire.process.stdout.close()
+    place.orc("abort", run)

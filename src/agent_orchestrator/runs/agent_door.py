@@ -11,6 +11,7 @@ import hmac
 import importlib.util
 import os
 import secrets
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -78,19 +79,24 @@ def serve_agents(orchestrator: Orchestrator, run: StoredRun) -> Iterator[AgentDo
         return
     require_server_packages()
     door = open_door(orchestrator.settings.folder / "runs" / f"{run.id}.door", run)
-    stop = threading.Event()
-    thread = threading.Thread(target=_serve, args=(orchestrator, run, door, stop), name=f"agents-{run.id}", daemon=True)
+    stop, (here, there) = threading.Event(), socket.socketpair()
+    thread = threading.Thread(target=_serve, args=(orchestrator, run, door, stop, there), name=f"agents-{run.id}", daemon=True)
     thread.start()
     try:
         yield door
     finally:
         stop.set()
+        here.close()
         thread.join()
+        there.close()
         door.listener.close()
 
 
-def _serve(orchestrator: Orchestrator, run: StoredRun, door: AgentDoor, stop: threading.Event) -> None:
-    # The protocol's packages take a second to load: the run's first agents are started meanwhile.
+def _serve(orchestrator: Orchestrator, run: StoredRun, door: AgentDoor, stop: threading.Event, end: socket.socket) -> None:
+    """Serve from the first request on: until then a run does not pay for the protocol's packages, which take a second to load."""
+    select.select([door.listener, end], [], [])
+    if stop.is_set():
+        return
     from agent_orchestrator.runs.agent_server import serve_door
 
     try:

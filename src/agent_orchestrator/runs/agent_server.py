@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 import uvicorn
+from anyio import to_thread
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
@@ -38,6 +41,8 @@ from agent_orchestrator.runs.secrets import make_redactor
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems import find_system
 
+Found = TypeVar("Found")
+
 TEXT_CHARS_MAX = 4_000
 WAIT_MAX_S = 50.0
 """Clients give up on a tool after a minute."""
@@ -61,36 +66,39 @@ class AgentTools:
         self._settings, self._run = orchestrator.settings, run
         self._redactor = make_redactor(orchestrator, run)
 
-    def note_progress(self, text: str, ctx: Context[Any, Request]) -> str:
+    async def note_progress(self, text: str, ctx: Context[Any, Request]) -> str:
         """Tell the people who follow this run how far you are, in a sentence; it is journaled."""
-        self._say(ctx, Saying.NOTE, text)
+        await aside(self._say, find_caller(ctx), Saying.NOTE, text)
         return "It is noted."
 
-    def ask_person(self, question: str, ctx: Context[Any, Request]) -> str:
+    async def ask_person(self, question: str, ctx: Context[Any, Request]) -> str:
         """Ask a person something. It returns at once; their answer comes by read_feedback, or with your next prompt."""
-        self._say(ctx, Saying.QUESTION, question)
+        await aside(self._say, find_caller(ctx), Saying.QUESTION, question)
         return "A person is asked. Go on with what does not depend on it; read_feedback returns the answer once there is one."
 
-    def read_feedback(self, ctx: Context[Any, Request], wait_s: float = 0.0) -> dict[str, Any]:
+    async def read_feedback(self, ctx: Context[Any, Request], wait_s: float = 0.0) -> dict[str, Any]:
         """Read what people have said to you since you began, waiting for it up to wait_s (at most 50)."""
-        effect = find_caller(ctx)
+        return {"words": await aside(self._read, find_caller(ctx), max(0.0, min(wait_s, WAIT_MAX_S)))}
+
+    def _read(self, effect: EffectId, wait_s: float) -> list[str]:
+        """Wait for words of people for a launch that is at work."""
         with Orchestrator(settings=self._settings, surface=Surface.MCP) as orchestrator:
             follower = Follower(orchestrator, orchestrator.find(self._run.id))
             words: list[Steering] = []
-            for _ in range(1 + round(max(0.0, min(wait_s, WAIT_MAX_S)) / LOOK_S)):
+            for _ in range(1 + round(wait_s / LOOK_S)):
                 follower.read()
                 wanted = follower.state.doing.of(unit_of(effect))
-                words = follower.state.doing.words_for(wanted) if isinstance(wanted, RunAgent) and wanted.id == effect else []
-                if words:
+                if not isinstance(wanted, RunAgent) or wanted.id != effect:
+                    return []
+                if words := follower.state.doing.words_for(wanted):
                     break
                 pause()
         if words:
-            self._say(ctx, Saying.HEARD, "\n".join(one.text for one in words))
-        return {"words": [one.text for one in words]}
+            self._say(effect, Saying.HEARD, "\n".join(one.text for one in words))
+        return [one.text for one in words]
 
-    def _say(self, ctx: Context[Any, Request], saying: Saying, text: str) -> None:
+    def _say(self, effect: EffectId, saying: Saying, text: str) -> None:
         """Put what an agent says into the inbox, and wait until it is journaled; the same words of a launch count once."""
-        effect = find_caller(ctx)
         text = self._redactor.redact_text(text.strip())[:TEXT_CHARS_MAX]
         if not text:
             raise ToolError("There is nothing to say.")
@@ -119,6 +127,11 @@ class AgentTools:
             for event in decode_events(system, body):
                 if isinstance(event, DirectiveRefused) and event.directive == said.id:
                     raise ToolError(f"It was not taken: {event.why}.")
+
+
+async def aside(function: Callable[..., Found], *given: Any) -> Found:
+    """Call a function in a thread that nobody waits for when its agent, or the run, is gone."""
+    return await to_thread.run_sync(partial(function, *given), abandon_on_cancel=True)
 
 
 def find_caller(ctx: Context[Any, Request]) -> EffectId:

@@ -123,5 +123,7 @@ def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str
     orchestrator.store.delete(run.id)
     (folder / "runs" / f"{run.id}.log").unlink(missing_ok=True)
     (folder / "runs" / f"{run.id}.door").unlink(missing_ok=True)
+    for mark in (folder / "mcp").glob(f"{run.id}.*"):
+        mark.unlink(missing_ok=True)
     (folder / "runs" / f"{run.id}.lock").unlink(missing_ok=True)
     return None

@@ -105,8 +105,12 @@ def read_key(settings: Settings) -> str:
         if key := read_bounded(file, KEY_FILE_BYTES_MAX).decode("ascii", "replace").strip():
             return key
     key = secrets.token_urlsafe(KEY_BYTES)
-    with contextlib.suppress(OSError):  # On a full disk it is valid until the server ends.
+    try:
         _keep(file, key)
+    except FileExistsError:  # Another server of this user has just made one.
+        return read_key(settings)
+    except OSError:
+        pass  # On a full disk it is valid until the server ends.
     return key
 
 
@@ -116,11 +120,14 @@ def _keep(file: Path, key: str) -> None:
     opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(opened, "w", encoding="ascii") as written:
         written.write(f"{key}\n")
-    draft.replace(file)
+    try:
+        os.link(draft, file)
+    finally:
+        draft.unlink()
 
 
 def refuse_inside(settings: Settings) -> None:
-    """Raise FromLaunch where an agent of a run starts the server."""
+    """Raise Refused where an agent of a run starts the server."""
     launch = find_launch(settings.folder, settings.environ)
     if launch is not None:
         raise Refused(why=refuse_agent(settings, launch))

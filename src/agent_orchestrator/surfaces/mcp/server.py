@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import msgspec
+from anyio import to_thread
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp_types import ToolAnnotations
@@ -60,9 +61,13 @@ class RunTools:
         with self._open() as orchestrator:
             return views.describe_run(orchestrator, orchestrator.find(run_id))
 
-    @tell_errors(ToolError)
-    def wait_run(self, run_id: RunName, timeout_s: float = WAIT_S) -> dict[str, Any]:
+    async def wait_run(self, run_id: RunName, timeout_s: float = WAIT_S) -> dict[str, Any]:
         """Wait until a run has ended, needs a person or is not running any more, at most timeout_s; call it again to go on."""
+        # A client that leaves does not wait for it, nor does the end of the server.
+        return await to_thread.run_sync(self._wait, run_id, timeout_s, abandon_on_cancel=True)
+
+    @tell_errors(ToolError)
+    def _wait(self, run_id: str, timeout_s: float) -> dict[str, Any]:
         with self._open() as orchestrator:
             return views.wait_for_run(orchestrator, orchestrator.find(run_id), max(0.0, min(timeout_s, WAIT_MAX_S)))
 

@@ -35,7 +35,8 @@ def list_runs(orchestrator: Orchestrator, limit: int, *, unfinished: bool) -> di
     """Return the runs, newest first."""
     found = orchestrator.runs(Which(ended=False if unfinished else None, most=max(1, min(limit, RUNS_MAX))))
     count = orchestrator.count()
-    listed = [{name: run_facts(run, orchestrator.owner(run))[name] for name in FACTS} for run in found]
+    facts = [run_facts(run, orchestrator.owner(run)) for run in found]
+    listed = [{name: one[name] for name in FACTS} for one in facts]
     return {"repo": str(orchestrator.settings.home), "runs": listed, "total": count.total, "unfinished": count.unfinished}
 
 
@@ -109,15 +110,18 @@ def read_logs(orchestrator: Orchestrator, run: StoredRun, unit: str | None, most
     if unit is not None and unit not in follower.state.steps:
         raise UnknownUnit(run=run.id, unit=unit, known=", ".join(list(follower.state.steps)[:20]))
     root, redactor = orchestrator.settings.folder / "launches", make_redactor(orchestrator, run)
-    parts = []
-    for launch in newest_launches(follower, unit, None):
+    parts: list[str] = []
+    launches = newest_launches(follower, unit, None)
+    for launch in reversed(launches):  # The last ones are asked for; of a thousand units the others are not read.
         output = LaunchOutput(root / launch_folder(launch["effect"]), "both", follower.state.spec.choices, redactor)
         lines = ["".join(span.text for span in line) for line in output.close()]
-        parts.append("\n".join([f"==> {launch['effect']} <==", *lines]))
+        parts.insert(0, "\n".join([f"==> {launch['effect']} <==", *lines]))
+        if sum(map(len, parts)) >= most:
+            break
     if not parts:
         raise Refused(why=f"Run {run.id} has no output of {unit or 'it'} yet.")
     text = "\n\n".join(parts)
-    return {"run_id": run.id, "unit": unit, "text": text[-most:], "left_off_chars": max(0, len(text) - most)}
+    return {"run_id": run.id, "unit": unit, "text": text[-most:], "cut": len(text) > most or len(parts) < len(launches)}
 
 
 def read_changes(orchestrator: Orchestrator, run: StoredRun, unit: str | None, most: int) -> dict[str, Any]:
