@@ -12,7 +12,7 @@ import pytest
 
 from agent_orchestrator.surfaces.mcp.requests import name_run
 from agent_orchestrator.testing.model_server import Behaviour, Find, Lane, Reply, Say, Use, Write
-from tests.clients.rig import MODELS, PATIENCE_S, ROOT, Rig, binary, report, until
+from tests.clients.rig import GEMINI_SETTINGS, MODELS, PATIENCE_S, ROOT, Rig, binary, report, until
 
 RUN = name_run("one")
 INSIDE = ("note_progress", "ask_person", "read_feedback")
@@ -116,10 +116,10 @@ def test_claude_does_the_same_by_http_with_the_key(rig: Rig) -> None:
     client.check()
 
 
-@pytest.mark.parametrize("name", ["claude", "codex"])
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "opencode"])
 def test_an_agent_of_a_run_speaks_to_people_and_hears_them(rig: Rig, name: str) -> None:
     said: list[Behaviour] = [
-        Find("orc_run", INSIDE),
+        *([Find("orc_run", INSIDE)] if name in ("claude", "codex") else []),
         Use("orc_run", "note_progress", {"text": "the parser is done"}),
         Use("orc_run", "ask_person", {"question": "Which port?"}),
         Use("orc_run", "read_feedback", {"wait_s": 50}),
@@ -127,6 +127,10 @@ def test_an_agent_of_a_run_speaks_to_people_and_hears_them(rig: Rig, name: str) 
         Reply(report()),
     ]
     lane = rig.play(name, Chat(said))
+    if name == "gemini":  # It reads servers from its own settings alone, as docs/mcp.md says.
+        page = (ROOT / "docs" / "mcp.md").read_text()
+        own = json.loads(page.partition("~/.gemini/settings.json")[2].partition("```json\n")[2].partition("```")[0])
+        (rig.home / ".gemini" / "settings.json").write_text(json.dumps({**GEMINI_SETTINGS, **own}))
     process = rig.start("run", "--workflow", "workflow.yaml", "--agent", name, "--mcp", "--run-id", "speaks")
     until(lambda: "Which port?" in rig.orc("history", "speaks") if (rig.repo / ".agents/runs/speaks").exists() else False)
     assert json.loads(rig.orc("status", "speaks", "--json"))["asks"] == ["work"]

@@ -15,6 +15,7 @@ from agent_orchestrator.agents import events
 from agent_orchestrator.agents.adapter import COPIES, AgentTask
 from agent_orchestrator.agents.cli import CLI, UNAUTHORIZED, CliAgent, StatePlace, allow_tool, flag
 from agent_orchestrator.agents.credentials import Vendor, provider_of
+from agent_orchestrator.agents.environment import SERVER_KEY, SERVER_NAME, SERVER_URL
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import at, bytes_of, count_at, money_at, table_at, text_at
 from agent_orchestrator.core.effects import AgentChoice
@@ -72,10 +73,11 @@ class OpencodeAgent(CliAgent):
         yield from settings.args
 
     def environment(self, task: AgentTask, settings: AgentSettings) -> dict[str, str]:
-        """Return the rules that `ask` leaves room for, in the words of its configuration."""
+        """Return the rules that `ask` leaves room for, in the words of its configuration, and the file with the run's server."""
+        served = _serve(task) if task.server is not None else {}
         if self.mode(settings) == self.modes[0]:
-            return {}
-        rules: dict[str, Any] = {}
+            return served
+        rules: dict[str, Any] = {f"{SERVER_NAME}_*": "allow"} if served else {}
         commands = [f"{SHELL}({one})" for one in (*READ_ONLY, *task.effect.allowed_commands) if "*" not in one]
         for rule in (*settings.allowed_tools, *commands):
             tool, opened, inner = rule.partition("(")
@@ -85,7 +87,7 @@ class OpencodeAgent(CliAgent):
                     rules[tool.lower()][inner[:-1]] = "allow"
             else:
                 rules[tool.lower()] = "allow"
-        return {"OPENCODE_PERMISSION": json.dumps(rules)}
+        return {**served, "OPENCODE_PERMISSION": json.dumps(rules)}
 
     def suggest_flags(self, denied: events.Denied, settings: AgentSettings) -> str:
         """Return rules for its permissions: a command as it was; else the tool, and the folder, which has a rule of its own."""
@@ -158,6 +160,15 @@ def _read_error(document: dict[str, Any]) -> Iterator[events.StreamEvent]:
     too_long = name == _OVERFLOW
     status = _STATUSES.get(name) or count_at(data, "statusCode")
     yield events.Finished(ok=False, message=text_at(data, "message") or name, status=status, final=not too_long)
+
+
+def _serve(task: AgentTask) -> dict[str, str]:
+    """Name the run's MCP server in a file of configuration; it fills in the variables."""
+    headers = {"Authorization": f"Bearer {{env:{SERVER_KEY}}}"}
+    server = {"type": "remote", "url": f"{{env:{SERVER_URL}}}", "headers": headers, "enabled": True}
+    file = task.launch_dir / "opencode.json"
+    file.write_text(json.dumps({"mcp": {SERVER_NAME: server}}), "utf-8")
+    return {"OPENCODE_CONFIG": str(file)}
 
 
 AGENT = OpencodeAgent()

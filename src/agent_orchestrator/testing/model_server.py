@@ -354,10 +354,11 @@ def _block(behaviour: Behaviour, tools: dict[str, str]) -> Block:
             return Block(tool="ToolSearch", values={"query": "select:" + ",".join(f"mcp__{server}__{one}" for one in names)})
         case Find(server, names):
             return Block(tool="tool_search", values={"query": " ".join((server, *names)), "limit": len(names)}, searches=True)
-        case Use(server, tool, values) if "ToolSearch" in tools:
-            return Block(tool=f"mcp__{server}__{tool}", values=values)
-        case Use(server, tool, values):
+        case Use(server, tool, values) if "tool_search" in tools:
             return Block(tool=tool, namespace=f"mcp__{server}", values=values)
+        case Use(server, tool, values):
+            named = (one for one in tools if server in one and one.endswith(tool))
+            return Block(tool=next(named, f"mcp__{server}__{tool}"), values=values)
         case Reply(report) if "StructuredOutput" in tools:
             return Block(tool="StructuredOutput", values=report)
         case Reply(report):
