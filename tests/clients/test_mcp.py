@@ -29,6 +29,10 @@ SCRIPT: list[Behaviour] = [
 class Chat(Lane):
     """The model of a chat: one that is shown no tools yet, because their server is starting, looks again."""
 
+    def tell(self, script: list[Behaviour]) -> None:
+        """Give it another script."""
+        self._script = script
+
     def next(self, request: dict[str, Any]) -> tuple[Behaviour, int]:
         """Return the next behaviour, or the search once more."""
         last = (request.get("messages") or request.get("input") or [{}])[-1]
@@ -142,3 +146,28 @@ def test_an_agent_of_a_run_speaks_to_people_and_hears_them(rig: Rig, name: str) 
     assert "port 8080" in results, "the model has heard the person"
     assert (rig.repo / "port.txt").read_text().strip() == "8080"
     assert all(secret not in results for secret in ("ORC_MCP_KEY=", "Bearer "))
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_a_client_that_nobody_sits_at_decides_nothing(rig: Rig, name: str) -> None:
+    tool, given = "ask_person_to_approve_or_reject", {"run_id": RUN, "unit": "work", "request_id": "two", "decision": "approve"}
+    client = Client(rig, name)
+    client.lane.tell(
+        [
+            Find("orc", ("start_run", "wait_run", tool)),
+            Use("orc", "start_run", {"request_id": "one", "workflow": "workflow.yaml"}),
+            Use("orc", "wait_run", {"run_id": RUN}),
+            Use("orc", tool, given),
+            Say("It waits for you."),
+        ]
+    )
+    rig.workflow("name: asks\nsteps:\n  - {id: work, agent: coder, prompt: prompt.md, human_in_the_loop: true}\n")
+    (rig.repo / "prompt.md").write_text("""echo '{"status": "COMPLETED"}' > "$REPORT_PATH"\n""")
+    client.run("mcp", "add", "orc", "--", "orc", "mcp", "--allow-approve")
+    assert "It waits for you." in client.chat()
+    assert "A person has to answer" in json.dumps(client.lane.requests[3])
+    assert len(client.lane.requests) == 5, "the model has called the tool"
+    shown = json.loads(rig.orc("status", RUN, "--json"))
+    assert (shown["status"], shown["asks"]) == ("waiting", ["work"])
+    rig.orc("approve", RUN, "work")
+    until(lambda: json.loads(rig.orc("status", RUN, "--json"))["status"] == "completed")
