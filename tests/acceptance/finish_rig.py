@@ -153,7 +153,7 @@ def swarm(repo: Path) -> Finished:
 def given_up(repo: Path) -> Finished:
     """A team that was aborted when a group of it had failed: its branch is left to a person."""
     rig = TeamRig(repo)
-    _begin(repo)
+    begin(repo)
     rig.plan({"id": "A", "name": "one", "tasks": ["T1"], "files_affected": ["a.py"], "branch_name": "feature/a"})
     rig.says("qa", status="FAIL", feedback="no")
     waits = rig.team("--max-qa-rounds", "1", "--no-wait", requirements="One thing")
