@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.finish_rig import git
 from tests.acceptance.loop_rig import LoopRig
 from tests.acceptance.phases_rig import SMALL
 from tests.acceptance.rig import LINE
@@ -104,3 +105,40 @@ def test_looking_leaves_every_byte_time_and_name_as_it_was(repo: Path, how: str)
         after = photograph(rig.repo)
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
         assert not changed, f"`{how} {line}` changed {changed}"
+
+
+def test_status_names_state_files_that_no_run_here_wrote_and_the_command_that_imports_each(repo: Path) -> None:
+    rig = LoopRig(repo)
+    assert "Not imported" not in rig.orc("status").out
+    for name, document in LEGACY.items():
+        path = rig.repo / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document))
+    (rig.repo / "task.md").write_text(SMALL)
+    rig.workflow(LINE)
+    (rig.repo / "prompt.md").write_text("Do your part.\n")
+
+    def left() -> dict[str, str]:
+        return {one["system"]: one["command"] for one in rig.orc("status", "--json").json["not_imported"]}
+
+    assert left() == {
+        "workflow": "orc import .agents/runs/old1 --workflow FILE --agent NAME",
+        "loop": "orc import .aiwg/ralph",
+        "swarm": "orc import state",
+        "phases": "orc import .claude/agent-state.json --document FILE --agent NAME",
+        "team": "orc import coordination --agent NAME",
+    }
+    said = rig.orc("status").out.splitlines()[1:]
+    assert len(said) == 5, said
+    named = "Not imported: coordination/pm_state.json (team) belongs to no run here"
+    assert said[4] == f"{named}; import it with: orc import coordination --agent NAME"
+    for system, command in left().items():
+        words = command.replace("--agent NAME", "--agent-command true --allow-unmetered")
+        words = words.replace("--workflow FILE", "--workflow workflow.yaml").replace("--document FILE", "--document task.md")
+        git(rig.repo, "add", "--all")
+        git(rig.repo, "commit", "--quiet", "--allow-empty", "-m", "as it is")
+        taken = rig.orc(*words.split()[1:])
+        assert taken.code == 0, taken
+        assert system not in left(), "the command that was named has done it"
+    assert left() == {}
+    assert "Not imported" not in rig.orc("status").out

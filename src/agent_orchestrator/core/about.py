@@ -37,6 +37,17 @@ class SourceFile(NamedTuple):
     """The end of its name; without one, it is any file that no other system takes."""
 
 
+class ForeignState(NamedTuple):
+    """State files that other tools leave, and that a run can be made of."""
+
+    path: str
+    """Below a home; `*` stands for the name of a run, or of what a file is about."""
+    command: str
+    """The command that imports it; `{folder}` stands for the folder of the file that was found."""
+    named_by_run: bool = False
+    """True if `*` stands for a run's id, by which ours are told from others."""
+
+
 class About(NamedTuple):
     """A system in words and file names. Everything has a default that fits a run which is resumed with `orc resume`."""
 
@@ -68,6 +79,8 @@ class About(NamedTuple):
     """The file that a run is made of, if it is made of one."""
     importable: tuple[str, ...] = ()
     """The names of state files that `orc import` makes a run of."""
+    foreign: tuple[ForeignState, ...] = ()
+    """The state files of other tools that `orc status` points out as long as no run is made of them."""
     resume_imported: str = ""
     """The command that goes on with an imported run, if it is another than `resume`; `{run}` stands for its id."""
     schemas: tuple[Schema, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.about import About, Command, Schema, SourceFile
+from agent_orchestrator.core.about import About, Command, ForeignState, Schema, SourceFile
 
 ABOUT = About(
     name="phases",
@@ -11,5 +11,6 @@ ABOUT = About(
     unit="task",
     source=SourceFile("task-document", ".md"),
     importable=("agent-state.json",),
+    foreign=(ForeignState(".claude/agent-state.json", "orc import {folder}/agent-state.json --document FILE --agent NAME"),),
     schemas=(Schema("agent-state", "agent_state.schema.json", "agent-state.json, the state of a run of phases"),),
 )

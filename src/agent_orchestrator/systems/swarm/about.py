@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.about import About, Command, Schema
+from agent_orchestrator.core.about import About, Command, ForeignState, Schema
 
 ABOUT = About(
     name="swarm",
@@ -13,6 +13,7 @@ ABOUT = About(
     retry="orc swarm retry",
     own_tree="give --branch for a worktree of its own",
     shares_tree=True,
+    foreign=(ForeignState("state/runs/*.json", "orc import state"),),
     resume_imported="orc swarm retry {run}",  # its records are of the past
     schemas=(
         Schema("bead-run", "bead_run.schema.json", "state/runs/<bead>.json, an attempt of a bead"),

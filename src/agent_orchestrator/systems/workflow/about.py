@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_orchestrator.core.about import About, Command, Schema, SourceFile
+from agent_orchestrator.core.about import About, Command, ForeignState, Schema, SourceFile
 
 ABOUT = About(
     name="workflow",
@@ -14,6 +14,10 @@ ABOUT = About(
     own_tree="give --git-worktree for a tree of its own",
     source=SourceFile("workflow"),
     importable=("run_state.json",),
+    foreign=(
+        ForeignState(".agents/runs/*/run_state.json", "orc import {folder} --workflow FILE --agent NAME", named_by_run=True),
+        ForeignState(".agents/run_state.json", "orc import {folder}/run_state.json --workflow FILE --agent NAME"),
+    ),
     schemas=(
         Schema("run-state", "run_state.schema.json", "run_state.json, the state of a workflow run"),
         Schema("workflow", "workflow.schema.json", "a workflow file"),

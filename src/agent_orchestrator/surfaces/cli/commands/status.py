@@ -24,12 +24,16 @@ ENDED_SHOWN = 5
 @make_command("status", EXAMPLE)
 @run_argument()
 def command(run: str | None, repo: str | None, as_json: bool) -> int:
-    """Show all runs, or one run's steps."""
+    """Show all runs, or one run's steps.
+
+    A state file that no run here wrote, as another tool leaves one, is named with the command that imports it.
+    """
     from agent_orchestrator.runs.facts import run_facts
+    from agent_orchestrator.runs.foreign import find_foreign
     from agent_orchestrator.runs.untold import list_untold
     from agent_orchestrator.store.port import Which
     from agent_orchestrator.surfaces.cli.runs import print_runs
-    from agent_orchestrator.surfaces.cli.screen import Screen, print_json, warn
+    from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json, warn
 
     with open_orchestrator(repo) as orchestrator:
         screen = Screen(orchestrator.settings.environ)
@@ -42,8 +46,11 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
         untold = list_untold(orchestrator)
         if as_json:
             facts_of = [[run_facts(one, orchestrator.owner(one)) for one in some] for some in (unfinished, ended)]
-            print_json({"unfinished": facts_of[0], "ended": facts_of[1], "total": count.total, "untold": untold})
-        elif not count.total:
+            foreign = [one._asdict() for one in find_foreign(orchestrator)]
+            counted = {"total": count.total, "not_imported": foreign, "untold": untold}
+            print_json({"unfinished": facts_of[0], "ended": facts_of[1], **counted})
+            return 0
+        if not count.total:
             screen.line(f"There are no runs in {orchestrator.settings.home}; `orc run` starts one.")
         else:
             shown = [*unfinished, *ended]
@@ -51,8 +58,11 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
             if len(shown) < count.total:
                 more, hidden = count.total - len(shown), max(0, count.unfinished - len(unfinished))
                 screen.line(f"… and {more} more, {hidden} of them unfinished; `orc list --limit 0` lists all.")
-        for one in untold if not as_json else ():
-            warn(f"{one['name']} could not be told {one['count']} times: {one['problem']}; see `orc notify list`.")
+        for one in find_foreign(orchestrator):
+            where = f"{plain(one.path)} ({one.system})"
+            screen.line(f"Not imported: {where} belongs to no run here; import it with: {plain(one.command)}")
+        for told in untold:
+            warn(f"{told['name']} could not be told {told['count']} times: {told['problem']}; see `orc notify list`.")
     return 0
 
 
