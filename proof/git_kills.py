@@ -12,7 +12,8 @@ from pathlib import Path
 from proof.trial import Kind, Trial
 from tests.conftest import pytest_configure
 from tests.faults.git_work import OPERATIONS
-from tests.faults.rig import Fault, build_killer, find_violations, open_bench
+from tests.faults.preload import build
+from tests.faults.rig import Fault, find_violations, open_bench
 
 NAMES = tuple(OPERATIONS)
 SCOPES = ("group", "git")
@@ -36,8 +37,7 @@ def play(trial: Trial, folder: Path) -> int:
     number, scope, first, stride = trial.numbers
     pytest_configure()
     folder.mkdir(parents=True)
-    killer = build_killer(Path(tempfile.mkdtemp(prefix="killer-", dir=folder)))
-    assert killer is not None, "there is no C compiler"
+    killer = build(Path(tempfile.gettempdir(), "orc-proof"))
     with open_bench(folder, killer, NAMES[number]) as bench:
         last = min(bench.count_points(), first + (CHUNK - 1) * stride)
         faults = [Fault(at, SCOPES[scope]) for at in range(first, last + 1, stride)]

@@ -1,108 +1,169 @@
-/* Lets the N-th call of a class fail, or kills the process at it. Preloaded into a program under test:
+/* Lets the N-th call of a class fail, or kills at the N-th change of a directory. Preloaded into a program under test.
  *
- *   FAULT_CLASS   open write sync rename mkdir remove link truncate lock spawn fork   (comma-separated: any of them counts)
+ * Failing, counted in this process and in what it forks:
+ *   FAULT_CLASS   look open read write sync rename mkdir remove link truncate lock spawn fork exec pipe
  *   FAULT_AT      the number of the call, from 1
- *   FAULT_ERRNO   the error; 0 kills the process with SIGKILL instead
+ *   FAULT_ERRNO   the error
  *   FAULT_EVER    1: every call from then on, else that one alone
- *   FAULT_BELOW   only calls about paths that contain this text; calls about descriptors count always
+ *   FAULT_BELOW   only calls about files whose path contains this text
  *   FAULT_LOG     a file that gets a line when the fault happened
+ * Opens without O_CREAT, O_WRONLY or O_RDWR are of the class `look`.
  *
- * Only calls that change something count: an open without O_CREAT, O_WRONLY or O_RDWR does not.
+ * Killing, counted in all programs of one operation together, by the length of a file that each of them adds a byte to; every call that
+ * makes, renames or removes a name counts twice, once before and once after it was done:
+ *   FAULT_COUNT   the file
+ *   FAULT_AT      the number of the point; without it, points are only counted
+ *   FAULT_SCOPE   `group` to kill the process group, anything else to kill the program alone
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-static long calls = 0;
+static long *calls = NULL;
 
-static void note(const char *class) {
-    const char *path = getenv("FAULT_LOG");
-    static int (*real)(const char *, int, ...) = NULL;
-    static ssize_t (*put)(int, const void *, size_t) = NULL;
-    if (!path) return;
-    if (!real) real = dlsym(RTLD_NEXT, "open");
-    if (!put) put = dlsym(RTLD_NEXT, "write");
-    int file = real(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+__attribute__((constructor)) static void share(void) {
+    calls = mmap(NULL, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (calls == MAP_FAILED) _exit(126);
+}
+
+static void add(const char *path, const char *text, size_t size) {
+    long file = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (file < 0) return;
-    char line[100];
-    int size = snprintf(line, sizeof line, "%s %ld %d\n", class, calls, (int)getpid());
-    if (put(file, line, size) < 0) { /* nobody to tell */ }
-    close(file);
+    if (syscall(SYS_write, file, text, size) < 0) _exit(126);
+    syscall(SYS_close, file);
+}
+
+static void point(void) {
+    const char *count = getenv("FAULT_COUNT"), *at = getenv("FAULT_AT"), *scope = getenv("FAULT_SCOPE");
+    if (!count) return;
+    long file = syscall(SYS_openat, AT_FDCWD, count, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (file < 0) return;
+    if (syscall(SYS_write, file, ".", 1) != 1) _exit(126);
+    long here = lseek(file, 0, SEEK_CUR);
+    syscall(SYS_close, file);
+    if (at && here == atol(at)) {
+        kill(scope && !strcmp(scope, "group") ? 0 : getpid(), SIGKILL);
+        for (;;) pause();
+    }
+}
+
+/* Whether a call is about a path that the fault is about: one that is given, or that of a descriptor. */
+static int concerns(const char *path, int file) {
+    const char *below = getenv("FAULT_BELOW");
+    if (!below) return 1;
+    char link[64], room[PATH_MAX + 1];
+    if (path && path[0] == '/') return strstr(path, below) != NULL;
+    snprintf(link, sizeof link, file >= 0 ? "/proc/self/fd/%d" : "/proc/self/cwd", file);
+    ssize_t length = syscall(SYS_readlinkat, AT_FDCWD, link, room, PATH_MAX);
+    if (length < 0) return 0;
+    room[length] = 0;
+    return strstr(room, below) != NULL;
 }
 
 /* Returns 1 when the call has to fail with errno as set. */
-static int fault(const char *class, const char *path) {
-    const char *wanted = getenv("FAULT_CLASS"), *at = getenv("FAULT_AT"), *below = getenv("FAULT_BELOW");
-    if (!wanted || !at) return 0;
-    size_t length = strlen(class);
-    const char *found = wanted;
-    while ((found = strstr(found, class))) {
-        if ((found == wanted || found[-1] == ',') && (found[length] == 0 || found[length] == ',')) break;
-        found += length;
-    }
-    if (!found || (below && path && !strstr(path, below))) return 0;
-    long number = __sync_add_and_fetch(&calls, 1), first = atol(at);
-    const char *ever = getenv("FAULT_EVER"), *code = getenv("FAULT_ERRNO");
+static int fault(const char *class, const char *path, int file) {
+    const char *wanted = getenv("FAULT_CLASS"), *at = getenv("FAULT_AT");
+    int saved = errno;
+    if (!wanted || !at || !calls || strcmp(wanted, class) || !concerns(path, file)) { errno = saved; return 0; }
+    long number = __sync_add_and_fetch(calls, 1), first = atol(at);
+    const char *ever = getenv("FAULT_EVER"), *code = getenv("FAULT_ERRNO"), *log = getenv("FAULT_LOG");
+    errno = saved;
     if (number != first && !(number > first && ever && *ever == '1')) return 0;
-    if (number == first) note(class);
-    if (!code || atoi(code) == 0) { kill(getpid(), SIGKILL); pause(); }
-    errno = atoi(code);
+    if (number == first && log) {
+        char line[100];
+        add(log, line, snprintf(line, sizeof line, "%s %ld %d\n", class, number, (int)getpid()));
+    }
+    errno = code ? atoi(code) : EIO;
     return 1;
 }
 
 #define REAL(name) static typeof(name) *real = NULL; if (!real) real = dlsym(RTLD_NEXT, #name)
 
-static int changes(int flags) { return (flags & O_CREAT) || (flags & O_ACCMODE) != O_RDONLY; }
+static const char *class_of(int flags) { return (flags & O_CREAT) || (flags & O_ACCMODE) != O_RDONLY ? "open" : "look"; }
 
-#define OPENER(name, parameters, path, call)                                   \
-    int name parameters {                                                      \
-        mode_t mode = 0;                                                       \
+#define OPENER(name, parameters, at, call)                                                                                    \
+    int name parameters {                                                                                                     \
+        mode_t mode = 0;                                                                                                      \
         if (flags & (O_CREAT | __O_TMPFILE)) { va_list rest; va_start(rest, flags); mode = va_arg(rest, int); va_end(rest); } \
-        REAL(name);                                                            \
-        return changes(flags) && fault("open", path) ? -1 : real call;         \
+        REAL(name);                                                                                                           \
+        if (fault(class_of(flags), path, at)) return -1;                                                                      \
+        if (flags & O_CREAT) point();                                                                                         \
+        int done = real call;                                                                                                 \
+        if (flags & O_CREAT) point();                                                                                         \
+        return done;                                                                                                          \
     }
-OPENER(open, (const char *path, int flags, ...), path, (path, flags, mode))
-OPENER(open64, (const char *path, int flags, ...), path, (path, flags, mode))
-OPENER(openat, (int at, const char *path, int flags, ...), path, (at, path, flags, mode))
-OPENER(openat64, (int at, const char *path, int flags, ...), path, (at, path, flags, mode))
+OPENER(open, (const char *path, int flags, ...), -1, (path, flags, mode))
+OPENER(open64, (const char *path, int flags, ...), -1, (path, flags, mode))
+OPENER(openat, (int at, const char *path, int flags, ...), at, (at, path, flags, mode))
+OPENER(openat64, (int at, const char *path, int flags, ...), at, (at, path, flags, mode))
+DIR *opendir(const char *path) { REAL(opendir); return fault("look", path, -1) ? NULL : real(path); }
 
-#define CALL(result, name, parameters, class, path, call)                      \
-    result name parameters { REAL(name); return fault(class, path) ? -1 : real call; }
-CALL(ssize_t, write, (int file, const void *from, size_t size), "write", NULL, (file, from, size))
-CALL(ssize_t, writev, (int file, const struct iovec *from, int count), "write", NULL, (file, from, count))
-CALL(ssize_t, pwrite, (int file, const void *from, size_t size, off_t at), "write", NULL, (file, from, size, at))
-CALL(ssize_t, pwrite64, (int file, const void *from, size_t size, off64_t at), "write", NULL, (file, from, size, at))
-CALL(int, fsync, (int file), "sync", NULL, (file))
-CALL(int, fdatasync, (int file), "sync", NULL, (file))
-CALL(int, rename, (const char *old, const char *new), "rename", new, (old, new))
-CALL(int, renameat, (int from, const char *old, int to, const char *new), "rename", new, (from, old, to, new))
-CALL(int, mkdir, (const char *path, mode_t mode), "mkdir", path, (path, mode))
-CALL(int, mkdirat, (int at, const char *path, mode_t mode), "mkdir", path, (at, path, mode))
-CALL(int, unlink, (const char *path), "remove", path, (path))
-CALL(int, unlinkat, (int at, const char *path, int flags), "remove", path, (at, path, flags))
-CALL(int, rmdir, (const char *path), "remove", path, (path))
-CALL(int, link, (const char *old, const char *new), "link", new, (old, new))
-CALL(int, symlink, (const char *old, const char *new), "link", new, (old, new))
-CALL(int, ftruncate, (int file, off_t size), "truncate", NULL, (file, size))
-CALL(int, ftruncate64, (int file, off64_t size), "truncate", NULL, (file, size))
-CALL(int, flock, (int file, int how), "lock", NULL, (file, how))
+#define CALL(result, name, parameters, class, path, file, call)                                                               \
+    result name parameters { REAL(name); return fault(class, path, file) ? -1 : real call; }
+CALL(ssize_t, read, (int file, void *to, size_t size), "read", NULL, file, (file, to, size))
+CALL(ssize_t, pread, (int file, void *to, size_t size, off_t at), "read", NULL, file, (file, to, size, at))
+CALL(ssize_t, pread64, (int file, void *to, size_t size, off64_t at), "read", NULL, file, (file, to, size, at))
+CALL(ssize_t, write, (int file, const void *from, size_t size), "write", NULL, file, (file, from, size))
+CALL(ssize_t, writev, (int file, const struct iovec *from, int count), "write", NULL, file, (file, from, count))
+CALL(ssize_t, pwrite, (int file, const void *from, size_t size, off_t at), "write", NULL, file, (file, from, size, at))
+CALL(ssize_t, pwrite64, (int file, const void *from, size_t size, off64_t at), "write", NULL, file, (file, from, size, at))
+CALL(int, fsync, (int file), "sync", NULL, file, (file))
+CALL(int, fdatasync, (int file), "sync", NULL, file, (file))
+CALL(int, ftruncate, (int file, off_t size), "truncate", NULL, file, (file, size))
+CALL(int, ftruncate64, (int file, off64_t size), "truncate", NULL, file, (file, size))
+CALL(int, flock, (int file, int how), "lock", NULL, file, (file, how))
+CALL(int, pipe, (int ends[2]), "pipe", NULL, -1, (ends))
+CALL(int, pipe2, (int ends[2], int flags), "pipe", NULL, -1, (ends, flags))
+CALL(int, socketpair, (int domain, int type, int protocol, int ends[2]), "pipe", NULL, -1, (domain, type, protocol, ends))
+CALL(int, epoll_create1, (int flags), "pipe", NULL, -1, (flags))
 
-CALL(pid_t, fork, (void), "fork", NULL, ())
+#define CHANGE(name, parameters, class, path, at, call)                                                                       \
+    int name parameters {                                                                                                     \
+        REAL(name);                                                                                                           \
+        if (fault(class, path, at)) return -1;                                                                                \
+        point();                                                                                                              \
+        int done = real call;                                                                                                 \
+        point();                                                                                                              \
+        return done;                                                                                                          \
+    }
+CHANGE(rename, (const char *old, const char *new), "rename", new, -1, (old, new))
+CHANGE(renameat, (int from, const char *old, int to, const char *new), "rename", new, to, (from, old, to, new))
+CHANGE(mkdir, (const char *path, mode_t mode), "mkdir", path, -1, (path, mode))
+CHANGE(mkdirat, (int at, const char *path, mode_t mode), "mkdir", path, at, (at, path, mode))
+CHANGE(unlink, (const char *path), "remove", path, -1, (path))
+CHANGE(unlinkat, (int at, const char *path, int flags), "remove", path, at, (at, path, flags))
+CHANGE(rmdir, (const char *path), "remove", path, -1, (path))
+CHANGE(link, (const char *old, const char *new), "link", new, -1, (old, new))
+CHANGE(symlink, (const char *old, const char *new), "link", new, -1, (old, new))
+
+pid_t fork(void) { REAL(fork); return fault("fork", NULL, -1) ? -1 : real(); }
+pid_t vfork(void) { return fork(); } /* A function around the real one could not return twice. */
+int execve(const char *path, char *const argv[], char *const env[]) {
+    REAL(execve);
+    return fault("exec", NULL, -1) ? -1 : real(path, argv, env);
+}
+int execv(const char *path, char *const argv[]) { REAL(execv); return fault("exec", NULL, -1) ? -1 : real(path, argv); }
 
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *how,
                 char *const argv[], char *const env[]) {
     REAL(posix_spawn);
-    return fault("spawn", NULL) ? errno : real(pid, path, actions, how, argv, env);
+    return fault("spawn", NULL, -1) ? errno : real(pid, path, actions, how, argv, env);
 }

@@ -1,4 +1,4 @@
-"""Faults of system calls in a program under test: the N-th of a class fails, or the process is killed at it."""
+"""Faults of system calls in a program under test: the N-th of a class fails, or a program is killed at it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from functools import cache
 from pathlib import Path
 
 SOURCES = Path(__file__).parent
-CLASSES = ("open", "write", "sync", "rename", "mkdir", "remove", "link", "truncate", "lock", "spawn")
-KILL = 0
-"""In place of an error number."""
+CLASSES = (
+    *("open", "write", "sync", "rename", "mkdir", "remove", "link", "truncate", "lock", "spawn"),
+    *("look", "read", "fork", "exec", "pipe"),
+)
 
 
 @cache

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from tests.faults.git_work import OPERATIONS, observe
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = Path(__file__).with_name("killer.c")
 FOREVER = 1_000_000
 
 
@@ -24,16 +23,6 @@ class Fault(NamedTuple):
 
     at: int
     scope: str
-
-
-def build_killer(folder: Path) -> Path | None:
-    """Compile the library that kills; None without a compiler."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        return None
-    library = folder / "killer.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE), "-ldl"], check=True)
-    return library
 
 
 class Bench:

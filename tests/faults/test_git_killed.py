@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.git_work import OPERATIONS, run
-from tests.faults.rig import Fault, build_killer, find_violations, open_bench
+from tests.faults.preload import build, find_compiler
+from tests.faults.rig import Fault, find_violations, open_bench
 
 TRIES = 12
 """The points of each operation that are tried by default, spread evenly; ORC_FAULTS=all tries each of them."""
@@ -17,10 +18,9 @@ TRIES = 12
 @pytest.fixture(scope="session")
 def killer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library that kills, compiled once."""
-    library = build_killer(tmp_path_factory.mktemp("killer"))
-    if library is None:
+    if find_compiler() is None:
         pytest.skip("there is no C compiler")
-    return library
+    return build(tmp_path_factory.mktemp("killer"))
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -15,11 +15,15 @@ from proof.broken import BREAKS, broken
 from proof.kinds import KINDS
 from proof.pool import play_all
 from proof.record import Record
+from proof.syscalls import play_fault
 from proof.table import Table
 from proof.trial import SYSTEMS, Outcome, Trial, read_trial
 
 QUICK = ("crash", "crashes", "schedule")
-SECONDS = ("syscall", "freeze")
+SECONDS = {"syscall": 0.002, "freeze": 0.05}
+"""The scale of each of these kinds, of which two trials are played."""
+FAULTS_AT = {"pipe": 35, "look": 3, "fork": 1, "sync": 2}
+"""Calls that every run makes: of the pipes, those of the event loop are the last."""
 SEEDS_TO_CATCH = 60
 
 
@@ -35,7 +39,7 @@ def test_a_little_of_what_is_simulated_breaks_nothing(kind: str, tmp_path: Path)
 
 @pytest.mark.parametrize("kind", SECONDS)
 def test_a_little_of_what_is_real_breaks_nothing(kind: str, tmp_path: Path) -> None:
-    for number, trial in enumerate(islice(KINDS[kind].plan(1, 0.05), 3)):
+    for number, trial in enumerate(islice(KINDS[kind].plan(1, SECONDS[kind]), 2)):
         assert KINDS[kind].play(trial, tmp_path / str(number)) >= 0
 
 
@@ -91,3 +95,8 @@ def test_a_trial_is_repeated_by_its_name_and_counted_in_the_table() -> None:
     assert rows[0] == ["fault", *SYSTEMS, "in all", "violations"]
     assert rows[2] == ["crashes: crash points", "–", "–", "–", "2", "–", "2", "0"]
     assert rows[3] == ["schedule: crash points", "–", "5", "–", "–", "–", "5", "1"]
+
+
+@pytest.mark.parametrize(("name", "ever"), [("pipe", True), ("look", True), ("fork", False), ("sync", True)])
+def test_a_call_that_fails_is_said_in_a_sentence_and_a_resume_completes_the_run(name: str, ever: bool, tmp_path: Path) -> None:
+    assert play_fault("workflow", name, FAULTS_AT[name], tmp_path / "met", ever=ever)

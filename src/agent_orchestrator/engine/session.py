@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine, Observer, World
 from agent_orchestrator.engine.sender import name_of_user
+from agent_orchestrator.errors import Shortage, is_shortage
 from agent_orchestrator.store.port import StoredRun
 
 
@@ -33,7 +35,24 @@ def drive_in_loop(
     inputs: Sequence[Given] = (),
 ) -> Summary:
     """Drives the run until it ends or rests, and returns it in one line."""
-    return asyncio.run(_drive(world, run, system, observer, stays, inputs))
+    with asyncio.Runner(loop_factory=_make_loop) as runner:
+        runner.get_loop()  # before there is anything to run: what is short must not leave it behind
+        return runner.run(_drive(world, run, system, observer, stays, inputs))
+
+
+def _make_loop() -> asyncio.AbstractEventLoop:
+    """Make an event loop. Raises Shortage without the descriptors that it takes."""
+    said, why = sys.unraisablehook, ""
+    sys.unraisablehook = lambda unraised: None  # A loop that is made in part cannot close what it does not have, and says so.
+    try:
+        return asyncio.new_event_loop()
+    except OSError as error:
+        if not is_shortage(error):
+            raise
+        why = str(error.strerror)
+    finally:
+        sys.unraisablehook = said
+    raise Shortage(detail=f"The run cannot be driven now: {why}.")
 
 
 async def _drive(

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import click
 
 from agent_orchestrator.core.ids import checked_text
-from agent_orchestrator.errors import InvalidSpec, OrcError
+from agent_orchestrator.errors import InvalidSpec, OrcError, is_shortage
 from agent_orchestrator.runs.exits import COMPLETED, ENVIRONMENT, EXIT_CODES, FAILED, INTERRUPTED, USAGE
 from agent_orchestrator.surfaces.cli.groups import LazyGroup
 from agent_orchestrator.systems import SYSTEMS, about
@@ -160,6 +160,8 @@ def _run(arguments: list[str]) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return _fail(f"nothing more can be written: {error.strerror}; free some space.", ENVIRONMENT, "DiskFull", wants_json)
+        if is_shortage(error):
+            return _fail(f"the machine is short of something: {error}; try again later.", ENVIRONMENT, "Shortage", wants_json)
         return _internal(error, wants_json)
     return code if isinstance(code, int) else 0
 
