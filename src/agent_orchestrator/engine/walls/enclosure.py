@@ -11,11 +11,13 @@ import os
 import socket
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
 from agent_orchestrator.core.sandbox import Sandbox, Wall
+from agent_orchestrator.engine.files import write_plainly
 from agent_orchestrator.engine.launches import CannotStart, Order
 from agent_orchestrator.engine.walls import confine
 from agent_orchestrator.engine.walls.machine import AS_IT_IS, BWRAP, find_fault
@@ -96,8 +98,7 @@ def _fill(order: Order, sandbox: Sandbox, around: Surroundings, env: dict[str, s
     environment, which is the launch's, and no secret is written anywhere.
     """
     listed, launch = f"{places.scratch}/env", os.path.dirname(places.scratch)
-    with open(listed, "w", encoding="utf-8") as file:
-        file.writelines(f"{name}\n" for name in env)
+    write_plainly(Path(launch).parents[1], Path(listed), "".join(f"{name}\n" for name in env).encode())
     words = {"{tree}": str(order.cwd), "{launch}": launch, "{env}": listed, "{name}": _name(order), "{repo}": str(around.repo)}
     words["{artifacts}"] = str(around.more[0]) if around.more else launch
     for word in sandbox.command:
