@@ -21,7 +21,7 @@ from proof.page import write_page
 from proof.pool import play, play_all, play_broken
 from proof.record import Record, describe_commit
 from proof.table import Table
-from proof.trial import Trial, read_trial
+from proof.trial import SYSTEMS, Trial, read_trial
 
 FAULTS_SHOWN = 5
 BROKEN_SEEDS = 200
@@ -34,6 +34,7 @@ def read_arguments() -> argparse.Namespace:
         prog="python -m proof", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"only these: {', '.join(KINDS)}")
+    parser.add_argument("--system", choices=SYSTEMS, help="only trials of this one")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--scale", type=float, default=1.0, help="how much of each kind: 1 is all of it, 0.01 takes seconds")
     parser.add_argument("--workers", type=int, help="trials at once; as many as there are processors if not given")
@@ -42,6 +43,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--page", action="store_true", help="write the table of the record into docs/durability.md, and play nothing"
     )
+    parser.add_argument("--add", action="store_true", help="with --page: add the record to what the page has; each record once")
     parser.add_argument("--repeat", metavar="TRIAL", help="play one trial by its name, as in 'crash workflow 12'")
     parser.add_argument("--broken", choices=BREAKS, help="break the engine on purpose, and say whether that is found out")
     given = parser.parse_args()
@@ -70,7 +72,7 @@ def main() -> int:
     if given.broken:
         return catch(given.broken, given.seed, given.workers)
     if given.page:
-        return write_page(Record(given.record))
+        return write_page(Record(given.record), add=given.add)
     return prove(given)
 
 
@@ -99,7 +101,8 @@ def prove(given: argparse.Namespace) -> int:
     record = Record(given.record) if given.record else None
     played = record.played() if record else set()
     chosen = [KINDS[name] for name in given.kinds or KINDS]
-    planned = chain.from_iterable(kind.plan(given.seed, given.scale) for kind in chosen)
+    all_planned = chain.from_iterable(kind.plan(given.seed, given.scale) for kind in chosen)
+    planned = (trial for trial in all_planned if given.system in (None, trial.system))
     table, began_s = Table(), time.monotonic()
     end_s = began_s + given.minutes * 60 if given.minutes else None
     with suppress(KeyboardInterrupt):  # What was played so far is worth a table.

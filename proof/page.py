@@ -16,11 +16,16 @@ NUMBERS = ROOT / "docs" / "durability.json"
 BEGIN, END = "<!-- proof: begin -->", "<!-- proof: end -->"
 
 
-def write_page(record: Record) -> int:
-    """Write both; return 1 when something is broken."""
+def write_page(record: Record, *, add: bool = False) -> int:
+    """Write both, of the record alone or added to what they have; return 1 when something is broken."""
     table = Table()
     days: set[str] = set()
     commits: Counter[str] = Counter()
+    if add:
+        had = json.loads(NUMBERS.read_text("utf-8"))
+        table.take(had)
+        days.update(had["days"])
+        commits.update(had["commits"])
     for line in record.lines():
         table.add(line.outcome())
         days.add(line.day)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from proof.kinds import KINDS
-from proof.trial import SYSTEMS, Outcome
+from proof.trial import SYSTEMS, Outcome, read_trial
 
 
 class Table:
@@ -23,6 +24,13 @@ class Table:
         self.trials[outcome.trial.kind] += 1
         if outcome.fault:
             self.faults.append(outcome)
+
+    def take(self, numbers: dict[str, Any]) -> None:
+        """Count what an earlier table counted, as `numbers` of the page has it."""
+        for one in numbers["tried"]:
+            self.tried[one["kind"], one["system"]] += one["tried"]
+        self.trials.update(numbers["trials"])
+        self.faults += [Outcome(read_trial(one["trial"]), 1, one["fault"]) for one in numbers["violations"]]
 
     def violations(self, kind: str) -> int:
         """Return how many trials of a kind broke something."""

@@ -13,6 +13,7 @@ import pytest
 
 from proof.broken import BREAKS, broken
 from proof.kinds import KINDS
+from proof.page import numbers
 from proof.pool import play_all
 from proof.record import Record
 from proof.syscalls import play_fault
@@ -95,6 +96,9 @@ def test_a_trial_is_repeated_by_its_name_and_counted_in_the_table() -> None:
     assert rows[0] == ["fault", *SYSTEMS, "in all", "violations"]
     assert rows[2] == ["crashes: crash points", "–", "–", "–", "2", "–", "2", "0"]
     assert rows[3] == ["schedule: crash points", "–", "5", "–", "–", "–", "5", "1"]
+    again = Table()
+    again.take(numbers(table, {"2026-11-17"}, {}))
+    assert again.lines() == table.lines()
 
 
 @pytest.mark.parametrize(("name", "ever"), [("pipe", True), ("look", True), ("fork", False), ("sync", True)])
