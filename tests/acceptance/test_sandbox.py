@@ -74,6 +74,10 @@ def listed_tries(rig: Rig, run: str, driver: int, server: Path) -> dict[str, lis
         "every mark taken off": [sys.executable, str(rig.side / "bare.py"), *approve],
         "signals to the driver": ["kill", "-9", str(driver)],
         "the gate file": write('{"open": ["asks"]}', str(rig.repo.parent / "gates.json")),
+        "a forged end": ["touch", *(f"{folder}/exit.0" for folder in (store / "launches" / run).glob("asks~*"))],
+        "a link in the place of a folder of ours": ["mv", str(runs / run), str(runs / f"{run}.moved")],
+        "a program in `.git/config`, a hook, an attribute": write("evil", str(rig.repo / ".git" / "hooks" / "post-checkout")),
+        "a file elsewhere": write("evil", str(rig.repo.parent / "elsewhere")),
     }
 
 
@@ -105,16 +109,31 @@ def check_contained(rig: Rig, wall: Wall, server: Path) -> None:
     names = [*listed, *WAYS, *UNSEEN, *VERBS]
     wait_until(lambda: log.exists() and len(log.read_text().splitlines()) == len(names))
     tried = {one["try"]: one for one in map(json.loads, log.read_text().splitlines())}
-    # Behind bubblewrap both find a temporary folder of their own, which nobody else sees.
-    assert {name for name in names if tried[name]["code"] == 0} <= {"tmux or at", "the gate file"}, tried
+    # Behind bubblewrap these find a temporary folder of their own, which nobody else sees.
+    own = {"tmux or at", "the gate file", "a file elsewhere"}
+    assert {name for name in names if tried[name]["code"] == 0} <= own, tried
     assert running.process.poll() is None
     assert json.loads(state.read_text())["steps"]["asks"]["status"] == "WAITING_ON_HUMAN"
     assert not (rig.repo / "by-tmux").exists()
-    assert not (rig.repo.parent / "gates.json").exists()
+    assert not [name for name in ("gates.json", "elsewhere") if (rig.repo.parent / name).exists()]
+    assert not (rig.repo / ".git" / "hooks" / "post-checkout").exists()
+    assert not list((rig.repo / ".git" / "orc" / "launches").glob("guarded/asks~*.human/exit.0"))
     assert not list((rig.repo / ".git" / "orc" / "launches").glob("*/*/answer.json"))
     assert "refused" not in rig.ask("history", "guarded").out, "none of them even reached the store"
     assert rig.ask("approve", "guarded").code == 0
     assert running.end().code == 0
+
+
+def test_the_page_says_which_wall_stands_in_which_case(rig: Rig) -> None:
+    page = Path(ROOT, "docs", "sandbox.md").read_text("utf-8")
+    part = page.partition("## Which wall stands in which case")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in part.splitlines() if line.startswith("| ")]
+    assert rows[0][1:] == ["no sandbox", *WALLS, "a container"]
+    told = {row[0]: row[1:] for row in rows[1:]}
+    tried = {*WAYS, *UNSEEN, *listed_tries(rig, "run", 1, rig.side)}
+    missing = {name for name in tried if not any(name in row for row in told)}
+    assert not missing
+    assert all(cells[1].startswith("stands") and cells[2].startswith("stands") for cells in told.values()), told
 
 
 class Answers(BaseHTTPRequestHandler):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,27 @@ def test_a_check_identifies_the_tree_before_and_after(tmp_path: Path) -> None:
     run = rig.toys(RunCheck(id=named("a", "check"), unit="a", command="make test"))
     rig.drive(run)
     assert (outcome(rig, run).tree_before, outcome(rig, run).tree_after) == ("before", "after")
+
+
+def _is_gone(workdir: Path) -> str | None:
+    return None
+
+
+def _fails(workdir: Path) -> str | None:
+    raise GitFailed(command="write-tree", where=workdir, detail="the index is gone")
+
+
+@pytest.mark.parametrize(("look", "why"), [(_is_gone, "in no git repository any more"), (_fails, "the index is gone")])
+def test_a_check_whose_tree_cannot_be_identified_afterwards_has_not_passed(
+    look: Callable[[Path], str | None], why: str, tmp_path: Path
+) -> None:
+    rig = Rig(tmp_path)
+    looks = iter([lambda workdir: "before", look])
+    rig.tree_of = lambda workdir, scratch: next(looks)(workdir)
+    run = rig.toys(RunCheck(id=named("a", "check"), unit="a", command="true"))
+    rig.drive(run)
+    assert (outcome(rig, run).exit_code, outcome(rig, run).failure.kind) == (0, FailureKind.LAUNCH)
+    assert why in outcome(rig, run).failure.message
 
 
 def test_a_check_that_ran_fewer_tests_or_whose_tests_were_touched_is_doubted_in_its_evidence(tmp_path: Path) -> None:
