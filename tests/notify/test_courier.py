@@ -206,6 +206,17 @@ def test_agents_words_are_one_line_without_secrets_and_control_characters() -> N
     assert len(said) <= 300
 
 
+def test_rows_of_another_version_are_passed_over() -> None:
+    post = Post()
+    one = post.run("one")
+    for strange in ({"event": "ended"}, {"event": "human_asked", "effect": "x"}, {"event": "unit_held", "unit": 1, "hold": 2}):
+        post.happens(one, strange)
+    post.store.append([Append(run=one, expected_seq=4, at_us=post.clock.now_us(), body=b'{"ended"')])
+    post.happens(one, {"event": "ended", "stop": "of a kind to come"})
+    post.courier.turn()
+    assert post.titles == ["orc: one of a kind to come"]
+
+
 def test_a_clock_that_was_set_back_keeps_nothing_for_ever() -> None:
     post = Post()
     post.fails("one")

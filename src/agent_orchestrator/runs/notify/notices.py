@@ -53,8 +53,10 @@ def find_notices(row: TailRow, run: StoredRun, *, anew: bool = False) -> Iterato
         return
     if not any(tag in body for tag in _TELLING):
         return
-    for event in msgspec.json.decode(body):
-        yield from _find_in(row, run, event)
+    try:
+        yield from [notice for event in msgspec.json.decode(body) for notice in _find_in(row, run, event)]
+    except (LookupError, TypeError, AttributeError, msgspec.MsgspecError):
+        return  # Of another version: nobody is told of what cannot be read, and those after it are.
 
 
 def _find_in(row: TailRow, run: StoredRun, event: dict[str, Any]) -> Iterator[Notice]:

@@ -28,7 +28,7 @@ from agent_orchestrator.runs.notify.message import Message
 from agent_orchestrator.runs.notify.response import Response, Sending
 from agent_orchestrator.runs.notify.ways import PROGRAM_S, send
 from agent_orchestrator.runs.orchestrator import Orchestrator
-from agent_orchestrator.runs.telemetry.exporter import READER, SpanExporter, make_sender, refuse_missing
+from agent_orchestrator.runs.telemetry.exporter import READER, SpanExporter, is_installed, make_sender, refuse_missing
 from agent_orchestrator.store.outbox import MemoryOutbox
 from agent_orchestrator.store.port import Outbox, StoredRun
 
@@ -198,7 +198,8 @@ def make_round(subscriber: Subscriber) -> Round:
 def telemetry_rounds(settings: Settings) -> tuple[Round, ...]:
     """Return how a collector is told, if telemetry is on; raise Unavailable where the exporter is not installed."""
     telemetry = load_telemetry(settings)
-    if telemetry is None:
+    # Variables may be meant for other programs: without the extra they are nothing that a run should speak of.
+    if telemetry is None or (telemetry.endpoint is None and not is_installed()):
         return ()
     refuse_missing()
     make = partial(make_sender, telemetry)

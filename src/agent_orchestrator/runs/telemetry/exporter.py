@@ -12,7 +12,6 @@ from agent_orchestrator.core.events import Ended
 from agent_orchestrator.core.launch_events import AgentLaunchFinished
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.clock import Clock
-from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.errors import Conflict, Unavailable
 from agent_orchestrator.runs.tail import Tail, TailPlace
 from agent_orchestrator.runs.telemetry.spans import (
@@ -20,12 +19,12 @@ from agent_orchestrator.runs.telemetry.spans import (
     Ledger,
     SpanFact,
     launch_span,
+    read_events,
     read_launches,
     read_ledger,
     read_spans,
 )
 from agent_orchestrator.store.port import Cursor, Store, StoredRun, TailRow
-from agent_orchestrator.systems import find_system
 
 READER = "otel:"
 """No subscriber can have this name."""
@@ -46,9 +45,14 @@ Send = Callable[[Batch], str | None]
 """Exports a batch; returns what went wrong."""
 
 
+def is_installed() -> bool:
+    """Tell whether the exporter is there; loading it takes longer than that."""
+    return find_spec("opentelemetry") is not None and find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+
+
 def refuse_missing() -> None:
-    """Raise Unavailable where the exporter is not installed; loading it takes longer than that."""
-    if find_spec("opentelemetry") is None or find_spec("opentelemetry.exporter.otlp.proto.http") is None:
+    """Raise Unavailable where the exporter is not installed."""
+    if not is_installed():
         raise Unavailable(detail=f"Telemetry needs the exporter of OpenTelemetry, which is not installed: {INSTALL}.")
 
 
@@ -132,7 +136,7 @@ class SpanExporter:
             if found is None or row.at_us < found[0].context.created_us:
                 continue
             run, ledger = found
-            events = decode_events(find_system(run.system), row.body)
+            events = read_events(run, row.body)
             ended = list(read_launches(run, events, ledger))
             launches += [one for one in ended if isinstance(one.event, AgentLaunchFinished)]
             made = [launch_span(run, one) for one in ended]

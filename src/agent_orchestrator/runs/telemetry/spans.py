@@ -11,6 +11,7 @@ from agent_orchestrator.core.ids import EffectId, launch_of, run_of, unit_of
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.launch_events import AgentLaunchFinished, LaunchFinished
 from agent_orchestrator.engine.journal import decode_events
+from agent_orchestrator.errors import UsageError
 from agent_orchestrator.runs.telemetry.trace import span_id, trace_id
 from agent_orchestrator.store.port import Store, StoredRun, StoredUsage
 from agent_orchestrator.systems import find_system
@@ -43,6 +44,14 @@ class EndedLaunch(msgspec.Struct, frozen=True, kw_only=True):
     event: LaunchFinished
     agent: str | None = None
     usage: Usage = Usage()
+
+
+def read_events(run: StoredRun, body: bytes) -> list[Event]:
+    """Read the events of a row; none of one that another version has written, and this one cannot read."""
+    try:
+        return decode_events(find_system(run.system), body)
+    except (msgspec.MsgspecError, UsageError):
+        return []
 
 
 Ledger = Mapping[EffectId, Sequence[StoredUsage]]
@@ -152,11 +161,11 @@ def closing_spans(run: StoredRun, launches: Sequence[EndedLaunch], end: Ended, a
 
 def read_spans(store: Store, run: StoredRun) -> list[SpanFact]:
     """Read every span of a run that has ended by now; the run's own and those of its units come with its end."""
-    system, ledger = find_system(run.system), read_ledger(store, run)
+    ledger = read_ledger(store, run)
     launches: list[EndedLaunch] = []
     end: tuple[Ended, int] | None = None
     for _, at_us, body in store.rows(run.id):
-        events = decode_events(system, body)
+        events = read_events(run, body)
         launches += read_launches(run, events, ledger)
         end = next(((one, at_us) for one in events if isinstance(one, Ended)), end)
     spans = [launch_span(run, one) for one in launches]
