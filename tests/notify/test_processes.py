@@ -98,11 +98,15 @@ def test_who_serves_the_page_delivers_what_waits_and_what_others_do(rig: NotifyR
     with Receiver() as receiver:
         rig.configure(hook(free_port(), 'on = ["person"]'))
         assert rig.run("--no-wait").code == 4
-        rig.configure(hook(receiver.port, 'on = ["person"]'))
+        rig.configure(hook(receiver.port, 'on = ["person", "done"]'))
         web = rig.start("web", "--port", "0")
         try:
             wait_until(lambda: receiver.received, PATIENCE_S)
             assert receiver.received[0].verify()["type"] == "run.person"
+            assert rig.orc("approve").code == 0
+            assert rig.orc("resume").code == 0
+            wait_until(lambda: len(receiver.received) >= 2, PATIENCE_S)
+            assert [one.verify()["type"] for one in receiver.received] == ["run.person", "run.done"]
         finally:
             os.kill(web.process.pid, signal.SIGINT)
             web.process.wait(PATIENCE_S)

@@ -95,11 +95,14 @@ class Courier:
 
         The `last` turn of a process does not wait for others of the kind; `again` tries at once what failed, and was given up.
         """
-        self._read()
         if again:
             self._parcels = [msgspec.structs.replace(one, given_up=False) for one in self._parcels]
         tried: set[tuple[int, str]] = set()
-        while (parcel := self._next(tried, last=last, again=again)) is not None:
+        while True:
+            self._read()  # Again after each message, which may have taken long: nobody else reads meanwhile.
+            parcel = self._next(tried, last=last, again=again)
+            if parcel is None:
+                break
             tried.add((parcel.key, parcel.kind))
             self._try(parcel)
         if last and self._tail is not None and self._tail.place.key != self._kept:

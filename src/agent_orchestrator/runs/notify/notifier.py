@@ -33,7 +33,8 @@ from agent_orchestrator.store.outbox import MemoryOutbox
 from agent_orchestrator.store.port import Outbox, StoredRun
 
 LOOK_S = 0.25
-LOCK_LOOK_S = 0.05
+LOCK_LOOK_S, LOCK_LOOKS = 0.05, 10
+"""A process that ends waits so long for another one that does, too; one that goes on delivers for it."""
 TROUBLE_S = 5.0
 LAST_S = 5.0
 """The time that a process which ends gives to a receiver; programs have their own."""
@@ -167,9 +168,8 @@ class _Thread(threading.Thread):
 
     def _turn(self, orchestrator: Orchestrator, post: Post | None, lock: CourierLock, *, last: bool) -> Post | None:
         if post is None:
-            # A process that ends waits for another one's last turn: what happened since is nobody else's.
-            tries = int(LAST_S / LOCK_LOOK_S) if last else 1
-            if self.of.alone and not any(lock.take() or _wait(LOCK_LOOK_S if last else 0) for _ in range(tries)):
+            looks = LOCK_LOOKS if last else 1
+            if self.of.alone and not any(lock.take() or _wait(LOCK_LOOK_S if last else 0) for _ in range(looks)):
                 return None
             post = self.of.make(orchestrator)
             post.load()
