@@ -62,8 +62,8 @@ HARMLESS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempot
 class AgentTools:
     """The tools of a run's agents."""
 
-    def __init__(self, orchestrator: Orchestrator, run: StoredRun) -> None:
-        self._settings, self._run = orchestrator.settings, run
+    def __init__(self, orchestrator: Orchestrator, run: StoredRun, stop: threading.Event) -> None:
+        self._settings, self._run, self._stop = orchestrator.settings, run, stop
         self._redactor = make_redactor(orchestrator, run)
 
     async def note_progress(self, text: str, ctx: Context[Any, Request]) -> str:
@@ -90,7 +90,7 @@ class AgentTools:
                 wanted = follower.state.doing.of(unit_of(effect))
                 if not isinstance(wanted, RunAgent) or wanted.id != effect:
                     return []
-                if words := follower.state.doing.words_for(wanted):
+                if (words := follower.state.doing.words_for(wanted)) or self._stop.is_set():
                     break
                 pause()
         if words:
@@ -114,13 +114,12 @@ class AgentTools:
     def _post(self, orchestrator: Orchestrator, said: Speak) -> None:
         store, run = orchestrator.store, self._run.id
         before = orchestrator.fold(orchestrator.find(run)).seq
-        if not store.post(run, said.id, msgspec.json.encode(said), orchestrator.clock.now_us()):
-            return
+        store.post(run, said.id, msgspec.json.encode(said), orchestrator.clock.now_us())
         for _ in range(round(JOURNALED_MAX_S / LOOK_S)):
-            if store.posted(run, said.id):
+            if store.posted(run, said.id) or self._stop.is_set():
                 break
             pause()
-        else:
+        if not store.posted(run, said.id):
             raise ToolError("Nobody drives the run at the moment: it is told when it goes on.")
         system = find_system(self._run.system)
         for _, _, body in store.rows(run, before):
@@ -179,7 +178,7 @@ class KeyGuard:
 def serve_door(orchestrator: Orchestrator, run: StoredRun, door: AgentDoor, stop: threading.Event) -> None:
     """Serve until `stop` is set."""
     server: MCPServer[Any] = MCPServer("orc_run", instructions=INSTRUCTIONS, log_level="CRITICAL")
-    tools = AgentTools(orchestrator, run)
+    tools = AgentTools(orchestrator, run, stop)
     for tool in (tools.note_progress, tools.ask_person, tools.read_feedback):
         server.add_tool(tool, annotations=HARMLESS)
     app = server.streamable_http_app(

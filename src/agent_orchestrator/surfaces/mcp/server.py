@@ -27,7 +27,7 @@ from agent_orchestrator.surfaces.mcp.program import RunRequest, start_run
 from agent_orchestrator.surfaces.mcp.requests import RequestId, RunName, UnitName, name_directive
 from agent_orchestrator.version import __version__
 
-WAIT_S, WAIT_MAX_S = 45.0, 600.0
+WAIT_S, WAIT_MAX_S, PIECE_S = 45.0, 600.0, 2.0
 """Clients give up on a tool after a minute, unless they are told otherwise."""
 LOG_CHARS, DIFF_CHARS, CHARS_MAX = 8_000, 20_000, 400_000
 INSTRUCTIONS = (
@@ -63,13 +63,17 @@ class RunTools:
 
     async def wait_run(self, run_id: RunName, timeout_s: float = WAIT_S) -> dict[str, Any]:
         """Wait until a run has ended, needs a person or is not running any more, at most timeout_s; call it again to go on."""
-        # A client that leaves does not wait for it, nor does the end of the server.
-        return await to_thread.run_sync(self._wait, run_id, timeout_s, abandon_on_cancel=True)
+        left_s = max(0.0, min(timeout_s, WAIT_MAX_S))
+        while True:  # In pieces: the end of the server waits for a thread, and not for the end of the run.
+            found = await to_thread.run_sync(self._wait, run_id, min(left_s, PIECE_S), abandon_on_cancel=True)
+            left_s -= PIECE_S
+            if left_s <= 0 or found["waited_until"] != views.TIMEOUT:
+                return found
 
     @tell_errors(ToolError)
     def _wait(self, run_id: str, timeout_s: float) -> dict[str, Any]:
         with self._open() as orchestrator:
-            return views.wait_for_run(orchestrator, orchestrator.find(run_id), max(0.0, min(timeout_s, WAIT_MAX_S)))
+            return views.wait_for_run(orchestrator, orchestrator.find(run_id), timeout_s)
 
     @tell_errors(ToolError)
     def run_logs(self, run_id: RunName, unit: UnitName = None, last_chars: int = LOG_CHARS) -> dict[str, Any]:

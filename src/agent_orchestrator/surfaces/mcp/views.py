@@ -27,6 +27,7 @@ from agent_orchestrator.surfaces.output import LaunchOutput
 from agent_orchestrator.systems import about
 
 RUNS_MAX = 200
+TIMEOUT = "timeout"
 FACTS = ("run_id", "system", "name", "status", "stop", "detail", "done", "total", "failed", "asks", "ended", "driven_by")
 """The facts of a run in a list."""
 
@@ -90,7 +91,7 @@ def advise(run: StoredRun, folded: Folded, owner: str | None) -> str:
 def wait_for_run(orchestrator: Orchestrator, run: StoredRun, timeout_s: float) -> dict[str, Any]:
     """Wait until a run has ended, needs a person or is left by whoever drove it, but no longer than asked; tell how it stands."""
     follower = Follower(orchestrator, run)
-    reason = "timeout"
+    reason = TIMEOUT
     for _ in range(1 + round(timeout_s / LOOK_S)):
         left = orchestrator.owner(run) is None  # Asked before the journal: its last facts come before it is left.
         follower.read()
