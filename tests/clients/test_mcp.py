@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -13,8 +14,10 @@ import pytest
 from agent_orchestrator.surfaces.mcp.requests import name_run
 from agent_orchestrator.testing.model_server import Behaviour, Find, Lane, Reply, Say, Use, Write
 from tests.clients.rig import GEMINI_SETTINGS, MODELS, PATIENCE_S, ROOT, Rig, binary, report, until
+from tests.terminal.tmux import Terminal
 
 RUN = name_run("one")
+LOOKS_PER_PRESS = 150
 INSIDE = ("note_progress", "ask_person", "read_feedback")
 SCRIPT: list[Behaviour] = [
     Find("orc", ("start_run", "wait_run", "run_logs")),
@@ -148,26 +151,71 @@ def test_an_agent_of_a_run_speaks_to_people_and_hears_them(rig: Rig, name: str) 
     assert all(secret not in results for secret in ("ORC_MCP_KEY=", "Bearer "))
 
 
-@pytest.mark.parametrize("name", ["claude", "codex"])
-def test_a_client_that_nobody_sits_at_decides_nothing(rig: Rig, name: str) -> None:
-    tool, given = "ask_person_to_approve_or_reject", {"run_id": RUN, "unit": "work", "request_id": "two", "decision": "approve"}
+APPROVAL = "ask_person_to_approve_or_reject"
+DECIDES: list[Behaviour] = [
+    Find("orc", ("start_run", "wait_run", APPROVAL)),
+    Use("orc", "start_run", {"request_id": "one", "workflow": "workflow.yaml"}),
+    Use("orc", "wait_run", {"run_id": RUN}),
+    Use("orc", APPROVAL, {"run_id": RUN, "unit": "work", "request_id": "two", "decision": "approve"}),
+    Say("That was my last word."),
+]
+
+
+def asking(rig: Rig, name: str) -> Client:
+    """A client whose model starts a run that waits for a person, and asks for the person's decision."""
     client = Client(rig, name)
-    client.lane.tell(
-        [
-            Find("orc", ("start_run", "wait_run", tool)),
-            Use("orc", "start_run", {"request_id": "one", "workflow": "workflow.yaml"}),
-            Use("orc", "wait_run", {"run_id": RUN}),
-            Use("orc", tool, given),
-            Say("It waits for you."),
-        ]
-    )
+    client.lane.tell(DECIDES)
     rig.workflow("name: asks\nsteps:\n  - {id: work, agent: coder, prompt: prompt.md, human_in_the_loop: true}\n")
     (rig.repo / "prompt.md").write_text("""echo '{"status": "COMPLETED"}' > "$REPORT_PATH"\n""")
     client.run("mcp", "add", "orc", "--", "orc", "mcp", "--allow-approve")
-    assert "It waits for you." in client.chat()
+    return client
+
+
+def press(terminal: Terminal, key: str, then: str) -> None:
+    """Press a key until it has its effect: one that comes while the form is drawn anew is lost."""
+    looks = itertools.count()
+
+    def has_effect() -> bool:
+        if next(looks) % LOOKS_PER_PRESS == 0:
+            terminal.press(key)
+        return then in terminal.screen()
+
+    until(has_effect)
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_a_client_that_nobody_sits_at_decides_nothing(rig: Rig, name: str) -> None:
+    client = asking(rig, name)
+    assert "That was my last word." in client.chat()
     assert "A person has to answer" in json.dumps(client.lane.requests[3])
     assert len(client.lane.requests) == 5, "the model has called the tool"
     shown = json.loads(rig.orc("status", RUN, "--json"))
     assert (shown["status"], shown["asks"]) == ("waiting", ["work"])
     rig.orc("approve", RUN, "work")
     until(lambda: json.loads(rig.orc("status", RUN, "--json"))["status"] == "completed")
+
+
+def test_the_person_at_claude_decides_in_its_form(rig: Rig) -> None:
+    client = asking(rig, "claude")
+    file = rig.home / ".claude.json"
+    known = json.loads(file.read_text())
+    known |= {"hasCompletedOnboarding": True, "theme": "dark"}  # What it asks everybody who starts it for the first time.
+    known["customApiKeyResponses"] = {"approved": [rig.environ["ANTHROPIC_API_KEY"][-20:]], "rejected": []}
+    known["projects"][str(rig.repo)]["hasTrustDialogAccepted"] = True
+    file.write_text(json.dumps(known))
+    environ = {name: value for name, value in client.environ.items() if name != "CLAUDE_CODE_OAUTH_TOKEN"}
+    terminal = Terminal(110, 40)
+    try:
+        terminal.start([str(binary("claude")), "--allowedTools", "mcp__orc", "--model", MODELS["claude"]], rig.repo, environ)
+        until(lambda: "for shortcuts" in terminal.screen())
+        terminal.type("start it")
+        until(lambda: "start it" in terminal.screen())
+        terminal.press("Enter")
+        until(lambda: "Approve step work?" in terminal.screen())
+        for key, then in (("Right", "◯ approve"), ("Enter", "✔ Decision: approve"), ("Down", "❯ Accept")):
+            press(terminal, key, then)
+        press(terminal, "Enter", "my last word")
+    finally:
+        terminal.close()
+    until(lambda: json.loads(rig.orc("status", RUN, "--json"))["status"] == "completed")
+    assert "(chat)" in next(line for line in rig.orc("history", RUN).splitlines() if "approved" in line)
