@@ -37,9 +37,8 @@ PRINTS = {
 }
 SKIPS = {
     "tests/acceptance/test_github.py": "gh and openssl may be missing; the Makefile installs them",
-    "tests/acceptance/test_pull_request.py": "the same",
     "tests/acceptance/test_podman.py": "podman is not what everybody has, nor a kernel that lets it run a container",
-    "tests/acceptance/test_pull_request.py": "gh and openssl may be missing; the Makefile installs them",
+    "tests/acceptance/test_pull_request.py": "gh and openssl, as above",
     "tests/faults/test_git_killed.py": "the library that kills git is compiled, and not every machine has a compiler",
     "tests/proof/test_power.py": "the same: the library that records what programs do to files",
     "tests/unit/process/test_starting.py": "the same: a library lets the shim's fork fail",
