@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.surfaces.mcp.requests import name_run
 from agent_orchestrator.testing.model_server import Behaviour, Find, Lane, Reply, Say, Use, Write
 from tests.clients.rig import GEMINI_SETTINGS, MODELS, PATIENCE_S, ROOT, Rig, binary, report, until
@@ -139,8 +140,8 @@ def test_an_agent_of_a_run_speaks_to_people_and_hears_them(rig: Rig, name: str) 
         own = json.loads(page.partition("~/.gemini/settings.json")[2].partition("```json\n")[2].partition("```")[0])
         (rig.home / ".gemini" / "settings.json").write_text(json.dumps({**GEMINI_SETTINGS, **own}))
     process = rig.start("run", "--workflow", "workflow.yaml", "--agent", name, "--mcp", "--run-id", "speaks")
-    until(lambda: "Which port?" in rig.orc("history", "speaks") if (rig.repo / ".agents/runs/speaks").exists() else False)
-    assert json.loads(rig.orc("status", "speaks", "--json"))["asks"] == ["work"]
+    until(lambda: summary(rig, "speaks").asks == ("work",))
+    assert "asks: Which port?" in rig.orc("history", "speaks")
     rig.orc("steer", "speaks", "work", "port 8080")
     told, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, told
@@ -149,6 +150,13 @@ def test_an_agent_of_a_run_speaks_to_people_and_hears_them(rig: Rig, name: str) 
     assert "port 8080" in results, "the model has heard the person"
     assert (rig.repo / "port.txt").read_text().strip() == "8080"
     assert all(secret not in results for secret in ("ORC_MCP_KEY=", "Bearer "))
+
+
+def summary(rig: Rig, run: str) -> Summary:
+    """Return how a run stands, in one line; before there is one, that it has not begun."""
+    with rig.orchestrator() as orchestrator:
+        found = orchestrator.known(run)
+        return found.summary if found is not None else Summary(status="unknown")
 
 
 APPROVAL = "ask_person_to_approve_or_reject"
@@ -192,7 +200,7 @@ def test_a_client_that_nobody_sits_at_decides_nothing(rig: Rig, name: str) -> No
     shown = json.loads(rig.orc("status", RUN, "--json"))
     assert (shown["status"], shown["asks"]) == ("waiting", ["work"])
     rig.orc("approve", RUN, "work")
-    until(lambda: json.loads(rig.orc("status", RUN, "--json"))["status"] == "completed")
+    until(lambda: summary(rig, RUN).status == "completed")
 
 
 def test_the_person_at_claude_decides_in_its_form(rig: Rig) -> None:
@@ -217,5 +225,5 @@ def test_the_person_at_claude_decides_in_its_form(rig: Rig) -> None:
         press(terminal, "Enter", "my last word")
     finally:
         terminal.close()
-    until(lambda: json.loads(rig.orc("status", RUN, "--json"))["status"] == "completed")
+    until(lambda: summary(rig, RUN).status == "completed")
     assert "(chat)" in next(line for line in rig.orc("history", RUN).splitlines() if "approved" in line)

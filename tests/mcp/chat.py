@@ -75,6 +75,12 @@ class Place:
         )
         return json.loads(done.stdout)
 
+    def stands(self, run: str) -> tuple[str, tuple[str, ...], bool]:
+        """Return how a run stands: its status, what it asks, and whether anybody drives it."""
+        with Orchestrator(self.repo) as orchestrator:
+            found = orchestrator.find(run)
+            return found.summary.status, found.summary.asks, orchestrator.owner(found) is not None
+
     def runs(self) -> list[str]:
         """Return the ids of all runs."""
         return [one["run_id"] for one in self.orc("list")["runs"]]

@@ -97,7 +97,7 @@ def test_an_agent_of_a_run_can_use_neither_way_and_the_journal_says_so(tmp_path:
     (place.repo / "prompt.md").write_text(f"export PYTHONPATH={ROOT / 'src'}; {shlex.join(words)}\n")
     run = place.orc("run", "--workflow", "workflow.yaml", "--detach")["run_id"]
     wait_until(told.exists)
-    wait_until(lambda: place.orc("status", run)["status"] == "completed")
+    wait_until(lambda: place.stands(run)[0] == "completed")
     said = json.loads(told.read_text())
     code, out, err = said["streams"]
     assert (code, out) == (2, "")

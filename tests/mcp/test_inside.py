@@ -86,7 +86,7 @@ class Inside:
 
     def answer(self) -> None:
         """Answer its question once it is asked, as a person does."""
-        wait_until(lambda: self.place.orc("status", self.run)["asks"] == ["work"])
+        wait_until(lambda: self.place.stands(self.run)[1] == ("work",))
         self.place.orc("steer", self.run, "work", "port 8080")
 
     def answer_on_the_page(self) -> None:
@@ -106,14 +106,14 @@ class Inside:
     def end(self) -> Any:
         """Wait for the end of the run, and return what the agent was told."""
         wait_until((self.side / "told").exists)
-        wait_until(lambda: self.place.orc("status", self.run)["status"] == "completed")
+        wait_until(lambda: self.place.stands(self.run)[0] == "completed")
         return json.loads((self.side / "told").read_text())
 
 
 def test_an_agent_notes_progress_asks_a_person_and_reads_the_answer(tmp_path: Path) -> None:
     inside = Inside(tmp_path)
     inside.go()
-    wait_until(lambda: inside.place.orc("status", inside.run)["asks"] == ["work"])
+    wait_until(lambda: inside.place.stands(inside.run)[1] == ("work",))
     shown = inside.place.orc("show", inside.run)
     assert shown["spoken"] == [{"unit": "work", "text": "Which port?"}]
     waiting = inside.place.orc("report", "--since", "1d")["waiting"]["entries"][0]
@@ -139,7 +139,7 @@ def test_an_agent_that_outlives_its_driver_finds_the_server_of_the_next_one(tmp_
     inside = Inside(tmp_path)
     assert inside.ask().status not in (401, 403, 404, 421)
     os.kill(inside.started["pid"], signal.SIGKILL)
-    wait_until(lambda: inside.place.orc("status", inside.run)["driven_by"] is None)
+    wait_until(lambda: not inside.place.stands(inside.run)[2])
     inside.place.orc("resume", inside.run, "--detach")
     inside.go()
     inside.answer_on_the_page()
@@ -158,8 +158,8 @@ def test_nobody_speaks_without_the_key_of_a_launch(tmp_path: Path) -> None:
     for origin in ("http://evil.example", f"http://{inside.address}", "null"):
         assert inside.ask(Origin=origin).status == 403
     inside.go()
-    wait_until(lambda: inside.place.orc("status", inside.run)["asks"] == ["work"])
+    wait_until(lambda: inside.place.stands(inside.run)[1] == ("work",))
     inside.place.orc("abort", inside.run)
-    wait_until(lambda: inside.place.orc("status", inside.run)["driven_by"] is None)
+    wait_until(lambda: not inside.place.stands(inside.run)[2])
     stopped = inside.place.orc("status", inside.run)
     assert (stopped["status"], stopped["asks"]) == ("aborted", []), "nobody waits for an agent that waited for an answer"
