@@ -141,6 +141,16 @@ def test_an_issue_that_nobody_with_a_say_has_labelled_as_it_is_starts_nothing(th
     wait_until(_completed(thing, "issue-2"))
 
 
+def test_an_issue_whose_run_cannot_start_holds_up_no_other(thing: Published, github: GitHub) -> None:
+    for number in (1, 2):
+        github.open_issue(number, "Greet people", "Write it.")
+        github.put_label(number, "orc", "ada", 1)
+    looked = thing.orc(*WATCH, "--", "--agent", "nobody", "--check", "true")
+    assert looked.code == 3, looked
+    assert [line.split(":")[0] for line in looked.out.splitlines()] == ["issue 1", "issue 2"]
+    assert _labels(github) == {1: ["orc"], 2: ["orc"]}, "they are tried again"
+
+
 def _watch_killed(thing: Published, at: int) -> bool:
     done = subprocess.run(
         [sys.executable, "-c", KILLED, *WATCH, *OPTIONS],

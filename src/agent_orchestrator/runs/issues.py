@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.errors import InvalidValue, Refused, Unavailable
+from agent_orchestrator.errors import InvalidValue, OrcError, Refused, Unavailable
 from agent_orchestrator.git.command import hold_lock
 from agent_orchestrator.git.issues import IssueText, find_fault, list_issues, read_issue, swap_label
 from agent_orchestrator.store.port import Which
@@ -53,14 +53,21 @@ class IssueWatch:
             raise Refused(why="The remote is no repository on a server that gh knows; name another with --remote.")
         self._orchestrator, self._forge, self._options, self._orc = orchestrator, forge, options, orc
 
-    def look(self) -> None:
-        """Take up what is new, and follow up what has ended; raises Unavailable."""
-        label = self._options.label
+    def look(self) -> bool:
+        """Take up what is new, and follow up what has ended; False where that failed for one of them. Raises Unavailable."""
         with hold_lock(self._orchestrator.settings.home, "issues"):
-            for number in list_issues(self._forge, self._name("running")):
-                self._follow_up(number)
-            for number in list_issues(self._forge, label):
-                self._take_up(number)
+            went = [self._try(self._follow_up, number) for number in list_issues(self._forge, self._name("running"))]
+            went += [self._try(self._take_up, number) for number in list_issues(self._forge, self._options.label)]
+        return all(went)
+
+    def _try(self, what: Callable[[int], None], number: int) -> bool:
+        """Do something about an issue; a failure is said, and the others have their turn."""
+        try:
+            what(number)
+        except OrcError as error:
+            self._say(number, str(error))
+            return False
+        return True
 
     def _name(self, state: str) -> str:
         return f"{self._options.label}-{state}"

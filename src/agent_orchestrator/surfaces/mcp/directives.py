@@ -10,8 +10,8 @@ from agent_orchestrator.runs.directives import Sent, send_and_wait
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.stop import abort_run, pause_run
 from agent_orchestrator.store.port import StoredRun
-from agent_orchestrator.surfaces.mcp.program import run_orc
 from agent_orchestrator.surfaces.mcp.requests import name_directive, was_continued
+from agent_orchestrator.surfaces.program import run_orc
 
 REPEATED = "This request_id was used for run {run} before: nothing was sent again. Give another one for another directive."
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 
 import click
 
@@ -43,10 +42,12 @@ def command(
     NAME on it again to try again. What stands behind -- goes to `orc run`. Ctrl-C ends the watch, and not the runs.
     """
     from agent_orchestrator.core.units import read_count, read_duration_s
+    from agent_orchestrator.runs.exits import COMPLETED, ENVIRONMENT
     from agent_orchestrator.runs.follow import pause
     from agent_orchestrator.runs.issues import IssueWatch, IssueWatchOptions, look_kindly
     from agent_orchestrator.runs.remote import find_forge, pick_remote, refuse_unpublishable
     from agent_orchestrator.surfaces.cli.screen import Screen, plain, print_json
+    from agent_orchestrator.surfaces.program import run_orc
 
     seconds = read_duration_s(every, "--every")
     options = IssueWatchOptions(label=label, max_runs=read_count(max_runs, "--max-runs"), arguments=arguments)
@@ -62,12 +63,12 @@ def command(
 
         orchestrator.say = say
         forge = find_forge(home, pick_remote(home, remote), environ)
-        watch = IssueWatch(orchestrator, forge, options, lambda words: _run_orc(words, str(home)))
+        watch = IssueWatch(orchestrator, forge, options, lambda words: run_orc(orchestrator, *words))
         if once:
-            watch.look()
+            went = watch.look()
             if as_json:
                 print_json({"label": label, "said": said})
-            return 0
+            return COMPLETED if went else ENVIRONMENT
         screen.line(f"watching issues with the label {label} of {forge.repository}; Ctrl-C ends it")
         with contextlib.suppress(KeyboardInterrupt):
             while True:
@@ -75,18 +76,3 @@ def command(
                 pause(seconds)
         screen.line("The watch has ended; runs that were started go on.")
         return 0
-
-
-def _run_orc(words: Sequence[str], home: str) -> None:
-    """Run a command of ours to its end; raises Unavailable with its own words."""
-    import subprocess
-    import sys
-
-    from agent_orchestrator.errors import Unavailable
-
-    verb, *rest = words
-    argv = [sys.executable, "-m", "agent_orchestrator.cli", verb, "--repo", home, *rest]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
-        told = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise Unavailable(detail=f"orc {verb} failed: {told[:1000]}")
