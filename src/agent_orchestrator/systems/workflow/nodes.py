@@ -53,7 +53,8 @@ def _check_depth(text: str, file: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEPTH_MAX:
             mark = event.start_mark
-            raise InvalidSpec(file, [Problem("the file is nested too deeply", mark.line + 1, mark.column + 1)])
+            place = (mark.line + 1, mark.column + 1) if mark is not None else ()
+            raise InvalidSpec(file, [Problem("the file is nested too deeply", *place)])
 
 
 class Reader:
