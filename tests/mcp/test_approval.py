@@ -79,3 +79,4 @@ def test_without_a_form_and_without_the_option_nothing_is_decided(tmp_path: Path
 
     place.talk(say)
     place.talk(say_without_a_form, "--allow-approve")
+    place.orc("abort", place.runs()[0])
