@@ -80,7 +80,8 @@ def find_difference(orchestrator: Orchestrator, run: StoredRun, work: Work, fold
     watched = work.apart or not run.summary.ended
     if watched and work.folder and Path(work.folder, ".git").exists() and not is_clean(Path(work.folder)):
         return TreePair(repo, old, tree_now(orchestrator, Path(work.folder)))
-    return TreePair(repo, old, tip)
+    # Asked for again: what was uncommitted a moment ago may have been committed before the tree was looked at.
+    return TreePair(repo, old, find_commit(repo, f"refs/heads/{work.branch}") or tip)
 
 
 def _in_place(orchestrator: Orchestrator, run: StoredRun, work: Work, finish: Finish) -> TreePair:

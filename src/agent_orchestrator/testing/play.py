@@ -293,7 +293,7 @@ class Play:
         state = self.state if state is None else state
         documents = [(document.path, document.body) for document in self.system.documents(state, 0)]
         life, doing, details = state.lifecycle, list(state.doing), self.system.details(state)
-        for unit in details["steps"].values():  # Whoever shows checks shows them for every system alike.
+        for unit in details.get("steps", {}).values():  # Whoever shows checks shows them for every system alike.
             msgspec.convert(unit.get("evidence", []), list[Evidence])
         shown = [documents, self.system.summary(state), details, doing, life.phase, life.halting, life.stop]
         return msgspec.json.encode([*shown, life.detail, state.doing.active])

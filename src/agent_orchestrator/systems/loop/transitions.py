@@ -45,7 +45,5 @@ def refusal(now: LoopStatus, wanted: LoopStatus) -> str | None:
     """Say why a loop cannot go from one status to another, or None when it can."""
     if wanted in ALLOWED[now]:
         return None
-    if not ALLOWED[now]:
-        return f"the loop has ended ({now.value})"
-    ways = ", ".join(ALLOWED[now])
+    ways = ", ".join(ALLOWED[now]) or "nothing, it is terminal"
     return f"a loop that is {now} cannot become {wanted}; from {now} it can become: {ways}"
