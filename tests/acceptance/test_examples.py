@@ -19,6 +19,10 @@ LEFT_OUT = {
         ("make bench", "make bench PEERS=none", "make bench ONLY=steps,growth", "make bench ROUNDS=2"),
         "it takes minutes; tests/benchmarks runs its parts at a small size",
     ),
+    **dict.fromkeys(
+        ("orc attach f8c1 coding", "orc attach f8c1 coding --hand-back"),
+        "it needs a terminal and a client with a session; tests/terminal and tests/clients run it",
+    ),
     "make demo": "test_demo.py runs it",
     "make test": "it runs this test",
     "export ANTHROPIC_API_KEY=…": "it is for a real key",

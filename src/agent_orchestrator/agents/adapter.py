@@ -6,12 +6,13 @@ engine's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from agent_orchestrator.agents.events import StreamEvent
 from agent_orchestrator.core.effects import AgentChoice, RunAgent
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.inputs import Denial, Usage
@@ -177,6 +178,17 @@ class Sleeping(Protocol):
 
     def watch_sleep(self, task: AgentTask, err: Path) -> Callable[[], Failure | None]:
         """Return a watch on the error output, called whenever it grew: the reason not to wait, if the agent sleeps too long."""
+
+
+@runtime_checkable
+class Interactive(Protocol):
+    """An adapter whose agent keeps sessions that a person can take over in the client's own screen."""
+
+    def read(self, document: dict[str, Any]) -> Iterable[StreamEvent]:
+        """Turn one line of its stream into events: one of them names the session."""
+
+    def plan_takeover(self, task: AgentTask) -> Invocation:
+        """Return the client as a person uses it, on the session of the task."""
 
 
 @runtime_checkable

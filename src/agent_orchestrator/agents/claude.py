@@ -87,6 +87,22 @@ class ClaudeAgent(CliAgent):
     def argv(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
         """Return the flags; those that take several values come first, so that none of them swallows another."""
         yield "-p"
+        yield from self._tools(task, settings)
+        yield from flag("--max-turns", settings.max_turns)
+        if task.budget_usd is not None and BUDGET_FLAG not in settings.args:
+            yield from (BUDGET_FLAG, f"{task.budget_usd:.4f}")
+        yield from self._session(task, settings)
+        yield from ("--json-schema", json.dumps(report_schema(task.effect.report, task.form)))
+        yield from ("--output-format", "stream-json", "--verbose")
+        yield from settings.args
+
+    def interactive(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
+        """Return the flags for its own screen."""
+        yield from self._tools(task, settings)
+        yield from self._session(task, settings)
+        yield from settings.args
+
+    def _tools(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
         for folder in (*settings.add_dirs, *outside(task)):
             yield from ("--add-dir", folder)
         checks = (f"Bash({one})" for one in task.effect.allowed_commands if _is_plain(one))
@@ -96,17 +112,13 @@ class ClaudeAgent(CliAgent):
         yield from flag("--mcp-config", settings.mcp_config)
         yield from flag("--mcp-config", json.dumps(SERVER) if task.server is not None else None)
         yield from flag("--append-system-prompt", settings.system_prompt)
-        yield from flag("--max-turns", settings.max_turns)
-        if task.budget_usd is not None and BUDGET_FLAG not in settings.args:
-            yield from (BUDGET_FLAG, f"{task.budget_usd:.4f}")
+
+    def _session(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
         yield from flag("--model", task.effect.agent.model)
         yield from flag("--resume", task.effect.session)
         if task.copies_session:
             yield "--fork-session"
         yield from ("--permission-mode", self.mode(settings))
-        yield from ("--json-schema", json.dumps(report_schema(task.effect.report, task.form)))
-        yield from ("--output-format", "stream-json", "--verbose")
-        yield from settings.args
 
     def environment(self, task: AgentTask, settings: AgentSettings) -> dict[str, str]:
         """As root it skips its questions only where it is told that a wall stands around it."""

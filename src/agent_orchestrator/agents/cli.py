@@ -114,6 +114,10 @@ class CliAgent:
         """Return the arguments after the program."""
         raise AssertionError("each CLI has its own flags")
 
+    def interactive(self, task: AgentTask, settings: AgentSettings) -> Iterable[str]:
+        """Return the arguments with which a person goes on with the session of the task."""
+        raise AssertionError("each CLI has its own flags")
+
     def environment(self, task: AgentTask, settings: AgentSettings) -> dict[str, str]:
         """Return variables that it gets for this task, unless they are set otherwise."""
         return {}
@@ -161,11 +165,18 @@ class CliAgent:
 
     def plan(self, task: AgentTask) -> Invocation:
         """Return the CLI with its flags, the prompt on its standard input."""
+        return self._plan(task, self.argv, self._input(task))
+
+    def plan_takeover(self, task: AgentTask) -> Invocation:
+        """Return the CLI as a person uses it, on the session of the task, with the same rules and environment."""
+        return self._plan(task, self.interactive, None)
+
+    def _plan(self, task: AgentTask, argv: Callable[..., Iterable[str]], stdin: Path | None) -> Invocation:
         settings = settings_of(task.effect.agent, self.understood)
         own = {**self.defaults, **self.environment(task, settings)}
         env = {**own, **build_environment(task), **settings.env, **task.effect.env}
-        words = (settings.binary or self.name, *self.argv(task, settings))
-        return Invocation(argv=words, env=env, stdin=self._input(task), keeps=tuple(self._keeps(env)))
+        words = (settings.binary or self.name, *argv(task, settings))
+        return Invocation(argv=words, env=env, stdin=stdin, keeps=tuple(self._keeps(env)))
 
     def _keeps(self, env: Mapping[str, str]) -> Iterator[Path]:
         for place in self.state:

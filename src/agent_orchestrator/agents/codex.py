@@ -111,6 +111,15 @@ class CodexAgent(CliAgent):
         yield from flag("fork" if task.copies_session else "resume", task.effect.session)
         yield "-"
 
+    def interactive(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
+        """Return the flags for its own screen; the folder is the current one."""
+        yield from flag("resume", task.effect.session)
+        yield from ("--sandbox", self.widest if task.sandboxed else self.mode(settings))
+        yield from flag("--model", task.effect.agent.model)
+        for folder in (*settings.add_dirs, *outside(task)):
+            yield from ("--add-dir", folder)
+        yield from settings.args
+
     def suggest_flags(self, denied: events.Denied, settings: AgentSettings) -> str:
         """Return the next wider sandbox: that decides what it may do."""
         return f"--permission-mode {'workspace-write' if settings.permission_mode == 'read-only' else 'danger-full-access'}"

@@ -58,8 +58,13 @@ class GeminiAgent(CliAgent):
     dead_session = "Error resuming session"
 
     def argv(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
+        """Return the flags, for a stream of JSON."""
+        yield from ("--output-format", "stream-json")
+        yield from self.interactive(task, settings)
+
+    def interactive(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
         """Return the flags; folders beside the tree have to be named, or it refuses to touch them."""
-        yield from ("--output-format", "stream-json", "--skip-trust")
+        yield "--skip-trust"
         yield from ("--approval-mode", self.mode(settings))
         if folders := (*settings.add_dirs, *outside(task)):
             yield from ("--include-directories", ",".join(folders))

@@ -64,6 +64,10 @@ class OpencodeAgent(CliAgent):
     def argv(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
         """Return the flags. Without `--auto` it refuses what it would ask, and it always asks about files outside the tree."""
         yield from ("run", "--format", "json", "--dir", str(task.workdir))
+        yield from self.interactive(task, settings)
+
+    def interactive(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
+        """Return the flags for its own screen; the folder is the current one."""
         if self.mode(settings) == self.modes[0]:
             yield "--auto"
         yield from flag("--model", task.effect.agent.model)

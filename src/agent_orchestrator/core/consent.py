@@ -5,7 +5,20 @@ from __future__ import annotations
 
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AskHuman
-from agent_orchestrator.core.inputs import Answer, Instruct, Land, Pause, Posted, Publish, SetAgents, SetLimits, Speak, Steer
+from agent_orchestrator.core.inputs import (
+    Answer,
+    HandBack,
+    Instruct,
+    Land,
+    Pause,
+    Posted,
+    Publish,
+    SetAgents,
+    SetLimits,
+    Speak,
+    Steer,
+    TakeOver,
+)
 from agent_orchestrator.core.who import Surface
 
 
@@ -22,6 +35,10 @@ def name_of(directive: Posted) -> str:
             return "set agents"
         case Steer():
             return "steer"
+        case TakeOver():
+            return "attach"
+        case HandBack():
+            return "attach --hand-back"
         case Pause():
             return "pause"
         case Land():

@@ -14,9 +14,9 @@ import msgspec
 
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import ACTIVE, AgentChoice, AskHuman, Effect, KeptTree, RunAgent
-from agent_orchestrator.core.events import AgentSpoke, Forked, ToolRefused, UnitSteered, WentBack
+from agent_orchestrator.core.events import AgentSpoke, Forked, ToolRefused, UnitSteered, UnitTakenOver, WentBack
 from agent_orchestrator.core.finish import Finish
-from agent_orchestrator.core.hold import Hold
+from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.core.ids import EffectId, unit_of
 from agent_orchestrator.core.inputs import Saying
 
@@ -61,6 +61,7 @@ class Doing:
             "spoken",
             "stale",
             "steering",
+            "taken",
             "warned",
             "worked_us",
         ),
@@ -90,7 +91,9 @@ class Doing:
         self.spoken: dict[str, AgentSpoke] = {}
         """Questions of agents at work that nobody has answered, by unit; each goes on meanwhile."""
         self.interrupted: set[EffectId] = set()
-        """Agents at work that are to be stopped, to go on with the words of a person."""
+        """Agents at work that are to be stopped, to go on with the words of a person, or after one had their session."""
+        self.taken: set[str] = set()
+        """Units whose agent's session a person has: none of their agents starts."""
         self.tests: dict[str, int] = {}
         """The most tests that a check of each command ran."""
         self.found: dict[tuple[str, str], str] = {}
@@ -142,8 +145,19 @@ class Doing:
             if self.is_held(effect.id):
                 self._effects[effect.unit] = self._told(effect)
             elif event.now:
-                self.interrupted.add(effect.id)
-                self._changed[effect.unit] = None
+                self._interrupt(effect)
+
+    def take_over(self, event: UnitTakenOver) -> None:
+        """A person has the session of the unit's agent: one at work is stopped, and held when it would go on."""
+        self.taken.add(event.unit)
+        effect, hold = self._effects.get(event.unit), self.holds.get(event.unit)
+        starts = hold is None or hold.why is HoldReason.SHORTAGE  # There the start is under way, and tried again.
+        if isinstance(effect, RunAgent) and starts:
+            self._interrupt(effect)
+
+    def _interrupt(self, effect: RunAgent) -> None:
+        self.interrupted.add(effect.id)
+        self._changed[effect.unit] = None
 
     def hear(self, event: AgentSpoke) -> None:
         """An agent at work said something: a question stands until words for it come or it ends, words that it read are read."""
@@ -160,8 +174,9 @@ class Doing:
 
     @property
     def asking(self) -> int:
-        """The number of questions that wait for a person, those of agents at work included."""
-        return self.questions + len(self.spoken)
+        """The number of things that wait for a person: questions, those of agents at work included, and sessions taken over."""
+        held = sum(hold.why is HoldReason.PERSON for hold in self.holds.values()) if self.taken else 0
+        return self.questions + len(self.spoken) + held
 
     def _told(self, effect: RunAgent) -> RunAgent:
         """The agent with the words that are for it."""

@@ -197,6 +197,18 @@ class UnitSteered(Event, frozen=True, kw_only=True, tag="unit_steered"):
     """The agent at work is stopped, and goes on with the words."""
 
 
+class UnitTakenOver(Event, frozen=True, kw_only=True, tag="unit_taken_over"):
+    """A person takes the session of the unit's agent over: one at work is stopped, and none starts until it is handed back."""
+
+    unit: str
+
+
+class UnitHandedBack(Event, frozen=True, kw_only=True, tag="unit_handed_back"):
+    """The unit's agent may go on, in the session that a person had."""
+
+    unit: str
+
+
 class AgentSpoke(Event, frozen=True, kw_only=True, tag="agent_spoke"):
     """An agent at work said something to people: a note, a question, or that it has read their words."""
 
@@ -282,6 +294,8 @@ CommonEvent = (
     | WorkDiscarded
     | WorkPublished
     | UnitSteered
+    | UnitTakenOver
+    | UnitHandedBack
     | AgentSpoke
     | TreeKept
     | EvidenceWeighed

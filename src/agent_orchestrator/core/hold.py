@@ -23,6 +23,8 @@ class HoldReason(StrEnum):
     BUDGET = "budget"
     SHORTAGE = "shortage"
     """The machine has too few processes or descriptors, or no room on its disk."""
+    PERSON = "person"
+    """A person has taken the agent's session over."""
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

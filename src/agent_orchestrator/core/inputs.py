@@ -307,6 +307,18 @@ class Steer(_Directive, frozen=True, kw_only=True, tag="steer"):
     """Stop the agent at work, which goes on in a new launch that has read the words."""
 
 
+class TakeOver(_Directive, frozen=True, kw_only=True, tag="take_over"):
+    """Let a person have the session of the unit's agent; the other units go on. The engine's own, too, like the next one."""
+
+    unit: str
+
+
+class HandBack(_Directive, frozen=True, kw_only=True, tag="hand_back"):
+    """Let the unit's agent go on in the session that a person had."""
+
+    unit: str
+
+
 class Saying(StrEnum):
     """The kinds of things that an agent at work says to people."""
 
@@ -326,7 +338,7 @@ class Speak(_Directive, frozen=True, kw_only=True, tag="speak"):
     text: str = ""
 
 
-Posted = Directive | SetLimits | SetAgents | Steer | Speak | Land | Discard | Publish
+Posted = Directive | SetLimits | SetAgents | Steer | TakeOver | HandBack | Speak | Land | Discard | Publish
 """The directives that may lie in an inbox."""
 
 
@@ -340,8 +352,11 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 Input = Outcome | Directive | Edited
 """The inputs that a system is asked about."""
 
-Given = Input | SetLimits | SetAgents | Steer | Speak | Land | Discard | Publish
+Given = Input | SetLimits | SetAgents | Steer | TakeOver | HandBack | Speak | Land | Discard | Publish
 """The inputs of a run, the directives to the engine included."""
 
 OUTCOMES = (AgentEnded, CheckEnded, TimerFired, GatesOpened, HumanAnswered, FileRead, CheckpointEnded, MergeEnded)
-DIRECTIVES = (Pause, Resume, Abort, Answer, Instruct, SetLimits, SetAgents, Steer, Speak, Land, Discard, Publish)
+DIRECTIVES = (
+    *(Pause, Resume, Abort, Answer, Instruct, SetLimits, SetAgents),
+    *(Steer, TakeOver, HandBack, Speak, Land, Discard, Publish),
+)

@@ -26,6 +26,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A few of the units at work, for people."""
     asks: tuple[str, ...] = ()
     """A few of the units that wait for a person or whose agent asks one something, also while others work."""
+    taken_over: tuple[str, ...] = ()
+    """A few of the units whose session a person has taken over."""
     facts: dict[str, Any] = {}
     """Facts for the system's overview of all its runs."""
 
@@ -46,11 +48,26 @@ def asking(summary: Summary, doing: Doing) -> Summary:
 
 
 def parked(summary: Summary, doing: Doing) -> Summary:
-    """The summary of a run in which nothing can go on before a rate limit is over; any other as it is."""
+    """The summary of a run in which nothing can go on before a rate limit is over or a person hands back; any other as it is."""
     holds = doing.holds
-    if not holds or summary.status != "running" or any(hold.why is not HoldReason.RATE_LIMIT for hold in holds.values()):
+    if not holds:
+        return summary
+    taken = tuple(unit for unit, hold in holds.items() if hold.why is HoldReason.PERSON)[:ASKS_SHOWN]
+    if taken and not summary.ended:
+        summary = msgspec.structs.replace(summary, taken_over=taken)
+    if summary.status != "running" or any(hold.why not in (HoldReason.RATE_LIMIT, HoldReason.PERSON) for hold in holds.values()):
         return summary
     if not all(effect.unit in holds or isinstance(effect, AskHuman | AwaitGates) for effect in doing):
         return summary
-    first = min(holds.values(), key=lambda hold: (hold.until_us or 0, hold.effect))
+    limited = [hold for hold in holds.values() if hold.why is HoldReason.RATE_LIMIT]
+    if not limited:
+        told = f"the person who took over {', '.join(taken)}"
+        return msgspec.structs.replace(summary, status="waiting", stop=StopReason.WAITING_ON_HUMAN, detail=told)
+    first = min(limited, key=lambda hold: (hold.until_us or 0, hold.effect))
     return msgspec.structs.replace(summary, status="waiting", stop=StopReason.RATE_LIMITED, detail=first.told)
+
+
+def waits_for_people(doing: Doing) -> bool:
+    """Say whether nothing but a person can move the run: by an answer, by opening a gate, or by handing a session back."""
+    held = {unit for unit, hold in doing.holds.items() if hold.why is HoldReason.PERSON} if doing.holds else ()
+    return len(doing) > 0 and all(isinstance(effect, AskHuman | AwaitGates) or effect.unit in held for effect in doing)

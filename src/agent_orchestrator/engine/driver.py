@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from agent_orchestrator.core.effects import AskHuman, AwaitGates, KeptTree, RunAgent, Tree
+from agent_orchestrator.core.effects import KeptTree, RunAgent, Tree
 from agent_orchestrator.core.events import CameLate, Event, StopReason, TakenUp, TreeKept, TreesReturned
 from agent_orchestrator.core.ids import EffectId, UnitId, effect_id, made_anew, unit_of
 from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given, Posted, Usage
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
-from agent_orchestrator.core.summary import Summary
+from agent_orchestrator.core.summary import Summary, waits_for_people
 from agent_orchestrator.core.system import System
 from agent_orchestrator.core.units import US
 from agent_orchestrator.core.who import UNKNOWN
@@ -390,9 +390,8 @@ class Driver:
         return bool(self.state.doing.holds) and self.summary().stop is StopReason.RATE_LIMITED
 
     def waits_only_for_people(self) -> bool:
-        """Say whether nothing but a person can move the run: by an answer, or by opening a gate."""
-        doing = self.state.doing
-        return len(doing) > 0 and all(isinstance(effect, AskHuman | AwaitGates) for effect in doing)
+        """Say whether nothing but a person can move the run: see `core/summary`."""
+        return waits_for_people(self.state.doing)
 
 
 def _wake(waiter: asyncio.Future[None] | None) -> None:

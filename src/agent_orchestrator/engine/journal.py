@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core import finish
+from agent_orchestrator.core import finish, takeover
 from agent_orchestrator.core.consent import why_refused
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import Effect, RunAgent, RunCheck
@@ -34,8 +34,10 @@ from agent_orchestrator.core.events import (
     ToolRefused,
     TreeKept,
     TreesReturned,
+    UnitHandedBack,
     UnitHeld,
     UnitSteered,
+    UnitTakenOver,
     WentBack,
     WorkDiscarded,
     WorkPublished,
@@ -49,6 +51,7 @@ from agent_orchestrator.core.inputs import (
     CheckpointEnded,
     Discard,
     Given,
+    HandBack,
     HumanAnswered,
     Land,
     MergeEnded,
@@ -59,6 +62,7 @@ from agent_orchestrator.core.inputs import (
     SetLimits,
     Speak,
     Steer,
+    TakeOver,
 )
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.limits import REFUSALS_KEPT
@@ -153,6 +157,7 @@ def _went_back(state: Any, event: WentBack) -> None:
 def _forked(state: Any, event: Forked) -> None:
     doing: Doing = state.doing
     doing.returning = event
+    doing.taken.clear()
     doing.shared, doing.stale = frozenset(event.shared), doing.stale | frozenset(event.stale)
 
 
@@ -175,6 +180,8 @@ _SHARED: dict[type, Callable[[Any, Any], None]] = {
     WorkDiscarded: finish.discarded,
     WorkPublished: finish.published,
     UnitSteered: _steered,
+    UnitTakenOver: takeover.taken_over,
+    UnitHandedBack: takeover.handed_back,
     AgentSpoke: _spoke,
     TreeKept: _tree_kept,
     EvidenceWeighed: _weighed,
@@ -248,6 +255,8 @@ class Folded:
             return [LimitsSet(limits=self.state.doing.budget.override(directive.limits))]
         if isinstance(directive, Steer):
             return [self._steer(directive)]
+        if isinstance(directive, TakeOver | HandBack):
+            return takeover.decide_takeover(self.state, directive)
         if isinstance(directive, Speak):
             return [self._speak(directive)]
         if isinstance(directive, SetAgents):
@@ -261,13 +270,12 @@ class Folded:
     def _steer(self, directive: Steer) -> Event:
         """Say what words mean now: they need a prompt to stand in."""
         state, text, unit = self.state, directive.text.strip(), directive.unit or ""
-        known = list(dict.fromkeys([*state.steps, *(effect.unit for effect in state.doing)]))
         if not text:
             why = "there is nothing to tell"
         elif state.lifecycle.ended or state.lifecycle.phase is Phase.ABORTING:
             why = f"it is {state.lifecycle.status}: there is no next prompt"
-        elif unit and unit not in known:
-            why = f"there is no unit {unit!r}; there are: {', '.join(known[:20])}"
+        elif unit and unit not in takeover.known_units(state):
+            why = takeover.say_unknown(state, unit)
         else:
             return UnitSteered(text=text, unit=unit, now=directive.now)
         return DirectiveRefused(directive=directive.id, why=why)

@@ -31,6 +31,7 @@ def run_facts(run: StoredRun, owner: str | None = None) -> dict[str, Any]:
         "failed": summary.failed,
         "doing": list(summary.doing),
         "asks": list(summary.asks),
+        "taken_over": list(summary.taken_over),
         "ended": summary.ended,
         "driven_by": owner,
         "created_at": iso(run.context.created_us),

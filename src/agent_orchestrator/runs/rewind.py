@@ -27,6 +27,7 @@ from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.points import Point, find_point
 from agent_orchestrator.runs.returns import Past, Place, refuse_without_git
 from agent_orchestrator.runs.stop import pause_run
+from agent_orchestrator.runs.takeover import is_attached
 from agent_orchestrator.runs.trees import enter_again
 from agent_orchestrator.store.port import Append, StoredRun
 from agent_orchestrator.systems import find_system
@@ -59,6 +60,8 @@ def rewind_run(orchestrator: Orchestrator, run: StoredRun, to: str, *, now: bool
             raise Refused(
                 why=f"Agents of run {run.id} are still alive; stop them with `orc pause {run.id} --now`, or give --now."
             )
+        if is_attached(orchestrator, run):
+            raise Refused(why=f"A person has the session of an agent of run {run.id} (`orc attach`); leave it first.")
         refuse_without_git(run, "Going back")
         enter_again(orchestrator, run)
         begun = orchestrator.fold(run).state.doing.returning

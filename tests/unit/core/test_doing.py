@@ -6,7 +6,18 @@ import pytest
 
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck, Wait
-from agent_orchestrator.core.events import Aborted, AgentSpoke, DirectiveRefused, Ended, Paused, Resumed, StopReason, UnitSteered
+from agent_orchestrator.core.events import (
+    Aborted,
+    AgentSpoke,
+    DirectiveRefused,
+    Ended,
+    Paused,
+    Resumed,
+    StopReason,
+    UnitSteered,
+    UnitTakenOver,
+)
+from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import Abort, Pause, Saying
 from agent_orchestrator.core.lifecycle import Lifecycle, Phase
@@ -110,6 +121,20 @@ def test_words_that_an_agent_at_work_has_read_are_not_in_the_prompt_of_the_next_
     found = doing.of("1.1")
     assert isinstance(found, RunAgent)
     assert found.steering == ()
+
+
+def test_the_agent_of_a_unit_that_a_person_takes_over_is_stopped_unless_it_is_held() -> None:
+    doing = Doing()
+    for unit in ("works", "parked", "starts"):
+        doing.put(agent(unit, "executor"))
+    for unit, why in (("parked", HoldReason.RATE_LIMIT), ("starts", HoldReason.SHORTAGE)):
+        doing.hold(unit, Hold(effect=agent(unit, "executor").id, why=why, reason="it has to wait"))
+    doing.take_changes()
+    for unit in ("works", "parked", "starts", "idle"):
+        doing.take_over(UnitTakenOver(unit=unit))
+    assert doing.interrupted == {agent(unit, "executor").id for unit in ("works", "starts")}
+    assert doing.take_changes() == ["works", "starts"]
+    assert doing.taken == {"works", "parked", "starts", "idle"}
 
 
 def test_each_effect_remembers_the_boot_in_which_it_came_to_be_wanted() -> None:

@@ -1,4 +1,4 @@
-"""Decides which agents of one run may start now, and when one at work has to stop: rate limits and budgets.
+"""Decides which agents of one run may start now, and when one at work has to stop: people, rate limits and budgets.
 
 An agent that may not start is held: it stays wanted, the fact is journaled, and it is looked at again when the window
 opens or when something that was reserved comes free. When nothing is reserved and the next start does not fit, the
@@ -52,7 +52,8 @@ class Admission:
 
     def watches(self, effect: RunAgent) -> bool:
         """Say whether the start of this effect has to be asked for at all."""
-        return self._budget.covers(effect) or self._engine.rates.any_closed or self.pending or bool(self._doing.holds)
+        doing = self._doing
+        return self._budget.covers(effect) or self._engine.rates.any_closed or self.pending or bool(doing.holds or doing.taken)
 
     @property
     def pending(self) -> bool:
@@ -132,6 +133,9 @@ class Admission:
 
     def _judge(self, effect: RunAgent) -> Hold | None:
         """Return why an agent may not start now; if it may, reserve what it needs."""
+        if effect.unit in self._doing.taken:
+            way = f"continue with: orc attach {self._driver.run.id} {effect.unit}"
+            return Hold(effect=effect.id, why=HoldReason.PERSON, reason=f"a person has taken it over; {way}")
         account = account_of(effect.agent)
         closed = self._engine.rates.closed(account, effect.id)
         if closed is not None:

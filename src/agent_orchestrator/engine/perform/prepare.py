@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,10 @@ from agent_orchestrator.errors import is_shortage
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
+
+
+See = Callable[[tuple[str, ...]], dict[str, str]]
+"""Reads the environment: what every child gets, and what is asked for by name."""
 
 
 def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent | InProcessAgent) -> AgentTask:
@@ -63,13 +68,16 @@ def _server(driver: Driver, effect: RunAgent) -> RunServer | None:
 
 
 def _child_env(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) -> dict[str, str]:
+    if getattr(agent, "credentials", None) is None and not effect.agent.options.get("pass_env"):
+        return driver.child_env
+    return make_environment(effect, agent, driver.run.context.pass_env, driver.engine.world.child_env)
+
+
+def make_environment(effect: RunAgent, agent: object, passed: tuple[str, ...], see: See) -> dict[str, str]:
     """Return what this agent starts from: what the run passes on, what its own settings name, and what it logs in with."""
     named, credentials = effect.agent.options.get("pass_env"), getattr(agent, "credentials", None)
-    asked = (*driver.run.context.pass_env, *(named if isinstance(named, list | tuple) else ()))
-    see = driver.engine.world.child_env
-    if credentials is not None:
-        return see((*asked, *credentials(effect.agent, asked, see)))
-    return see(asked) if named else driver.child_env
+    asked = (*passed, *(named if isinstance(named, list | tuple) else ()))
+    return see((*asked, *credentials(effect.agent, asked, see))) if credentials is not None else see(asked)
 
 
 def _refused(driver: Driver, effect: RunAgent) -> tuple[str, ...]:

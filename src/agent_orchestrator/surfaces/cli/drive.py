@@ -146,6 +146,9 @@ def result_lines(run: StoredRun, summary: Summary, took: str, *, left: bool) -> 
         return [f"{name}: {waits} ({so_far}). {going_on}"]
     if summary.status == "paused":
         return [f"{name}: paused ({so_far}){detail}. {going_on}"]
+    if summary.status == "waiting" and summary.taken_over and not summary.asks:
+        way = f"orc attach {run.id} {plain(summary.taken_over[0])}"
+        return [f"{name}: {waits} ({so_far})", f"continue with: {way}, or hand back with: {way} --hand-back", going_on]
     if summary.status == "waiting":
         unit = " UNIT" if len(summary.doing) > 1 else ""
         how = "answer as said below," if words.answer else f"answer with: orc approve {run.id}{unit}  "

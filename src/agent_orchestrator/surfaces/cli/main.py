@@ -42,6 +42,7 @@ GENERAL = {
     "resume": "Continue a run.",
     "abort": "Stop a run for good.",
     "steer": "Tell a run's agents something.",
+    "attach": "Take over an agent's session at your terminal.",
     "rewind": "Take a run back to an earlier point.",
     "fork": "Make a new run of an earlier point of a run.",
     "approve": "Approve the step that is waiting for approval.",

@@ -204,6 +204,8 @@ _COMMON: Phrases = {
     common.WorkDiscarded: _discarded,
     common.WorkPublished: lambda event: Phrase(event.unit, f"pull request {event.url}"),
     common.UnitSteered: lambda event: Phrase(event.unit, f"steered{' now' if event.now else ''}: {event.text}"),
+    common.UnitTakenOver: lambda event: Phrase(event.unit, f"taken over {SOMEBODY}"),
+    common.UnitHandedBack: lambda event: Phrase(event.unit, f"handed back {SOMEBODY}"),
     common.AgentSpoke: _spoke,
     common.TreeKept: _kept,
     common.EvidenceWeighed: _weighed,
