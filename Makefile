@@ -12,29 +12,47 @@ PEERS ?= all
 ONLY ?=
 SCALE ?= 1
 ROUNDS ?= 11
+URL ?=
 WEB ?= 0
+RUNS ?= 50
+FAULTS ?= 0
+SEED ?= 1
 # One more than there are processors: many tests wait for programs most of the time.
 WORKERS = $(shell $(PY) -c 'import os; print(1 + (os.cpu_count() or 1))')
+# Memory in the place of a disk, if it has two gigabytes and lets programs run: the quick tests wait for fsync, the more the busier the disk is.
+MEMORY = $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 2000000 {print $$6}' | grep -vxF "$$(awk '/noexec/ {print $$2}' /proc/mounts 2>/dev/null)")
 VENV := .venv
 PY := $(VENV)/bin/python
 # Named after the clone's path: in a copied or moved clone the .venv still points at the old place and is made anew.
 STAMP := $(VENV)/installed-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d' ' -f1)
-CODE := src tests $(wildcard benchmarks proof examples/library)
+CODE := src tests $(wildcard benchmarks proof release examples/library)
 # The real agent CLIs (about 800 MB) that tests/clients runs against a scripted model; `make test CLIENTS=0` leaves them out.
 export CLIENTS ?= 1
+# `make test STORE=postgres` runs the suite with runs kept in a real PostgreSQL server of each test process's own.
+export STORE ?=
 # Programs that a target needs; the apt package has the same name, but for those that PACKAGES lists. Some are Linux's alone.
-PROGRAMS := git jq tmux watch gh openssl chromium $(if $(filter Linux,$(shell uname)),bwrap dunst Xvfb dbus-run-session notify-send)
-PACKAGES := bwrap=bubblewrap watch=procps Xvfb=xvfb dbus-run-session=dbus-daemon notify-send=libnotify-bin
+PROGRAMS := git jq tmux watch gh git-lfs openssl chromium ruby $(if $(filter Linux,$(shell uname)),bwrap podman runc dunst Xvfb dbus-run-session notify-send initdb ip)
+PACKAGES := bwrap=bubblewrap watch=procps Xvfb=xvfb dbus-run-session=dbus-daemon notify-send=libnotify-bin initdb=postgresql ip=iproute2
 
-.PHONY: help setup system-packages clients check test prove soak lint format docs pictures bench demo clean
+# Debian keeps the programs of a PostgreSQL server off the PATH.
+space := $(subst ,, )
+POSTGRES_PATH := $(subst $(space),:,$(wildcard /usr/lib/postgresql/*/bin))
+
+# A collector that somebody else wrote. Not a dependency: its wheels are for a few machines alone.
+COLLECTOR := rotel==0.0.1a15
+
+.PHONY: help setup system-packages clients collector check quick test prove soak lint format docs pictures bench cluster demo formula clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-check: setup lint ## check style, types, layers, then run the quick tests: what to run before each commit
-	$(PY) -m pytest -q -n $(WORKERS) --dist loadgroup tests/unit tests/scenarios tests/test_tidy.py tests/test_imports.py $(PYTEST_ARGS)
+check: setup ## check style, types, layers, and run the quick tests meanwhile: what to run before each commit
+	@$(MAKE) --no-print-directory --jobs=2 lint quick
 
-test: setup system-packages clients lint docs ## check style, types, layers, then run the whole test suite
+quick: setup ## run the quick tests only
+	TMPDIR=$${TMPDIR:-$(MEMORY)} $(PY) -m pytest -q -n $(WORKERS) --dist loadgroup tests/unit tests/scenarios tests/test_tidy.py tests/test_imports.py $(PYTEST_ARGS)
+
+test: setup system-packages clients collector lint docs ## check style, types, layers, then run the whole test suite
 	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --durations=10 $(PYTEST_ARGS)
 
 prove: setup system-packages ## break it in every known way, and print one table: make prove PROVE_ARGS='--scale 0.1'
@@ -62,13 +80,22 @@ pictures: setup system-packages ## make the pictures of the live view and of the
 	$(PY) -m tests.terminal.pictures
 	$(PY) -m tests.web.pictures
 
-bench: PROGRAMS := git strace perl
+bench: PROGRAMS := git strace perl initdb
 bench: setup system-packages ## measure beside other engines, into docs/performance.md: make bench PEERS=none ONLY=steps,growth
 	$(PY) -m benchmarks --peers '$(PEERS)' --only '$(ONLY)' --scale '$(SCALE)' --rounds '$(ROUNDS)'
+
+cluster: PROGRAMS := git bwrap ip initdb
+cluster: setup system-packages ## watch four workers and a database survive kills, freezes and cuts: make cluster RUNS=50, or FAULTS=100 SEED=7
+	$(PY) -m tests.cluster.show --runs '$(RUNS)' --faults '$(FAULTS)' --seed '$(SEED)'
 
 demo: PROGRAMS := git
 demo: setup system-packages ## watch a workflow loop back, be killed, and go on; make demo WEB=1 shows it on a page
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" WEB="$(WEB)" bash examples/demo/run.sh
+
+formula: setup ## make the source distribution and a Homebrew formula for it in dist: make formula URL=https://…/orc_agents-0.1.0.tar.gz
+	@rm -rf dist && $(PY) -m hatchling build --target sdist --directory dist
+	@sdist=$$(ls dist/*.tar.gz); url='$(URL)'; $(PY) -m release.formula "$$sdist" "$${url:-file://$(CURDIR)/$$sdist}" > dist/orc-agents.rb
+	@echo "dist/orc-agents.rb"
 
 setup: $(STAMP) ## make .venv and install the package with its tools
 
@@ -82,7 +109,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 system-packages:
-	@missing=""; for program in $(PROGRAMS); do command -v "$$program" >/dev/null || { package="$$program"; \
+	@PATH="$$PATH:$(POSTGRES_PATH)"; missing=""; for program in $(PROGRAMS); do command -v "$$program" >/dev/null || { package="$$program"; \
 	for pair in $(PACKAGES); do [ "$${pair%%=*}" = "$$program" ] && package="$${pair#*=}"; done; missing="$$missing $$package"; }; done; \
 	[ -n "$$missing" ] || exit 0; \
 	echo "Missing:$$missing; trying apt-get ..."; \
@@ -105,6 +132,10 @@ endef
 clients: ## install the real agent CLIs, and what else of npm the tests use, inside the project
 	@if [ "$(CLIENTS)" = 0 ]; then echo "The real clients are left out (CLIENTS=0)."; else \
 	$(call install_packages,clients,the real clients); $(call install_packages,node,editor and page checkers); fi
+
+collector: setup ## install a collector of OpenTelemetry, which not every machine can have: a test sends to it
+	@$(PY) -c 'import rotel' 2>/dev/null || $(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: $(COLLECTOR) 2>/dev/null || \
+	echo "$(COLLECTOR) is not made for this machine: the test with it is skipped."
 
 clean: ## remove .venv, caches and build results
 	rm -rf $(VENV) .cache build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,12 +34,12 @@ FILLED_AT_ONCE = 1_000
 class Ours:
     """One repository."""
 
-    def __init__(self) -> None:
-        self._runs = 0
+    def __init__(self, store: str = "") -> None:
+        self._runs, self._store = 0, store
 
     def open(self, folder: str) -> None:
         """Open its store."""
-        self._rig = Rig(Path(folder))
+        self._rig = Rig(Path(folder), self._store)
 
     def steps(self, count: int, earlier: int = 0) -> list[float]:
         """Run a chain of in-process agents, the earlier steps included; return the seconds of each step after them."""
@@ -125,7 +126,7 @@ def _read_bare(database: Path) -> float:
 
 
 if __name__ == "__main__":
-    ours = Ours()
+    ours = Ours(*sys.argv[1:])
     serve(
         open=ours.open,
         steps=ours.steps,

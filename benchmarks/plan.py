@@ -8,7 +8,7 @@ import msgspec
 
 from benchmarks.bench import Bench
 from benchmarks.measure import Figure
-from benchmarks.parts import commands, disk, handover, many, report, resume, starts, steps, systems, web
+from benchmarks.parts import cluster, commands, disk, handover, many, report, resume, starts, steps, systems, web
 from benchmarks.parts import live as live_agents
 
 
@@ -36,6 +36,7 @@ def _list() -> Iterator[Part]:
     yield Part(name="systems", about="Growth of each way to work", measure=systems.measure, budget_s=300, alone_s=18)
     yield Part(name="web", about="The page over many runs", measure=web.measure, budget_s=60, alone_s=30)
     yield Part(name="report", about="A report over many records", measure=report.measure, budget_s=60, alone_s=10)
+    yield Part(name="cluster", about="Runs in PostgreSQL", measure=cluster.measure, budget_s=60, alone_s=30)
     yield Part(name="starts", about="Many commands at once", measure=starts.measure, budget_s=60, alone_s=10)
 
 

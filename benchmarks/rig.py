@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from agent_orchestrator.config import choose_store
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.ids import RunId
@@ -62,10 +63,11 @@ def chain(length: int, prompt: Path, **options: object) -> WorkflowSpec:
 class Rig:
     """One repository with its store."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.prompt = folder / "prompt.md"
         self.prompt.write_text("Do it.\n")
+        choose_store(store or None)
         self.orchestrator = Orchestrator(str(folder))
 
     def create(self, run: str, spec: WorkflowSpec) -> StoredRun:

@@ -109,8 +109,8 @@ def make_team(side: Path, count: int) -> AgentOptions:
     ]
     plan = {"status": "PLANNING_COMPLETE", "mode": "parallel", "groups": groups}
     rules: list[dict[str, Any]] = [
-        {"step": "pm", "iteration": 1, "report": plan},
-        {"step": "pm", "report": {"status": "DONE"}},
+        {"role": "project_manager", "iteration": 1, "report": plan},
+        {"role": "project_manager", "report": {"status": "DONE"}},
         *(
             {"step": f"G{n}", "role": "developer", "append": {f"{n}.py": "# work\n"}, "report": {"status": "READY_FOR_QA"}}
             for n in range(count)
@@ -155,9 +155,10 @@ def run(folder: str, kind: str, count: int, limit_s: float) -> dict[str, Any]:
     with Orchestrator(str(repo)) as orchestrator:
         started = orchestrator.start(MAKERS[kind](side, count), Start(worktree=False, force=True))
         costs, began_s = Costs(limit_s), time.monotonic()
-        summary = orchestrator.drive_owned(started.run, costs, lambda driver: True)
+        summary = orchestrator.drive_owned(started.run, costs, lambda driver: driver.state.doing.questions == 0)
         took_s = time.monotonic() - began_s
         started.owner.release()
+    assert costs.left or summary.ended, f"the run of {kind} is {summary.status}: its script does not fit"
     return {
         "first_s": costs.cost_s(WARM, WARM + 0.1),
         "last_s": costs.cost_s(0.9 - WARM, 1 - WARM),

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ BEADS = (
     {"id": "three", "prompt": "do three"},
 )
 LOOK_S = 0.05
+LOOKS_PER_QUESTION = 10
+"""A person looks less often: opening the store costs more than the run does meanwhile."""
 ATTEMPTS = "9"
 """More than any trial can lose."""
 
@@ -105,9 +108,11 @@ class Subject:
     def attend(self, orc: Orc, enough: Callable[[], bool] = lambda: False) -> None:
         """Wait for the end of a process, or until it is enough, as a person who lets the run try again whenever it asks."""
         deadline_s = time.monotonic() + PATIENCE_S
-        while not (enough() or orc.ended):
+        for look in count():
+            if enough() or orc.ended:
+                return
             assert time.monotonic() < deadline_s, f"waited in vain: {orc}"
-            stored = self.stored()
+            stored = self.stored() if look % LOOKS_PER_QUESTION == LOOKS_PER_QUESTION - 1 else None
             if stored is not None and stored.summary.asks:
                 self.orc("approve", stored.id, stored.summary.asks[0]).end()
             time.sleep(LOOK_S)

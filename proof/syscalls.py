@@ -1,21 +1,26 @@
-"""System calls of the orchestrator that fail: the N-th of a class, once or from then on; then it goes on without faults.
+"""System calls of the orchestrator that fail: one of a class in each place of the program, once or from then on.
 
-N is counted up until a run gets through without meeting its fault. Whatever failed, the orchestrator says a sentence and not a
-traceback, nothing is started twice, and the run is completed by a resume.
+Each process meets the next place that has not failed yet, and the next process goes on with what it left, until a run gets
+through without meeting any. Whatever failed, the orchestrator says a sentence and not a traceback, nothing is started twice,
+and the run is completed by a resume. Places instead of numbers: a run comes by the same line again and again, and would
+handle the error in the same way.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from proof.subjects import Subject, open_subject
 from proof.trial import SYSTEMS, Kind, Trial
 from tests.crash.rig import Orc, wait_until
-from tests.faults.preload import CLASSES, build, faulty
+from tests.faults.preload import CLASSES, build, fail_new_places
 
 ERRORS = {
     **dict.fromkeys(("open", "look", "pipe"), errno.EMFILE),
@@ -28,50 +33,82 @@ ERRORS = {
 """The error of a class; a full disk for all others."""
 OUR_FILES = ("look", "read")
 """Classes of which only calls about files in the repository fail: without its own modules no program says a sentence."""
-PARTS = 12
-"""The trials into which the calls of one class are divided."""
+UNREADABLE = ("read",)
+"""Classes after which an attempt may have failed: what an agent left cannot be read. A shortage of anything is no attempt."""
+PARTS = 3
+"""The trials into which the places of one class are divided."""
 PATIENCE_S = 6.0
+REACTION_S = 3.0
+"""The time that an orchestrator has after a fault, to say a sentence or to go on."""
 RESUMES = 3
+FAULTS_SHOWN = 3
+STACK_LINES_SHOWN = 12
 
 
 def plan(seed: int, scale: float) -> Iterator[Trial]:
-    """Every call of each class, once and for ever, dealt out to twelve trials.
+    """Every place of each class, once and for ever, dealt out to three trials.
 
-    A smaller scale takes fewer trials, and below a twelfth it leaves calls out.
+    A smaller scale takes fewer trials, and below a third it leaves places out.
     """
-    stride = max(PARTS, round(1 / max(scale, 0.002)))
+    parts = max(PARTS, round(1 / max(scale, 0.002)))
     for part in range(max(1, round(PARTS * scale))):
         for system in SYSTEMS:
             for number in range(len(CLASSES)):
                 for ever in (0, 1):
-                    yield Trial("syscall", system, (number, ever, 1 + (seed + part + number) % stride, stride))
+                    yield Trial("syscall", system, (number, ever, (seed + part + number) % parts, parts))
 
 
 def play(trial: Trial, folder: Path) -> int:
-    """Let one call after another fail, until a run gets through."""
-    number, ever, first, stride = trial.numbers
-    for tried in count():
-        at = first + tried * stride
-        try:
-            if not play_fault(trial.system, CLASSES[number], at, folder / str(at), ever=bool(ever)):
-                return tried
-        except BaseException as error:
-            error.add_note(f"{trial.name}: the fault was in call {at} of the class {CLASSES[number]}")
-            raise
+    """Let calls fail in one place after another, until a run gets through."""
+    number, ever, part, parts = trial.numbers
+    tried = 0
+    for run in count():
+        met = play_run(trial.system, CLASSES[number], folder / str(run), ever=bool(ever), part=f"{part}/{parts}")
+        tried += met
+        if not met:
+            return tried
     raise AssertionError("not reached")
 
 
-def play_fault(system: str, name: str, at: int, folder: Path, *, ever: bool) -> bool:
-    """Run with one fault, then go on without; return True if it was met."""
+def play_run(system: str, name: str, folder: Path, *, ever: bool, part: str = "0/1") -> int:
+    """Run and go on with faults until a process meets none, and check the run; return how many were met.
+
+    Places that failed are kept beside the folder, for the next run.
+    """
     library = build(Path(tempfile.gettempdir(), "orc-proof"))
+    met: list[str] = []
     with open_subject(system, folder) as subject:
-        log = subject.side / "fault"
-        below = str(subject.repo) if name in OUR_FILES else ""
-        fault = faulty(library, log, name, at, ERRORS.get(name, errno.ENOSPC), ever=ever, below=below)
-        orc = subject.begin({**fault, "PYTHONSAFEPATH": "1"})  # Where modules are not looked for in the repository.
-        endure(orc)
-        recover(subject)
-        return log.exists()
+        log, error = subject.side / "fault", ERRORS.get(name, errno.ENOSPC)
+        fault = fail_new_places(library, log, name, error, folder.parent / "places", part=part, ever=ever)
+        fault["PYTHONSAFEPATH"] = "1"  # No module is looked for in the repository.
+        if name in OUR_FILES:
+            fault["FAULT_BELOW"] = str(subject.repo)
+        try:
+            orc = subject.begin(fault)
+            while watch(subject, orc, log, met):
+                orc = subject.go_on(fault)
+            recover(subject, orc, failed=name in UNREADABLE)
+        except BaseException as error:
+            error.add_note("The last faults were in\n" + "\n".join(met[-FAULTS_SHOWN:]))
+            raise
+    return len(met)
+
+
+def watch(subject: Subject, orc: Orc, log: Path, met: list[str]) -> bool:
+    """Give a process time after each fault, until it ends or waits; note where they were, and return whether it met any."""
+    subject.attend(orc, log.exists)
+    with contextlib.suppress(AssertionError):
+        while not orc.ended:
+            wait_until(partial(_moves, orc, log, log.stat().st_size), REACTION_S)
+    faults = re.split(r"(?m)^(?=\w+ \d+ \d+$)", log.read_text("utf-8", "replace")) if log.exists() else []
+    met += ["\n".join(fault.splitlines()[:STACK_LINES_SHOWN]) for fault in faults if fault]
+    log.unlink(missing_ok=True)
+    endure(orc, 0)
+    return any(faults)
+
+
+def _moves(orc: Orc, log: Path, seen: int) -> bool:
+    return orc.ended or log.stat().st_size > seen
 
 
 def endure(orc: Orc, patience_s: float = PATIENCE_S) -> None:
@@ -88,9 +125,12 @@ def check_words(orc: Orc) -> None:
     assert not [words for words in ("Traceback", "internal error") if words in orc.said], orc
 
 
-def recover(subject: Subject, *, failed: bool = False, env: Mapping[str, str] | None = None) -> None:
-    """Complete the run without faults, and check all of it; agents may have failed, too, where the fault was theirs as well."""
-    last = subject.go_on(env)
+def recover(subject: Subject, last: Orc | None = None, *, failed: bool = False, env: Mapping[str, str] | None = None) -> None:
+    """Complete the run without faults, and check all of it; agents may have failed, too, where the fault was theirs as well.
+
+    `last` is a process that goes on with it already.
+    """
+    last = last or subject.go_on(env)
     for _ in range(RESUMES):
         subject.attend(last)
         check_words(last)

@@ -23,16 +23,45 @@ GIT_ENVIRONMENT = {
 
 
 def pytest_configure() -> None:
-    """Set for the whole process, so that every program a test starts sees the same git."""
+    """Set for the whole process, so that every program a test starts sees the same git, and the same store."""
     os.environ.update(GIT_ENVIRONMENT)
+    # Some machines set it. Tests start `orc` thousands of times, and each would compile all of it again: a third of the time.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["ORC_TRUSTED_PATHS"] = gettempdir()  # the repositories that tests make; those about trust take it away
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         os.environ.pop(name, None)  # a hook that runs the tests must not lend them its repository
+    os.environ.pop("ORC_STORE", None)
+    if os.environ.get("STORE") == "postgres":
+        os.environ["ORC_STORE"] = prepare_database()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the quick tests last: a long one at the end would let all other processes wait for it."""
+    items.sort(key=lambda item: item.nodeid.startswith(("tests/unit/", "tests/scenarios/")))
+
+
+def prepare_database() -> str:
+    """Make a database in this process's server, for runs of all repositories that its tests make."""
+    from agent_orchestrator.store.postgres import install
+    from tests.postgres.server import shared_server
+
+    url = shared_server().make_database()
+    install(url)
+    return url
+
+
+def forget_limits() -> None:
+    """Forget the rate limits that other tests hit: those of an account are everybody's in a database."""
+    from tests.postgres.server import shared_server
+
+    shared_server().execute("DELETE FROM orc.rate_windows", os.environ["ORC_STORE"].rpartition("/")[2])
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     """A git repository with one commit on `main`."""
+    if os.environ.get("STORE") == "postgres":
+        forget_limits()
     return make_repo(tmp_path / "repo")
 
 

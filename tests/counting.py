@@ -1,8 +1,10 @@
-"""Counts the work that SQLite does, in steps of its virtual machine: a test of what something costs must not look at a clock."""
+"""Counts work: steps of SQLite's virtual machine, and calls of functions. A test of what something costs looks at no clock."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,3 +34,21 @@ def counted() -> Iterator[Work]:
         yield work
     finally:
         apsw.connection_hooks.remove(hook)
+
+
+def count_calls(act: Callable[[], object]) -> Counter[str]:
+    """Count the calls of functions by name."""
+    calls: Counter[str] = Counter()
+
+    def note(frame: Any, event: str, called: Any) -> None:
+        if event == "call":
+            calls[frame.f_code.co_name] += 1
+        elif event == "c_call":
+            calls[called.__name__] += 1
+
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return calls

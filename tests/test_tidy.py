@@ -12,6 +12,7 @@ from tests.tidy.exceptions import (
     CALLED_FROM_OUTSIDE,
     CATCHES_EVERYTHING,
     IMPORTS_LATE,
+    KNOWS_TYPES,
     PRINTS,
     READS_CLOCK,
     READS_ENVIRONMENT,
@@ -22,6 +23,8 @@ from tests.tidy.exceptions import (
 from tests.tidy.rooms import list_named_systems
 from tests.tidy.source import ROOT, Function, Module, check_none, dotted, files, modules, package
 from tests.tidy.words import GERUNDS, find_gerunds, find_riddles, find_shared_names
+
+pytestmark = pytest.mark.xdist_group("tidy")  # One process parses all files for all rules.
 
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
@@ -119,10 +122,10 @@ def test_nothing_is_left_undone() -> None:
 
 def _used_names(module: Module) -> set[str]:
     """Every name that a module mentions other than by defining it."""
-    names = {node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    names |= {node.attr for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
-    names |= {node.arg for node in ast.walk(module.tree) if isinstance(node, ast.keyword) and node.arg}
-    texts = (node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant))
+    names = {node.id for node in module.nodes(ast.Name) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    names |= {node.attr for node in module.nodes(ast.Attribute) if isinstance(node, ast.Attribute)}
+    names |= {node.arg for node in module.nodes(ast.keyword) if isinstance(node, ast.keyword) and node.arg}
+    texts = (node.value for node in module.nodes(ast.Constant) if isinstance(node, ast.Constant))
     return names | {text for text in texts if isinstance(text, str) and text.isidentifier()}
 
 
@@ -199,6 +202,16 @@ def _starts_git(call: ast.Call, name: str) -> bool:
 def test_only_the_git_package_starts_git() -> None:
     calls = ((m, call, name) for m in package() if not m.path.startswith(RUNS_GIT) for call, name in m.calls())
     check_none((m.at(call) for m, call, name in calls if _starts_git(call, name)), "ask agent_orchestrator.git")
+
+
+def _makes_types_known(call: ast.Call, name: str) -> bool:
+    typed = any(keyword.arg == "type" for keyword in call.keywords)
+    return name in {"msgspec.convert", "msgspec.json.Decoder"} or (name == "msgspec.json.decode" and typed)
+
+
+def test_only_one_module_makes_types_known() -> None:
+    calls = ((m, call, name) for m in package() if m.path != KNOWS_TYPES for call, name in m.calls())
+    check_none((m.at(call) for m, call, name in calls if _makes_types_known(call, name)), "use agent_orchestrator.typed: threads")
 
 
 def test_only_surfaces_print() -> None:
@@ -300,6 +313,11 @@ def test_a_test_sleeps_only_while_it_polls() -> None:
     check_none(faults, "let the fake clock jump, or poll for what you wait for")
 
 
+def test_the_tests_of_a_group_run_in_one_process(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist sends a group to one process by a suffix of the tests' ids."""
+    assert request.node.nodeid.endswith("@tidy") == request.config.getoption("loadgroup", False)
+
+
 # Files
 
 
@@ -318,13 +336,13 @@ def test_no_file_names_a_developers_machine(pattern: re.Pattern[str], what: str)
 
 
 def test_every_sql_file_and_statement_is_used() -> None:
-    code = "\n".join(module.text for module in package())
+    named = set(re.findall(r"[\w.]+", "\n".join(module.text for module in package())))
     faults = []
     for path in files():
         if path.suffix == ".sql":
             names = [path.parent.name if path.parent.name == "migrations" else path.name]
             names += re.findall(r"^-- name: (\w+)$", path.read_text("utf-8"), re.M)
-            faults += [f"{path.relative_to(ROOT)}: {name}" for name in names if not re.search(rf"\b{re.escape(name)}\b", code)]
+            faults += [f"{path.relative_to(ROOT)}: {name}" for name in names if name not in named]
     check_none(faults, "nobody names it: delete it")
 
 

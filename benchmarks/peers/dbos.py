@@ -51,7 +51,7 @@ class Chain:
     def open(self, folder: str) -> None:
         """Start DBOS on a database in the folder; it goes on at once with whatever was broken off."""
         url = f"sqlite:///{Path(folder) / 'dbos.db'}"
-        config: dict[str, Any] = {"name": "bench", "system_database_url": url, "run_admin_server": False, "log_level": "ERROR"}
+        config: Any = {"name": "bench", "system_database_url": url, "run_admin_server": False, "log_level": "ERROR"}
         if self._kind == "wal":
             config["system_database_engine"] = _wal_engine(url)
         DBOS(config=config)

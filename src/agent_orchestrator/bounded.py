@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from agent_orchestrator.beneath import open_beneath
+from agent_orchestrator.beneath import NotRegular, open_beneath
 
 
 class TooLarge(OSError):
@@ -25,17 +25,17 @@ class TooLarge(OSError):
         return str(self.strerror)
 
 
-def launches_of(file: Path) -> Path:
-    """Return the folder of all launches from a file of one, which is `<launches>/<run>/<launch>/<file>`."""
-    return file.parents[2]
+def store_of(launch: Path) -> Path:
+    """Return the store's folder from that of a launch, which is `<store>/launches/<run>/<launch>`: below it no link is ours."""
+    return launch.parents[2]
 
 
 def open_launched(path: Path) -> BinaryIO:
     """Open a regular file of a launch to be read in parts, through no link; OSError for anything else."""
-    descriptor = open_beneath(launches_of(path), path)
+    descriptor = open_beneath(store_of(path.parent), path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        raise NotRegular(str(path))
     return os.fdopen(descriptor, "rb")
 
 
@@ -57,7 +57,7 @@ def read_descriptor(descriptor: int, limit: int, path: str) -> bytes:
     """Read what an open descriptor has, by the same rules; `path` is its name in an error."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is not a regular file", path)
+        raise NotRegular(path)
     if status.st_size > limit:
         raise TooLarge(status.st_size, limit, path)
     parts: list[bytes] = []

@@ -26,12 +26,16 @@ The tree, and what `orc` exits with:
     │   ├── StoreUnwritable
     │   ├── StoreNewer
     │   ├── StoreVanished
+    │   ├── StoreAway             passes by itself: the engine waits
+    │   ├── StoreRefused
+    │   ├── StoreUnprepared
     │   ├── DiskFull
     │   ├── Shortage              passes by itself: the engine waits, and it is no attempt
     │   ├── UnsupportedFilesystem
     │   └── GitFailed
     ├── EditsUnconfirmed      4   a person has to say whether an edited state file counts
     └── Conflict              3   someone else moved the run first; the engine retries it
+        └── Fenced                somebody else drives the run now: this driver must not go on
 
 The class docstring is the sentence a person reads; it is filled with the values given at the raise.
 """
@@ -190,6 +194,18 @@ class StoreVanished(Unavailable):
     """The store {path} was deleted or replaced while it was open; what it held was saved to {rescue}."""
 
 
+class StoreAway(Unavailable):
+    """The store at {place} is away ({detail}); check that its server runs and can be reached from here, then try again."""
+
+
+class StoreRefused(Unavailable):
+    """The store at {place} refused the connection ({detail}); {way}."""
+
+
+class StoreUnprepared(Unavailable):
+    """The database at {place} {why}; run `orc store {command}`."""
+
+
 class DiskFull(Unavailable):
     """The disk that holds {path} is full; nothing was lost, free some space and `orc resume`."""
 
@@ -198,14 +214,21 @@ class Shortage(Unavailable):
     """{detail}"""
 
 
+STORE_PASSES = (DiskFull, StoreAway, StoreLocked)
+"""Refusals of a store that pass by themselves: nothing was written, and the same is tried again."""
+
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
 """Errors that pass by themselves; any other error of the system would only happen again, and waiting for it would never end."""
+_NO_ROOM = "No usable temporary directory"
+"""Python says so where no folder for temporary files can be written: `/tmp` is full, most of the time."""
 _SAID = ("Out of memory", "Cannot fork", *(os.strerror(number) for number in SHORTAGES))
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Tell whether the machine was short of something (processes, descriptors, memory, disk): that passes by itself."""
-    return isinstance(error, Shortage) or (isinstance(error, OSError) and error.errno in SHORTAGES)
+    """Tell whether the machine was short of something (processes, descriptors, memory, disk, its store): that passes by itself."""
+    if isinstance(error, OSError):
+        return error.errno in SHORTAGES or (error.strerror or "").startswith(_NO_ROOM)
+    return isinstance(error, (Shortage, *STORE_PASSES))
 
 
 def says_shortage(text: str) -> bool:
@@ -231,3 +254,7 @@ class Conflict(OrcError):
     """Run {run} moved on to sequence {found} while {expected} was expected; another process wrote to it."""
 
     exit_code = 3
+
+
+class Fenced(Conflict):
+    """Run {run} is driven by another process now, and this one may not write to it any more; watch it with `orc watch {run}`."""

@@ -16,6 +16,7 @@ import pytest
 from agent_orchestrator.config import load_settings
 from agent_orchestrator.errors import InvalidValue
 from tests.acceptance.rig import HUMAN, ORC, Result, Rig, is_alive, wait_until
+from tests.stores import OWN_STORE
 
 STEP = "  - {id: %s, agent: coder, prompt: prompt.md%s}\n"
 
@@ -37,6 +38,7 @@ def check_refused(result: Result, code: int, *names: str) -> None:
     [
         (["--repo", "/nowhere/at-all"], ["/nowhere/at-all", "does not exist"]),
         (["--repo", "workflow.yaml"], ["workflow.yaml", "not a directory"]),
+        (["--repo", "9" * 400], ["a path is too long: 999"]),
         (["--workflow", "missing.yaml"], ["missing.yaml", "does not exist"]),
         (["--workflow", "."], ["cannot be read"]),
         (["--wrapper", "missing.py"], ["missing.py"]),
@@ -74,6 +76,19 @@ def test_a_repository_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None
     folder.mkdir()
     with pytest.raises(InvalidValue, match="it must be UTF-8"):
         load_settings(str(folder))
+
+
+def test_a_repository_of_another_user_is_named_with_what_to_do(rig: Rig) -> None:
+    programs = rig.side / "bin"
+    programs.mkdir()
+    # Git's own way to have one without root.
+    (programs / "git").write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"\n')
+    (programs / "git").chmod(0o755)
+    stranger = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    told = f"the folder belongs to another user; if you trust it: `git config --global --add safe.directory {rig.repo}`."
+    check_refused(rig.orc("run", "fix it", "--agent-command", "true", "--check", "true", env=stranger), 3, told)
+    looked = rig.orc("doctor", env=stranger)
+    assert (looked.code, told in looked.out) == (3, True), looked
 
 
 def test_a_role_that_no_step_has_is_warned_of(rig: Rig) -> None:
@@ -217,6 +232,7 @@ def _store(rig: Rig) -> Path:
     return rig.repo / ".git" / "orc" / "orc.db"
 
 
+@OWN_STORE
 def test_a_corrupt_database_is_named_and_left_as_it_is(rig: Rig) -> None:
     assert rig.run().code == 0
     _store(rig).write_bytes(b"this is not a database" * 1000)
@@ -227,6 +243,7 @@ def test_a_corrupt_database_is_named_and_left_as_it_is(rig: Rig) -> None:
     assert _store(rig).read_bytes().startswith(b"this is not a database")
 
 
+@OWN_STORE
 def test_a_locked_database_is_waited_for_and_then_named(rig: Rig) -> None:
     rig.workflow(HUMAN)
     run = rig.run("--no-wait").run
@@ -241,6 +258,7 @@ def test_a_locked_database_is_waited_for_and_then_named(rig: Rig) -> None:
     assert rig.orc("approve", run).code == 0
 
 
+@OWN_STORE
 def test_a_newer_database_is_not_touched(rig: Rig) -> None:
     assert rig.run().code == 0
     newer = apsw.Connection(str(_store(rig)))
@@ -282,6 +300,7 @@ def _full_disk() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
+@OWN_STORE
 def test_a_full_disk_loses_nothing(rig: Rig) -> None:
     small = rig.side / "small"
     small.mkdir()
@@ -342,6 +361,12 @@ def test_a_directive_for_a_finished_run_is_refused(shared: Rig, command: list[st
     check_refused(shared.ask(*command), 2, "over")
 
 
+@pytest.mark.parametrize("command", ["diff", "show", "pause", "resume", "approve"])
+def test_where_no_run_was_ever_started_that_is_said(rig: Rig, command: str) -> None:
+    check_refused(rig.ask(command), 2, f"There are no runs in {rig.repo} yet; start one with `orc run`.")
+    assert not (rig.repo / ".git" / "orc").exists()
+
+
 def test_an_unknown_step_is_named_with_those_there_are(shared: Rig) -> None:
     for command in (["show", "over", "../x"], ["logs", "over", "../x"]):
         check_refused(shared.ask(*command), 2, "'../x'", "planning")
@@ -354,7 +379,7 @@ def test_with_json_an_error_is_an_object_too(shared: Rig) -> None:
     refused = shared.ask("show", "nope", "--json")
     assert refused.json["error"]["kind"] == "UnknownRun"
     assert refused.json["error"]["exit_code"] == refused.code == 2
-    usage = shared.ask("show", "--json")
+    usage = shared.ask("steer", "--json")
     assert (usage.code, usage.json["error"]["kind"]) == (2, "UsageError")
 
 

@@ -305,6 +305,23 @@ def test_a_rate_limit_parks_the_run_and_all_others_on_the_account(limited: Rig) 
     assert step["last_error"].startswith("parked until ")
 
 
+def test_another_key_of_the_same_name_is_another_account_and_none_is_kept(limited: Rig) -> None:
+    words = ("run", "--workflow", "workflow.yaml", "--no-wait", "--shared-tree", "--env", "LIMITED_S=3600", "--run-id")
+    first, second = {"ANTHROPIC_API_KEY": "sk-ant-first-key"}, {"ANTHROPIC_API_KEY": "sk-ant-second-key"}
+    assert limited.orc(*words, "r1", env=first).code == 6
+    assert "(claude, 5-hour window)" in limited.ask("status", "r1").out
+    made = len(launched(limited))
+    tools = {**first, "NPM_TOKEN": "of-a-tool"}
+    assert limited.orc(*words, "r2", "--pass-env", "NPM_TOKEN", env=tools).code == 6
+    assert len(launched(limited)) == made, "what tools get beside it says nothing about the account"
+    (limited.side / "reset").write_text("0")
+    assert limited.orc(*words, "r3", env=first).code == 6, "this key was refused"
+    assert limited.orc(*words, "r4", env=second).code == 0, "and that one was not"
+    assert len(launched(limited)) == made + 2
+    kept = b"".join(file.read_bytes() for file in (limited.repo / ".git" / "orc").rglob("*") if file.is_file())
+    assert b"sk-ant" not in kept
+
+
 def test_a_parked_run_survives_a_kill_and_goes_on_by_itself_with_the_same_attempt(limited: Rig) -> None:
     running = limited.start(
         *("run", "--workflow", "workflow.yaml", "--run-id", "r1", "--env", "LIMITED_S=6", "--max-attempts", "1")

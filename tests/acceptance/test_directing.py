@@ -222,7 +222,9 @@ def _cut_short(rig: Rig, fact: Event) -> tuple[str, int]:
     with Orchestrator(str(rig.repo)) as orchestrator:
         last = orchestrator.fold(orchestrator.find(run))
         part = Append(run=RunId(run), expected_seq=last.seq, at_us=last.at_us, body=encode_events([fact]))
+        owner = orchestrator.own(RunId(run))
         assert orchestrator.store.append([part]) == [None]
+        owner.release()
     assert is_alive(pid)
     return run, pid
 

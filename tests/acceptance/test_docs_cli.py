@@ -18,7 +18,7 @@ This page is made from the help texts (`ORC_REWRITE=1 pytest tests/acceptance/te
 `orc`, `agent-orchestrator` and `python -m agent_orchestrator.cli` are the same program. Every command takes `--repo DIR`
 (without it, the repository around the current directory) and `--json` (one object on standard output, everything else on
 standard error). Run ids may be shortened to any unambiguous start; most commands find the run themselves when only one is
-unfinished.
+unfinished, and those that look take the newest when none is.
 
 Errors are one sentence on standard error, beginning with `orc:`; with `--json` also an object
 `{"error": {"kind", "message", "exit_code"}}` on standard output. Colour appears on terminals only, and never when `NO_COLOR`

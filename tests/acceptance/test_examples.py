@@ -15,15 +15,39 @@ LEFT_OUT = {
     "pip install .": "it needs a package registry; the package under test is installed already",
     "pip install 'orc-agents[web]'": "the same",
     "pip install 'orc-agents[otel]'": "the same",
+    "pip install 'orc-agents[postgres]'": "the same",
+    "pip install 'orc-agents[dbos]'": "the same",
     **dict.fromkeys(
         ("make bench", "make bench PEERS=none", "make bench ONLY=steps,growth", "make bench ROUNDS=2"),
         "it takes minutes; tests/benchmarks runs its parts at a small size",
     ),
     **dict.fromkeys(
-        ("orc attach f8c1 coding", "orc attach f8c1 coding --hand-back"),
+        ("orc attach f8c1 coding", "orc attach f8c1 coding --hand-back", "orc attach f8c1 coding --done"),
         "it needs a terminal and a client with a session; tests/terminal and tests/clients run it",
     ),
+    **dict.fromkeys(
+        (
+            *(
+                "orc worker --store postgresql://db.example.org/orc",
+                "orc worker --pool gpu --capacity 4",
+                "orc worker --once f8c1",
+            ),
+            *("orc workers", "orc workers --json", "orc workers drain build-3", "orc workers limit 3"),
+            "orc workers limit 8 --account claude",
+            'orc run "fix the login bug" --agent-command my-agent --queue --pool gpu',
+            "orc resume f8c1 --queue",
+            *(f"orc schedule {verb} nightly" for verb in ("pause", "resume", "remove")),
+            *("orc schedule list", "orc schedule list --json", "orc store init --placing dbos"),
+            'orc schedule add nightly "0 3 * * *" -- run --workflow nightly.yaml --agent-command my-agent',
+            'orc schedule add nightly "0 3 * * *" --zone Europe/Berlin -- run --workflow nightly.yaml --agent-command my-agent',
+            'orc schedule add tidy "0 18 * * 5" --zone Europe/Berlin -- loop run "tidy up" --until make --agent-command my-agent',
+        ),
+        "it needs a server, a remote and another host; tests/cluster runs it with all three",
+    ),
     "make demo": "test_demo.py runs it",
+    **dict.fromkeys(
+        ("make cluster", "make cluster FAULTS=100 SEED=7"), "it takes minutes; tests/cluster/test_show.py runs a little of it"
+    ),
     "make test": "it runs this test",
     "export ANTHROPIC_API_KEY=…": "it is for a real key",
 }
@@ -33,6 +57,7 @@ WORKING = f"orc run --workflow workflow.yaml --agent-command my-agent --run-id {
 DISPATCHED = "orc swarm dispatch bd-101 . my-agent 'fix it' --agent-command my-agent"
 ASKED_APPROVAL = ((" approval", " manual_approval"), ("__approval", "__manual_approval"), ("RUN", RUN))
 COLLECTED = (("orc telemetry", f"PYTHONPATH={ROOT} {sys.executable} -m tests.telemetry.collector orc telemetry"),)
+SERVED = (("orc store", f"PYTHONPATH={ROOT} {sys.executable} -m tests.postgres.server orc store"),)
 NO_BROWSER = (("orc web", "BROWSER=true orc web"),)
 
 FORKED = """
@@ -105,6 +130,10 @@ PLAYS = [
     ("orc config *", Play("configured")),
     ("orc notify *", Play("notified")),
     ("orc telemetry export *", Play("finished", names=COLLECTED)),
+    ("orc store check", Play("finished")),
+    ("orc store check --store *", Play("finished", names=SERVED)),
+    ("orc store * --store *", Play("finished", names=SERVED)),
+    ("orc store copy *", Play("finished", names=SERVED)),
     ("orc web ~/shop ~/api*", Play("bare", before="git init -q ~/shop; git init -q ~/api", names=NO_BROWSER, serves="?key=")),
     ("orc web*", Play("waiting", names=NO_BROWSER, serves="?key=")),
     ("orc mcp *", Play("waiting", serves="Bearer")),

@@ -75,7 +75,8 @@ def test_an_agent_can_neither_merge_nor_publish_nor_discard(repo: Path) -> None:
     verbs = "; ".join(f"{orc} {verb} wf >>{side} 2>&1; echo $? >>{side}" for verb in ("merge", "discard", "pr"))
     (repo / "evil.sh").write_text(f"cd {repo}\n{verbs}\n{orc} diff wf --stat >>{side}\n")
     one.rig.workflow("name: evil\nsteps: [{id: code, agent: shell, prompt: evil.sh}]\n")
-    one.orc("run", "--workflow", "workflow.yaml", "--run-id", "evil")
+    told = ("--pass-env", "ORC_STORE") if "ORC_STORE" in os.environ else ()  # It is not ignorance of the server that stops it.
+    one.orc("run", "--workflow", "workflow.yaml", "--run-id", "evil", *told)
     said = side.read_text()
     assert said.count("comes from inside the launch evil/code/") == 3, said
     assert said.splitlines()[1::2][:3] == ["2", "2", "2"], said

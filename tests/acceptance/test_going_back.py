@@ -241,7 +241,7 @@ def test_a_run_that_is_driven_is_rewound_only_when_it_is_stopped_first(tmp_path:
     committed(repo)
     rig.play({"coding": {"until": "go"}})
     driver = rig.start_run("--run-id", "one")
-    driver.wait_for("coding")
+    wait_until(lambda: rig.launches("coding"))
     busy = rig.orc("rewind", "one", "--to", "planning")
     assert busy.code != 0
     assert "one" in busy.err

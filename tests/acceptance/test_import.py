@@ -262,7 +262,7 @@ def test_a_finished_team_of_another_tool_is_finished_and_its_files_are_kept(repo
     (folder / "pm_state.json").write_bytes(marked)
     (folder / "group_status.json").write_text("{ not yet")
     rig = TeamRig(repo)
-    taken = rig.orc("import", "coordination", "--agent-command", str(rig.program), "--no-check")
+    taken = rig.orc("import", "coordination", "--no-check")
     assert taken.code == 0, taken
     assert "Run bazinga_20251106_122512 is taken over (completed)." in taken.out
     assert "left out: test_status (a team has no such field)" in taken.out
@@ -272,6 +272,17 @@ def test_a_finished_team_of_another_tool_is_finished_and_its_files_are_kept(repo
     assert rig.file("pm_state.json")["completion_percentage"] == 100
     rig.orc("resume", "bazinga_20251106_122512", "--no-wait")
     assert not (rig.side / "launches.log").exists(), "nobody is started for finished work"
+    for look in (("show", "bazinga_20251106_122512"), ("team", "status"), ("usage",), ("report", "bazinga_20251106_122512")):
+        assert rig.orc(*look).code == 0
+
+
+def test_an_unfinished_team_needs_somebody_who_works(repo: Path) -> None:
+    (repo / "coordination").mkdir()
+    plan = {"original_requirements": "Mend it", "task_groups": [{"id": "main", "tasks": ["T1: Mend it"]}]}
+    (repo / "coordination" / "pm_state.json").write_text(json.dumps(plan))
+    refused = TeamRig(repo).orc("import", "coordination", "--no-check")
+    assert (refused.code, "Nobody would work as project_manager" in refused.err) == (2, True), refused
+    assert not (repo / "coordination" / "pm_state.json.imported").exists()
 
 
 MINIMAL = {"agent": "claude", "model": "sonnet", "started_at": "2026-02-12T17:08:00Z", "attempt": 1, "prompt": "fix it"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -85,6 +86,19 @@ marks = ", ".join("?" for _ in names)
 database.execute(f"insert into inbox ({', '.join(names)}) values ({marks})", [known[name] for name in names])
 """
 
+SERVER_SQL = """
+import os, sys
+import psycopg
+with psycopg.connect(os.environ["ORC_STORE"]) as database:
+    said = b'{"directive": "answer", "id": "from sql", "approved": true}'
+    columns, values = "repo, run, id, posted_us, body", "repo, key, 'from sql', 1, %s"
+    insert = f"insert into orc.inbox ({columns}) select {values} from orc.runs where id = %s"
+    assert database.execute(insert, (said, sys.argv[2])).rowcount == 1
+"""
+
+STORE = os.environ.get("ORC_STORE", "")
+"""The server that has the runs, if one has: the agent is told, so that it is not ignorance that stops it."""
+
 WAYS = ("plain", "env -i", "setsid", "nohup", "double fork", "closed descriptors", "library")
 """Ways of one program to say `approve`, each refused with exit code 2; the docs name each."""
 UNSEEN = ("inbox without a sender", "answer file")
@@ -105,11 +119,11 @@ LISTED = (
 def tries_of(rig: Rig, run: str) -> dict[str, list[str]]:
     """Every try, by name, as the words of a command."""
     side, orc = rig.side, [sys.executable, "-m", "agent_orchestrator.cli"]
-    for name, text in (("orphan.py", ORPHAN), ("library.py", LIBRARY), ("sql.py", SQL)):
+    for name, text in (("orphan.py", ORPHAN), ("library.py", LIBRARY), ("sql.py", SERVER_SQL if STORE else SQL)):
         (side / name).write_text(text)
     where = ["--repo", str(rig.repo)]
     approve = [*orc, "approve", run, "asks", *where]
-    bare = ["env", "-i", f"PYTHONPATH={ROOT}/src", *approve]
+    bare = ["env", "-i", f"PYTHONPATH={ROOT}/src", *([f"ORC_STORE={STORE}"] if STORE else []), *approve]
     answer = rig.repo / ".agents" / "runs" / run / "manual_inputs" / f"{run}__asks.json"
     ways = {
         "plain": approve,
@@ -140,8 +154,8 @@ def test_an_agent_cannot_open_the_gate_that_guards_it(rig: Rig) -> None:
         "2",
         "--agent-command",
         command,
-        "--pass-env",
-        "PYTHONPATH",
+        *("--pass-env", "PYTHONPATH"),
+        *(("--pass-env", "ORC_STORE") if STORE else ()),
     )
     running.wait_for("orc approve")
     rig.open("asked")
@@ -175,11 +189,12 @@ steps:
 """
 
 FORGER = """
-import json, os, signal, sys
-home, edits = sys.argv[1], json.loads(sys.argv[2])
+import json, os, signal, sys, time
+home, edits, started = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 if os.environ["STEP_ID"] == "code":
-    with open(home + "/.git/orc/runs/forged.lock") as lock:
-        os.kill(int(lock.read().split()[1]), signal.SIGKILL)
+    while not os.path.lexists(started):
+        time.sleep(0.01)
+    os.kill(int(os.readlink(started)), signal.SIGKILL)
     state = home + "/.agents/runs/forged/run_state.json"
     with open(state) as file:
         document = json.load(file)
@@ -196,8 +211,10 @@ def forge(rig: Rig, edits: dict[str, dict[str, object]]) -> Path:
     """Runs an agent that kills its orchestrator and edits the state file; answers with that file."""
     rig.workflow(FORGED)
     (rig.side / "forger.py").write_text(FORGER)
-    command = shlex.join([sys.executable, str(rig.side / "forger.py"), str(rig.repo), json.dumps(edits)])
+    started = rig.side / "started"
+    command = shlex.join([sys.executable, str(rig.side / "forger.py"), str(rig.repo), json.dumps(edits), str(started)])
     killed = rig.start("run", "--workflow", "workflow.yaml", "--run-id", "forged", "--agent-command", command)
+    started.symlink_to(str(killed.process.pid))
     killed.end()
     wait_until(lambda: list((rig.repo / ".git" / "orc" / "launches" / "forged").glob("code~*/exit.0")))
     return rig.repo / ".agents" / "runs" / "forged" / "run_state.json"

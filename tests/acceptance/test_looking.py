@@ -25,6 +25,21 @@ def ended(rig: Rig) -> str:
     return done.run
 
 
+def test_without_a_name_the_newest_run_is_looked_at_when_all_are_finished(rig: Rig, ended: str) -> None:
+    rig.play({})
+    newest = rig.run().run
+    assert newest != ended
+    for command in ("show", "diff"):
+        assert rig.ask(command, "--json").json["run_id"] == newest
+    for command in ("history", "logs"):
+        assert rig.ask(command).out == rig.ask(command, newest).out != rig.ask(command, ended).out
+    refused = rig.ask("abort")
+    assert (refused.code, "no unfinished run" in refused.err) == (2, True), refused
+    rig.workflow(HUMAN)
+    waiting = rig.run("--no-wait", "--shared-tree").run
+    assert rig.ask("show", "--json").json["run_id"] == waiting
+
+
 def test_list_and_status_are_tables_that_fit_80_columns(rig: Rig, ended: str) -> None:
     rig.workflow(f"name: {'long' * 30}\nsteps: [{{id: {'step' * 20}, agent: coder, prompt: prompt.md}}]")
     assert rig.run().code == 0

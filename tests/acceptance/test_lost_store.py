@@ -6,6 +6,7 @@ import shutil
 import signal
 
 from tests.acceptance.rig import HUMAN, Rig, wait_until
+from tests.stores import OWN_STORE
 
 
 def _lose_the_store(rig: Rig) -> None:
@@ -13,6 +14,7 @@ def _lose_the_store(rig: Rig) -> None:
         file.unlink()
 
 
+@OWN_STORE
 def test_a_run_taken_over_from_its_state_file_really_runs(rig: Rig) -> None:
     assert rig.run("--run-id", "one").code == 0
     _lose_the_store(rig)
@@ -22,6 +24,7 @@ def test_a_run_taken_over_from_its_state_file_really_runs(rig: Rig) -> None:
     assert list((rig.repo / ".git" / "orc" / "launches" / "one~1").glob("code_review~*"))
 
 
+@OWN_STORE
 def test_a_new_run_under_an_old_id_really_runs(rig: Rig) -> None:
     for runs in (1, 2, 3):
         assert rig.run("--run-id", "one").code == 0
@@ -61,6 +64,7 @@ def test_an_id_is_not_used_again_while_agents_of_the_earlier_run_live(rig: Rig) 
     assert rig.run("--run-id", "one").code == 0
 
 
+@OWN_STORE
 def test_a_copied_repository_does_not_go_on_with_the_runs_of_the_original(rig: Rig) -> None:
     rig.workflow(HUMAN)
     assert rig.run("--run-id", "one", "--no-wait").code == 4

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.rig import ROOT, Rig, wait_until
-from tests.acceptance.test_sandbox import commit_all
+from tests.acceptance.test_intruders import UNSEEN, VERBS, WAYS
+from tests.acceptance.test_sandbox import check_contained, commit_all, leave_behind, listed_tries, tmux_server
 
 WORKFLOW = """
 name: contained
@@ -114,6 +115,25 @@ def test_a_pause_leaves_no_container_behind(rig: Rig, podman: Podman) -> None:
     assert rig.ask("pause", "contained", "--now").code == 0
     assert running.end().code == 130
     wait_until(lambda: json.loads(podman.call("ps", "--all", "--format", "json").stdout or "[]") == [])
+
+
+def python_wall(rig: Rig, podman: Podman) -> str:
+    """Return a wall behind which this Python runs, with the package and the folder of the tests."""
+    places = dict.fromkeys((ROOT, Path(sys.prefix), Path(sys.base_prefix)))
+    shown = [place for place in places if not place.is_relative_to("/usr")]
+    return podman.wall(" ".join([*(f"-v {place}:{place}:ro" for place in shown), f"-v {rig.side}:{rig.side}"]))
+
+
+def test_no_intruder_in_a_container_reaches_anything(rig: Rig, podman: Podman) -> None:
+    # What they find at the paths of the machine is the container's own.
+    own = {*WAYS, *UNSEEN, *VERBS, *listed_tries(rig, "guarded", 1, rig.side)}
+    with tmux_server(rig) as server:
+        check_contained(rig, server, own, python_wall(rig, podman))
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["marked", "bare"])
+def test_a_process_that_is_left_behind_in_a_container_ends_with_it(rig: Rig, podman: Podman, bare: bool) -> None:
+    assert leave_behind(rig, python_wall(rig, podman), bare=bare) == "ended"
 
 
 def test_the_page_has_the_command_line_that_is_tried_here() -> None:

@@ -91,7 +91,7 @@ def fault_of(line: str, *, whole: bool) -> str | None:
             return f"there is no command {words[0]!r}"
     if whole:
         try:
-            command.make_context(words[0], words[1:], parent=root)
+            command.make_context(words[0], words[1:], parent=root).close()  # what its options choose is over with it
         except click.UsageError as error:
             return error.format_message()
         return None

@@ -162,7 +162,16 @@ class Counting(Orchestrator):
         return super().fold(run)
 
 
-def test_only_the_journals_of_runs_that_are_shown_are_read(rig: Rig, repo: Path) -> None:
+def test_no_journal_is_read_for_what_the_list_of_runs_tells(night: Rig) -> None:
+    with Counting(str(night.repo)) as orchestrator:
+        digest = make_digest(orchestrator, 0, 4)
+        assert digest.finished.entries[-1].evidence[0].command == "test -f play.yaml"
+        assert digest.failed.entries[0].why == "review: Gate failure: check `false` exited with code 1"
+        assert digest.waiting.entries[0].why.startswith("asks: ")
+        assert orchestrator.folds == 0
+
+
+def test_of_an_earlier_version_only_the_journals_of_runs_that_are_shown_are_read(rig: Rig, repo: Path) -> None:
     assert rig.run("--run-id", "seed").code == 0
     with Counting(str(repo)) as orchestrator:
         seed = orchestrator.find("seed")

@@ -306,6 +306,19 @@ def test_a_secret_given_with_env_is_not_left_in_what_an_agent_wrote(rig: Rig) ->
     assert "swordfish" not in said
 
 
+def test_a_secret_in_names_that_an_agent_gave_is_not_journaled(rig: Rig) -> None:
+    rig.workflow("name: loud\nsteps:\n  - {id: tell, agent: shell, prompt: tell.sh}\n")
+    commit = "git -c user.name=a -c user.email=a commit --quiet"
+    named = f'git switch --quiet -c "wip-$MY_API_KEY" && touch "notes-$MY_API_KEY" && {commit} --allow-empty -m "of $MY_API_KEY"'
+    (rig.repo / "tell.sh").write_text(f'{named}\nenv | sort | base64\ngit status "$MY_API_KEY:bad"\ntrue\n')
+    given = {"MY_API_KEY": "swordfish-1234"}
+    done = rig.orc("run", "--workflow", "workflow.yaml", "--pass-env", "MY_API_KEY", "--run-id", "loud", env=given)
+    assert done.code == 0, done
+    assert "swordfish" not in done.out + done.err
+    kept = [file for file in (rig.repo / ".git" / "orc").rglob("*") if file.is_file()]
+    assert [file for file in kept if b"swordfish" in file.read_bytes()] == []
+
+
 def test_a_step_is_done_for_each_item_that_the_first_artifact_of_another_lists(rig: Rig) -> None:
     rig.workflow(
         "name: stories\nsteps:\n"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shlex
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from agent_orchestrator.core.sandbox import Wall
+from agent_orchestrator.engine.process.cgroups import own_cgroup
 from tests.acceptance.rig import ROOT, Rig, wait_until
 from tests.acceptance.test_intruders import AGENT, LISTED, UNSEEN, VERBS, WAYS, WORKFLOW, tries_of
 from tests.walls import WALLS, need
@@ -81,23 +84,33 @@ def listed_tries(rig: Rig, run: str, driver: int, server: Path) -> dict[str, lis
     }
 
 
-def test_behind_a_wall_no_intruder_reaches_anything(rig: Rig, wall: Wall) -> None:
+@contextmanager
+def tmux_server(rig: Rig) -> Iterator[Path]:
+    """Start a tmux server of the user's; yields its socket."""
     server = rig.repo.parent / "tmux.sock"
     subprocess.run(["tmux", "-S", str(server), "new-session", "-d", "sleep 600"], check=True, env={"PATH": "/usr/bin:/bin"})
     try:
-        check_contained(rig, wall, server)
+        yield server
     finally:
         subprocess.run(["tmux", "-S", str(server), "kill-server"], check=False)
 
 
-def check_contained(rig: Rig, wall: Wall, server: Path) -> None:
+def test_behind_a_wall_no_intruder_reaches_anything(rig: Rig, wall: Wall) -> None:
+    # Behind bubblewrap these find a temporary folder of their own, which nobody else sees.
+    own = {"tmux or at", "the gate file", "a file elsewhere"}
+    with tmux_server(rig) as server:
+        check_contained(rig, server, own, wall, "--sandbox-write", str(rig.side))
+
+
+def check_contained(rig: Rig, server: Path, own: set[str], *wall: str) -> None:
+    """Let an intruder try everything behind a wall; `own` are the tries that may succeed in places of its own."""
     rig.workflow(WORKFLOW)
     (rig.side / "agent.py").write_text(AGENT)
     commit_all(rig)
     command = shlex.join([sys.executable, str(rig.side / "agent.py"), str(rig.side)])
     running = rig.start(
         *("run", "--workflow", "workflow.yaml", "--run-id", "guarded", "--max-parallel", "2", "--agent-command", command),
-        *("--pass-env", "PYTHONPATH", "--git-worktree", "--sandbox", wall, "--sandbox-write", str(rig.side)),
+        *("--pass-env", "PYTHONPATH", "--git-worktree", "--sandbox", *wall),
     )
     running.wait_for("orc approve")
     state = rig.repo / ".agents" / "runs" / "guarded" / "run_state.json"
@@ -109,8 +122,6 @@ def check_contained(rig: Rig, wall: Wall, server: Path) -> None:
     names = [*listed, *WAYS, *UNSEEN, *VERBS]
     wait_until(lambda: log.exists() and len(log.read_text().splitlines()) == len(names))
     tried = {one["try"]: one for one in map(json.loads, log.read_text().splitlines())}
-    # Behind bubblewrap these find a temporary folder of their own, which nobody else sees.
-    own = {"tmux or at", "the gate file", "a file elsewhere"}
     assert {name for name in names if tried[name]["code"] == 0} <= own, tried
     assert running.process.poll() is None
     assert json.loads(state.read_text())["steps"]["asks"]["status"] == "WAITING_ON_HUMAN"
@@ -124,6 +135,68 @@ def check_contained(rig: Rig, wall: Wall, server: Path) -> None:
     assert running.end().code == 0
 
 
+LEAVER = """
+import fcntl, json, os, subprocess, sys
+side, elsewhere, bare = sys.argv[1:]
+lock = open(side + "/left", "a")
+fcntl.flock(lock, fcntl.LOCK_EX)
+left = [sys.executable, side + "/left.py", side, elsewhere]
+quiet = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
+subprocess.Popen(left, env={} if bare else None, pass_fds=(lock.fileno(),), start_new_session=True, cwd=side, **quiet)
+with open(os.environ["REPORT_PATH"], "w") as file:
+    json.dump({"status": "COMPLETED"}, file)
+"""
+LEFT = """
+import os, sys, time
+side, elsewhere = sys.argv[1:]
+while not os.path.exists(side + "/ended"):
+    time.sleep(0.01)
+try:
+    open(elsewhere, "w").close()
+    said = "written"
+except OSError as error:
+    said = "refused"
+with open(side + "/said.new", "w") as file:
+    file.write(said)
+os.rename(side + "/said.new", side + "/said")
+"""
+
+
+def leave_behind(rig: Rig, *wall: str, bare: bool) -> str:
+    """Run an agent that leaves a process; return what came of it: ended with the launch, or what it could write afterwards."""
+    (rig.side / "leaver.py").write_text(LEAVER)
+    (rig.side / "left.py").write_text(LEFT)
+    rig.workflow("name: one\nsteps:\n  - {id: work, agent: a, prompt: prompt.md}\n")
+    commit_all(rig)
+    words = [
+        sys.executable,
+        str(rig.side / "leaver.py"),
+        str(rig.side),
+        str(rig.repo.parent / "elsewhere"),
+        "yes" if bare else "",
+    ]
+    run = ("run", "--workflow", "workflow.yaml", "--run-id", "leaves", "--git-worktree", "--agent-command", shlex.join(words))
+    done = rig.orc(*run, "--sandbox", *wall)
+    assert done.code == 0, done
+    (rig.side / "ended").touch()
+    with (rig.side / "left").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # It had it as long as it lived.
+    said = rig.side / "said"
+    assert not (rig.repo.parent / "elsewhere").exists() or said.read_text() == "written"
+    return said.read_text() if said.exists() else "ended"
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["marked", "bare"])
+def test_a_process_that_is_left_behind_ends_or_reaches_nothing(rig: Rig, wall: Wall, bare: bool) -> None:
+    came = leave_behind(rig, wall, "--sandbox-write", str(rig.side), bare=bare)
+    assert came == ("refused" if bare and wall is Wall.LANDLOCK and not own_cgroup() else "ended")
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["marked", "bare"])
+def test_without_a_wall_a_process_that_took_off_its_mark_is_found_in_a_cgroup_or_lives_on(rig: Rig, bare: bool) -> None:
+    assert leave_behind(rig, "none", bare=bare) == ("written" if bare and not own_cgroup() else "ended")
+
+
 def test_the_page_says_which_wall_stands_in_which_case(rig: Rig) -> None:
     page = Path(ROOT, "docs", "sandbox.md").read_text("utf-8")
     part = page.partition("## Which wall stands in which case")[2].partition("\n## ")[0]
@@ -133,7 +206,7 @@ def test_the_page_says_which_wall_stands_in_which_case(rig: Rig) -> None:
     tried = {*WAYS, *UNSEEN, *listed_tries(rig, "run", 1, rig.side)}
     missing = {name for name in tried if not any(name in row for row in told)}
     assert not missing
-    assert all(cells[1].startswith("stands") and cells[2].startswith("stands") for cells in told.values()), told
+    assert all(cell.startswith("stands") for cells in told.values() for cell in cells[1:]), told
 
 
 class Answers(BaseHTTPRequestHandler):

@@ -10,6 +10,7 @@ import pytest
 
 from agent_orchestrator.systems import SYSTEMS
 from tests.acceptance.rig import HUMAN, Rig
+from tests.stores import OWN_STORE
 
 SYSTEM = re.compile(r"agent_orchestrator\.(?:systems|runs|surfaces\.cli)\.(\w+)\.(?!about$)")
 HEAVY = ("asyncio", "yaml", "apsw", "msgspec", "subprocess", "jsonschema_rs", "starlette", "uvicorn")
@@ -30,11 +31,13 @@ def test_help_imports_nothing_that_costs(shared: Rig, arguments: list[str]) -> N
     assert _imported(shared, *arguments) == set()
 
 
+@OWN_STORE
 @pytest.mark.parametrize("arguments", [["status"], ["list"], []])
 def test_a_list_of_runs_imports_the_store_and_nothing_else(shared: Rig, arguments: list[str]) -> None:
     assert _imported(shared, *arguments) == {"apsw", "msgspec"}
 
 
+@OWN_STORE
 @pytest.mark.parametrize(
     "arguments", [["status", "over"], ["show", "over"], ["history", "over"], ["logs", "over"], ["report"], ["report", "--html"]]
 )
@@ -53,6 +56,7 @@ def test_a_list_of_runs_loads_no_system(shared: Rig) -> None:
     assert found & set(SYSTEMS) == set()
 
 
+@OWN_STORE
 @pytest.mark.parametrize("word", ["approve", "reject"])
 def test_an_answer_imports_no_event_loop_and_no_agent(rig: Rig, word: str) -> None:
     rig.workflow(HUMAN)

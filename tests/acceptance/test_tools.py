@@ -13,6 +13,7 @@ import pytest
 from agent_orchestrator.surfaces.cli.groups import LazyGroup
 from agent_orchestrator.surfaces.cli.main import orc
 from tests.acceptance.rig import HUMAN, Rig
+from tests.stores import OWN_STORE
 
 
 def test_validate_says_every_fault_of_a_workflow_with_its_line(rig: Rig) -> None:
@@ -70,6 +71,7 @@ def test_init_writes_a_workflow_that_runs_and_never_overwrites(rig: Rig) -> None
     assert (rig.repo / ".gitignore").read_text().count(".agents/runs/") == 1
 
 
+@OWN_STORE
 def test_doctor_finds_the_tools_the_store_and_runs_that_nobody_drives(rig: Rig) -> None:
     fresh = rig.orc("doctor")
     assert fresh.code == 0, fresh

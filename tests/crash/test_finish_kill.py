@@ -10,6 +10,7 @@ import pytest
 
 from tests.acceptance import finish_rig
 from tests.acceptance.finish_rig import Finished
+from tests.crash.warm import Warm
 
 KILLS_MAX = 40
 
@@ -32,7 +33,7 @@ CASES = [*(("merge", mode) for mode in MERGED), *(("discard", mode) for mode in 
 
 @pytest.mark.parametrize(("verb", "mode"), CASES)
 def test_whatever_is_killed_the_same_command_finishes_it(verb: str, mode: str, tmp_path: Path) -> None:
-    repo, kept = tmp_path / "repo", tmp_path / "kept"
+    repo = tmp_path / "repo"
     repo.mkdir()
     make: Callable[[Path], Finished] = getattr(finish_rig, mode)
     one = make(repo)
@@ -40,18 +41,27 @@ def test_whatever_is_killed_the_same_command_finishes_it(verb: str, mode: str, t
         one.git("switch", "--quiet", "main")
     # State files in the checkout itself would be taken for edited ones once they are copied; missing ones are printed anew.
     shutil.rmtree(repo / ".claude", ignore_errors=True)
-    shutil.copytree(repo, kept, symlinks=True)
-    done = one.orc(verb, one.run)
-    assert done.code == 0, done
+    warm = Warm(repo, one.rig.environment(), git_only=True)
+    try:
+        warm.save()
+        done = one.orc(verb, one.run)
+        assert done.code == 0, done
+        check_every_kill(one, warm, verb)
+    finally:
+        warm.end()
+
+
+def check_every_kill(one: Finished, warm: Warm, verb: str) -> None:
+    """Kill a command before each of its git commands, and repeat it each time: all is as if it had not been killed."""
     wanted = _look(one)
     for at in range(1, KILLS_MAX):
-        shutil.rmtree(repo)
-        shutil.copytree(kept, repo, symlinks=True)
-        killed = one.killed(at, verb, one.run)
-        if killed:
-            one.orc(verb, one.run)
+        warm.restore()
+        code, said = warm.orc(verb, one.run, killed_at=at)
+        assert code in (0, -9), said
+        if code == -9:
+            warm.orc(verb, one.run)
         assert _look(one) == wanted, f"killed before command {at}"
-        if not killed:
+        if code == 0:
             assert at > 2, "it was killed on the way"
             return
     raise AssertionError("it never came to its end")

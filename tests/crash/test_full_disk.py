@@ -16,6 +16,7 @@ from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.engine.process.folder import is_locked
 from tests.crash.rig import Rig, wait_until
 from tests.crash.test_interruptions import LINE
+from tests.stores import OWN_STORE
 
 SIZE = "12m"
 CHUNK_BYTES = 4096
@@ -46,7 +47,7 @@ STRIKES = pytest.mark.parametrize(
     ("folder", "says"),
     [
         pytest.param(".", "one has to wait, the machine is short of something: No space left on device", id="tree"),
-        pytest.param(".git", "is full; nothing was lost", id="journal"),
+        pytest.param(".git", "is full; nothing was lost", id="journal", marks=OWN_STORE),
     ],
 )
 """The first write that fails when an agent ends: of its tree, which has the ballast as a new file, or, with the ballast outside
@@ -105,6 +106,7 @@ def test_an_orchestrator_that_stays_goes_on_by_itself_when_there_is_space_again(
     assert sorted(file.name for file in (rig.state_file("patient").parent / "reports").iterdir()) == reports
 
 
+@OWN_STORE
 @STRIKES
 def test_a_person_can_stop_the_run_on_a_full_disk_because_a_little_space_was_kept_back(
     small_repo: Path, tmp_path: Path, folder: str, says: str
@@ -167,6 +169,7 @@ LOOKS = [
 ]
 
 
+@OWN_STORE
 @pytest.mark.parametrize(("command", "shows"), LOOKS)
 def test_on_a_full_disk_runs_can_be_looked_at(small_repo: Path, tmp_path: Path, command: tuple[str, ...], shows: str) -> None:
     rig = dead_run(small_repo, tmp_path / "side")
@@ -181,6 +184,7 @@ def test_on_a_full_disk_runs_can_be_looked_at(small_repo: Path, tmp_path: Path, 
     assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}
 
 
+@OWN_STORE
 def test_on_a_full_disk_what_must_be_written_is_refused_as_that_and_never_called_damage(small_repo: Path, tmp_path: Path) -> None:
     rig = dead_run(small_repo, tmp_path / "side")
     ballast = fill(small_repo)
@@ -194,6 +198,7 @@ def test_on_a_full_disk_what_must_be_written_is_refused_as_that_and_never_called
     assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}
 
 
+@OWN_STORE
 def test_on_a_read_only_file_system_runs_can_be_looked_at(small_repo: Path, tmp_path: Path) -> None:
     rig = dead_run(small_repo, tmp_path / "side")
     wait_until(lambda: rig.log("end", "one"))
@@ -209,6 +214,7 @@ def test_on_a_read_only_file_system_runs_can_be_looked_at(small_repo: Path, tmp_
     assert rig.starts() == {("one", "0"): 1, ("two", "0"): 1}
 
 
+@OWN_STORE
 @pytest.mark.parametrize("command", [("abort", "dead"), ("pause", "dead", "--now")])
 def test_on_a_full_disk_an_agent_that_nobody_drives_is_stopped_and_that_is_said(
     small_repo: Path, tmp_path: Path, command: tuple[str, ...]

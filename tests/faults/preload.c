@@ -6,7 +6,13 @@
  *   FAULT_ERRNO   the error
  *   FAULT_EVER    1: every call from then on, else that one alone
  *   FAULT_BELOW   only calls about files whose path contains this text
- *   FAULT_LOG     a file that gets a line when the fault happened
+ *   FAULT_LOG     a file that gets a line when the fault happened, and with FAULT_PLACES where
+ *   FAULT_PLACES  a file of all places that failed before, instead of FAULT_AT: the first call from any other place fails, and is added to it.
+ *                 A place is the inner part of a Python stack, with lines, and the kind of file. What a program does with an error is the same
+ *                 each time it comes by there, and a run makes many more calls than it has places. Programs that are not Python have none
+ *   FAULT_DEPTH   how many calls of the stack make a place, from the innermost on
+ *   FAULT_GAP_MS  after so much time another new place may fail in the same process; without it, none
+ *   FAULT_PART    `2/12`: only places of the third of twelve parts, into which all are divided by their hash
  * Opens without O_CREAT, O_WRONLY or O_RDWR are of the class `look`.
  *
  * Killing, counted in all programs of one operation together, by the length of a file that each of them adds a byte to; every call that
@@ -35,13 +41,28 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
-static long *calls = NULL;
+#define PLACES 65536
+
+static long *calls = NULL; /* How many there were, and when the last one failed. */
+static unsigned long *failed = NULL; /* The places of FAULT_PLACES, found by their hash. */
+static void *(*python_thread)(void) = NULL;
+static void (*write_stack)(int, void *) = NULL;
 
 __attribute__((constructor)) static void share(void) {
-    calls = mmap(NULL, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const char *places = getenv("FAULT_PLACES");
+    calls = mmap(NULL, 2 * sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (calls == MAP_FAILED) _exit(126);
+    if (!places) return;
+    python_thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    write_stack = dlsym(RTLD_DEFAULT, "_Py_DumpTraceback");
+    long file = syscall(SYS_openat, AT_FDCWD, places, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (file < 0 || syscall(SYS_ftruncate, file, PLACES * sizeof *failed)) _exit(126);
+    failed = mmap(NULL, PLACES * sizeof *failed, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (failed == MAP_FAILED) _exit(126);
+    syscall(SYS_close, file);
 }
 
 static void add(const char *path, const char *text, size_t size) {
@@ -78,18 +99,82 @@ static int concerns(const char *path, int file) {
     return strstr(room, below) != NULL;
 }
 
+/* While this thread has Python write its stack: the text, and the hash of it without the folders of files. */
+static __thread struct { int listens, left; unsigned long hash, line; size_t size; char text[16384]; } stack;
+
+static void hear(const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (stack.size < sizeof stack.text) stack.text[stack.size++] = text[i];
+        if (stack.left < 0 || (text[i] == '\n' && stack.left-- == 0)) continue;
+        stack.hash = text[i] == '/' ? stack.line : (stack.hash ^ (unsigned char)text[i]) * 1099511628211UL;
+        if (text[i] == '\n') stack.line = stack.hash;
+    }
+}
+
+/* The place that a call comes from, and 0 where there is no Python. A path counts by what follows the last dot of its name, without numbers. */
+static unsigned long place_of(const char *path, int file) {
+    if (!python_thread || !write_stack || !python_thread()) return 0;
+    char link[64], room[PATH_MAX + 1] = "";
+    const char *depth = getenv("FAULT_DEPTH");
+    stack.left = depth ? atoi(depth) : INT_MAX;
+    stack.hash = stack.line = 14695981039346656037UL;
+    stack.size = 0;
+    stack.listens = 1;
+    write_stack(-1, python_thread());
+    if (!path && file >= 0) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+        if (syscall(SYS_readlinkat, AT_FDCWD, link, room, PATH_MAX) > 0) path = room;
+    }
+    stack.left = 1;
+    const char *kind = path ? strrchr(path, '.') : NULL;
+    if (kind && strchr(kind, '/')) kind = NULL;
+    for (; kind && *kind; kind++)
+        if (*kind < '0' || *kind > '9') hear(kind, 1);
+    hear("\n", 1);
+    stack.listens = 0;
+    return stack.hash | 1;
+}
+
+static long now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Whether this process has had no fault, or the time to get over the last one. */
+static int is_rested(void) {
+    const char *gap = getenv("FAULT_GAP_MS");
+    return !*calls || (gap && now_ms() - calls[1] >= atol(gap));
+}
+
+/* Whether a call is the first that comes from its place. */
+static int is_new(const char *path, int file) {
+    const char *part = getenv("FAULT_PART");
+    unsigned long place = place_of(path, file), mine = 0, parts = 1;
+    if (!place || (part && sscanf(part, "%lu/%lu", &mine, &parts) == 2 && (place >> 8) % parts != mine)) return 0;
+    for (unsigned long at = place % PLACES, tried = 0; tried < PLACES; at = (at + 1) % PLACES, tried++) {
+        if (failed[at] == place) return 0;
+        if (failed[at] == 0) return __sync_bool_compare_and_swap(&failed[at], 0, place);
+    }
+    return 0;
+}
+
 /* Returns 1 when the call has to fail with errno as set. */
 static int fault(const char *class, const char *path, int file) {
     const char *wanted = getenv("FAULT_CLASS"), *at = getenv("FAULT_AT");
     int saved = errno;
-    if (!wanted || !at || !calls || strcmp(wanted, class) || !concerns(path, file)) { errno = saved; return 0; }
-    long number = __sync_add_and_fetch(calls, 1), first = atol(at);
+    if (!wanted || (!at && !failed) || !calls || stack.listens || strcmp(wanted, class) || !concerns(path, file)) { errno = saved; return 0; }
     const char *ever = getenv("FAULT_EVER"), *code = getenv("FAULT_ERRNO"), *log = getenv("FAULT_LOG");
+    int for_ever = ever && *ever == '1', meant = 0;
+    if (failed && !(*calls && for_ever) && !(meant = is_rested() && is_new(path, file))) { errno = saved; return 0; }
+    if (meant) calls[1] = now_ms();
+    long number = __sync_add_and_fetch(calls, 1), first = failed ? number : atol(at);
     errno = saved;
-    if (number != first && !(number > first && ever && *ever == '1')) return 0;
-    if (number == first && log) {
+    if (number != first && !(number > first && for_ever)) return 0;
+    if ((failed ? meant : number == first) && log) {
         char line[100];
         add(log, line, snprintf(line, sizeof line, "%s %ld %d\n", class, number, (int)getpid()));
+        if (failed) add(log, stack.text, stack.size);
     }
     errno = code ? atoi(code) : EIO;
     return 1;
@@ -121,7 +206,11 @@ DIR *opendir(const char *path) { REAL(opendir); return fault("look", path, -1) ?
 CALL(ssize_t, read, (int file, void *to, size_t size), "read", NULL, file, (file, to, size))
 CALL(ssize_t, pread, (int file, void *to, size_t size, off_t at), "read", NULL, file, (file, to, size, at))
 CALL(ssize_t, pread64, (int file, void *to, size_t size, off64_t at), "read", NULL, file, (file, to, size, at))
-CALL(ssize_t, write, (int file, const void *from, size_t size), "write", NULL, file, (file, from, size))
+ssize_t write(int file, const void *from, size_t size) {
+    REAL(write);
+    if (stack.listens) { hear(from, size); return size; }
+    return fault("write", NULL, file) ? -1 : real(file, from, size);
+}
 CALL(ssize_t, writev, (int file, const struct iovec *from, int count), "write", NULL, file, (file, from, count))
 CALL(ssize_t, pwrite, (int file, const void *from, size_t size, off_t at), "write", NULL, file, (file, from, size, at))
 CALL(ssize_t, pwrite64, (int file, const void *from, size_t size, off64_t at), "write", NULL, file, (file, from, size, at))

@@ -1,4 +1,4 @@
-"""Faults of system calls in a program under test: the N-th of a class fails, or a program is killed at it."""
+"""Faults of system calls in a program under test: the N-th of a class fails, or one in each place, or kills the program."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ CLASSES = (
     *("open", "write", "sync", "rename", "mkdir", "remove", "link", "truncate", "lock", "spawn"),
     *("look", "read", "fork", "exec", "pipe"),
 )
+
+GAP_MS = 200
+"""The time in which a program gets over a call that failed."""
 
 
 @cache
@@ -38,6 +41,18 @@ def build_library(folder: Path, name: str) -> Path:
         subprocess.run(command, check=True, capture_output=True)
         draft.rename(made)
     return made
+
+
+def fail_new_places(library: Path, log: Path, name: str, error: int, places: Path, *, part: str, ever: bool) -> dict[str, str]:
+    """Return the variables that let calls of a class fail which come from places that are not in the file of places yet.
+
+    One after another, with time in between to get over it; or all calls from the first of them on. Only places of one part of
+    all are taken: of `2/12` the third of twelve. `log` has a line and a stack for each place. Where one call fails, eight
+    calls of its stack make the place, so that whoever asked for it counts; where all fail, five.
+    """
+    given = {"LD_PRELOAD": str(library), "FAULT_CLASS": name, "FAULT_ERRNO": str(error), "FAULT_LOG": str(log)}
+    manner = {"FAULT_EVER": "1", "FAULT_DEPTH": "5"} if ever else {"FAULT_GAP_MS": str(GAP_MS), "FAULT_DEPTH": "8"}
+    return {**given, **manner, "FAULT_PLACES": str(places), "FAULT_PART": part}
 
 
 def faulty(library: Path, log: Path, name: str, at: int, error: int, *, ever: bool = False, below: str = "") -> dict[str, str]:

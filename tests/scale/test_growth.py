@@ -39,6 +39,7 @@ from tests.scenarios.team_world import group, plan
 COMMAND = AgentChoice(name="command", options={"argv": ["agent"]})
 BOUND = 1.3
 US = 1_000_000
+THOUSANDS, MEASURED = 3_000, 40
 
 
 class Large(NamedTuple):
@@ -179,5 +180,27 @@ def test_a_tick_costs_the_same_at_the_end_of_a_run_as_at_its_beginning(name: str
     tenth = len(costs) // 10
     assert tenth >= 10
     for kind in range(2):
-        first, last = (statistics.mean(cost[kind] for cost in some) for some in (costs[2:tenth], costs[-tenth:-2]))
+        # The median: a thread of this process that another test left may take memory in between.
+        first, last = (statistics.median(cost[kind] for cost in some) for some in (costs[2:tenth], costs[-tenth:-2]))
         assert last <= BOUND * first
+
+
+@pytest.mark.parametrize("name", ["items", "loop"])
+def test_one_unit_costs_the_same_after_thousands_of_its_launches(name: str) -> None:
+    run = Played(items(THOUSANDS) if name == "items" else loop(THOUSANDS))
+    costs = []
+    for part in (MEASURED, THOUSANDS - 3 * MEASURED, MEASURED):
+        cost = []
+        for _ in range(part):
+            outcome = run.outcome()
+            if part != MEASURED:
+                run.tick(outcome)
+                continue
+            tracemalloc.start()
+            try:
+                cost.append(measured(lambda given=outcome: run.tick(given)))  # type: ignore[misc]
+            finally:
+                tracemalloc.stop()
+        costs.append([statistics.median(one[kind] for one in cost[2:]) for kind in range(2)] if cost else [])
+    first, _, last = costs
+    assert all(later <= BOUND * earlier for earlier, later in zip(first, last, strict=True)), (first, last)

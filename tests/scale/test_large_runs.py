@@ -14,6 +14,7 @@ from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.engine.engine import Engine, Silent
 from agent_orchestrator.engine.process import ProcessLaunches
+from agent_orchestrator.engine.process.newcomers import ids_given
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.start import Start
 from agent_orchestrator.runs.workflow.options import WorkflowOptions, prepare
@@ -23,6 +24,7 @@ from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.crash.rig import read_state
 
 CHAIN, PARALLEL, AGENTS = 10_000, 2_000, 1_000
+PATIENCE_S = 240.0
 
 pytestmark = pytest.mark.xdist_group("machine")
 """One after the other: each wants the machine for itself."""
@@ -77,9 +79,13 @@ def test_thousands_of_rehearsed_steps_run_through(shape: str, repo: Path) -> Non
     assert descriptors() == before
 
 
-async def all_live(launches: ProcessLaunches, run: str) -> None:
-    async with asyncio.timeout(60):
-        while len(await asyncio.to_thread(launches.living, RunId(run))) < AGENTS:  # noqa: ASYNC110 - processes set no Event
+async def all_live(launches: ProcessLaunches, run: str, folder: Path) -> None:
+    def count() -> int:
+        """Return how many live, which takes a while to look up, once each has its folder."""
+        return len(launches.living(RunId(run))) if len(list(folder.glob("*"))) >= AGENTS else 0
+
+    async with asyncio.timeout(PATIENCE_S):
+        while await asyncio.to_thread(count) < AGENTS:  # noqa: ASYNC110 - processes set no Event
             await asyncio.sleep(0.1)
 
 
@@ -88,7 +94,7 @@ async def drive(orchestrator: Orchestrator, run: StoredRun, fifo: Path) -> Summa
     world = orchestrator.world(run)
     assert isinstance(world.launches, ProcessLaunches)
     driving = asyncio.create_task(Engine(world, Silent()).drive(run, WORKFLOW, lambda driver: True))
-    await all_live(world.launches, run.id)
+    await all_live(world.launches, run.id, orchestrator.settings.folder / "launches" / run.id)
     pipe = await asyncio.to_thread(os.open, fifo, os.O_WRONLY)
     try:
         return await driving
@@ -100,6 +106,7 @@ async def drive(orchestrator: Orchestrator, run: StoredRun, fifo: Path) -> Summa
 def test_a_thousand_agents_live_at_once_and_all_are_collected(repo: Path) -> None:
     fifo = repo.parent / "pipe"
     os.mkfifo(fifo)
+    ids_given()  # The files that it reads stay open for good.
     before = descriptors()
     steps = [step(number) for number in range(AGENTS)]
     orchestrator, run = make_run(repo, steps, max_parallel=AGENTS, agent_command=f"sh -c ': <{fifo}'")

@@ -80,6 +80,8 @@ def play(text: str) -> str:
     for block in text.split("\n\n\n"):
         head, _, _ = block.partition("\n----")
         blocks.append("\n".join([head.strip("\n"), "----", *stage.perform(head.strip("\n"))]))
+    if stage.world is not None:
+        stage.world.compare(stage.world.folded())
     return "\n\n\n".join(blocks) + "\n"
 
 

@@ -14,6 +14,7 @@ from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Directive, Pause
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.launches import Order
+from agent_orchestrator.store.memory import MemoryStore
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec, with_prompts
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 from agent_orchestrator.testing.faults import Faults
@@ -145,7 +146,7 @@ class Account(Machine):
 
     def begin(self, order: Order) -> None:
         now_us = self.clock.now_us()
-        known = [window for window in self.store.windows() if window.seen_us < now_us - ON_ITS_WAY_US]
+        known = [window for window in MemoryStore.windows(self.store) if window.seen_us < now_us - ON_ITS_WAY_US]
         closed = any(now_us < window.resets_us for window in known)
         assert not closed, f"{order.effect} was started though its account was known to be refused"
         super().begin(order)

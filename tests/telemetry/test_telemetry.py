@@ -82,6 +82,12 @@ def test_what_agents_took_stands_in_spans_and_metrics(rig: TelemetryRig) -> None
         assert running.end().code == 0
         [span] = {one for one in collector.spans if "orc.cost.usd" in one.facts}
         used = rig.orc("usage", "f8c1", "--json").json
+        assert rig.orc("telemetry", "export", "f8c1").code == 0
+        sent = list(collector.points)
+        assert rig.orc("telemetry", "export", "f8c1", "--metrics").code == 0
+        again = collector.points[len(sent) :]
+        assert sorted(map(str, again)) == sorted(map(str, sent)), "spans alone do not count twice, metrics do where asked for"
+        collector.points = sent
     assert (span.name, span.facts["orc.cost.usd"]) == ("invoke_agent scripted", 0.25)
     assert span.facts["gen_ai.usage.input_tokens"] == 150
     assert span.facts["gen_ai.usage.cache_read.input_tokens"] == 50

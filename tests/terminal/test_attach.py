@@ -21,7 +21,7 @@ CLIENT = f"""#!/bin/sh
 here=${{0%/*}}
 echo "$STEP_ID $PWD $ORC_LAUNCH $*" >>"$here/calls.log"
 case " $* " in
-*" -p "*) cat >/dev/null ;;
+*" -p "*) cat >"$here/prompt.$STEP_ID" ;;
 *) echo "the screen of $STEP_ID"; read -r words; echo "$words" >>"$here/said"; exit 0 ;;
 esac
 echo '{{"type": "system", "subtype": "init", "session_id": "of-'"$STEP_ID"'", "model": "m"}}'
@@ -87,7 +87,7 @@ def test_a_person_has_the_session_while_others_go_on_and_hands_it_back(orc_at: O
     assert find_launch(store_folder(rig.repo), mark) == "one/work/attach", "what the client starts may direct no run"
     terminal.type("the fault is in the lexer")
     terminal.press("Enter")
-    terminal.wait_for("Hand work back to its agent? [Y/n]")
+    terminal.wait_for("Hand work back to its agent? [Y/n/d]")
     assert len(calls(rig, "work")) == 2, "nothing runs beside the person"
     terminal.press("Enter")
     assert "work is handed back; its agent continues" in terminal.wait_for_end(0)
@@ -124,7 +124,7 @@ def test_after_a_kill_the_unit_stays_held_and_every_view_says_how_to_go_on(orc_a
     assert len(calls(rig, "work")) == 2
     again = attach(orc_at, rig)
     again.press("Enter")
-    again.wait_for("Hand work back to its agent? [Y/n]")
+    again.wait_for("Hand work back to its agent? [Y/n/d]")
     again.type("n")
     again.press("Enter")
     assert "work stays with you" in again.wait_for_end(0)
@@ -146,6 +146,27 @@ def test_a_run_in_which_only_the_person_is_left_waits_for_him(orc_at: Open, rig:
     assert "continue with: orc resume one" in terminal.wait_for_end(0)
     assert rig.orc("resume", "one").code == 0
     assert len(calls(rig, "work")) == 3
+
+
+@pytest.mark.parametrize("keys", [("d",), ("n", "--done")], ids=["at the terminal", "later"])
+def test_work_that_a_person_did_is_only_reported(orc_at: Open, rig: Rig, keys: tuple[str, ...]) -> None:
+    rig.workflow("name: one\nsteps:\n  - {id: work, agent: coder, prompt: prompt.md, check: test -e made}\n")
+    running = rig.start("run", "--workflow", "workflow.yaml", "--agent", "claude", "--run-id", "one")
+    wait_until(lambda: (rig.side / "began.work").exists())
+    terminal = attach(orc_at, rig)
+    (rig.repo / "made").touch()
+    terminal.press("Enter")
+    terminal.wait_for("d: the work is done, and the agent only reports")
+    terminal.type(keys[0])
+    terminal.press("Enter")
+    terminal.wait_for_end(0)
+    if len(keys) > 1:
+        assert rig.orc("attach", "one", "work", keys[1]).code == 0
+    assert running.end().code == 0
+    assert "says that the work is done: change nothing more" in (rig.side / "prompt.work").read_text()
+    assert "--resume of-work" in calls(rig, "work")[-1]
+    step = rig.state("one")["steps"]["work"]
+    assert (step["status"], step["attempts"]) == ("COMPLETED", 1)
 
 
 def test_what_cannot_be_taken_over_is_refused_in_one_sentence(orc_at: Open, rig: Rig) -> None:

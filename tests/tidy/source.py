@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import gc
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("src", "tests", "benchmarks", "docs", "examples", ".ci")
@@ -15,12 +16,19 @@ TEXT = {".py", ".md", ".sql", ".json", ".yaml", ".yml", ".toml", ".sh", ".txt", 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Module(NamedTuple):
-    """One Python file."""
+class Module:
+    """One Python file, walked once for all rules."""
 
-    path: str
-    text: str
-    tree: ast.Module
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
+        self.tree = ast.parse(text, path)
+
+    @cached_property
+    def _by_kind(self) -> dict[type[ast.AST], list[ast.AST]]:
+        found: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        for node in ast.walk(self.tree):
+            found[type(node)].append(node)
+        return found
 
     def at(self, node: ast.AST) -> str:
         """Return the place of a node, as editors open it."""
@@ -28,19 +36,19 @@ class Module(NamedTuple):
 
     def nodes(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
         """Every node of these kinds."""
-        return (node for node in ast.walk(self.tree) if isinstance(node, kinds))
+        return (node for kind in kinds for node in self._by_kind.get(kind, ()))
 
     def functions(self) -> Iterator[Function]:
         """Every function and method."""
-        return (node for node in ast.walk(self.tree) if isinstance(node, Function))
+        return (node for node in self.nodes(ast.FunctionDef, ast.AsyncFunctionDef) if isinstance(node, Function))
 
     def calls(self) -> Iterator[tuple[ast.Call, str]]:
         """Every call with the dotted name of what is called."""
-        return ((node, dotted(node.func)) for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+        return ((node, dotted(node.func)) for node in self.nodes(ast.Call) if isinstance(node, ast.Call))
 
     def imports(self) -> Iterator[tuple[ast.AST, str]]:
         """Every imported name, in full."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes(ast.Import, ast.ImportFrom):
             if isinstance(node, ast.Import):
                 yield from ((node, alias.name) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -65,13 +73,16 @@ def files() -> tuple[Path, ...]:
 
 @cache
 def modules(folder: str = "") -> tuple[Module, ...]:
-    """Every Python file below a folder of the project."""
-    python = [path for path in files() if path.suffix == ".py" and path.is_relative_to(ROOT / folder)]
-    parsed = []
-    for path in python:
-        text = path.read_text("utf-8")
-        parsed.append(Module(str(path.relative_to(ROOT)), text, ast.parse(text, str(path))))
-    return tuple(parsed)
+    """Every Python file below a folder of the project, each parsed once."""
+    if folder:
+        return tuple(module for module in modules() if module.path.startswith(f"{folder}/"))
+    gc.disable()  # Millions of objects that all stay: to look through them again and again takes as long as to make them.
+    try:
+        python = [path for path in files() if path.suffix == ".py"]
+        return tuple(Module(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in python)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def package() -> tuple[Module, ...]:

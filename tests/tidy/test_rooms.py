@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
 from tests.tidy.rooms import list_named_systems
@@ -13,7 +11,7 @@ SRC = "src/agent_orchestrator"
 
 
 def _named(path: str, text: str) -> list[str]:
-    return [found.partition(": ")[2] for found in list_named_systems(Module(f"{SRC}/{path}", text, ast.parse(text)))]
+    return [found.partition(": ")[2] for found in list_named_systems(Module(f"{SRC}/{path}", text))]
 
 
 @pytest.mark.parametrize(

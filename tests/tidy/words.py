@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from tests.tidy.source import modules, package
+from tests.tidy.source import Module, modules, package
 
 RIDDLES = frozenset({"What", "Whether", "Where", "Everything", "Who", "How", "Why"})
-GERUNDS = frozenset({"doing", "judging", "testing"})
+GERUNDS = frozenset({"doing", "judging", "placing", "testing"})
 """Modules and packages whose name ends in -ing and is a noun all the same."""
 
 _EVENTS = re.compile(r"/(?:core|systems/\w+)/events\.py")
@@ -31,20 +31,20 @@ def find_shared_names() -> Iterator[str]:
             yield f"{name}: {', '.join(found)}"
 
 
-def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+def _docstrings(module: Module) -> Iterator[ast.Constant]:
     """Find the docstrings of modules, classes and functions, and the texts that stand below fields and constants."""
-    for node in ast.walk(tree):
-        if isinstance(node, _HAS_DOCSTRING):
-            body = node.body[:1] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else node.body
-            for line in body:
-                if isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str):
-                    yield line.value
+    for node in module.nodes(ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef):
+        assert isinstance(node, _HAS_DOCSTRING)
+        body = node.body[:1] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else node.body
+        for line in body:
+            if isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str):
+                yield line.value
 
 
 def find_riddles() -> Iterator[str]:
     """Find docstrings that open with a question word instead of a noun or a verb."""
     for module in modules():
-        for text in _docstrings(module.tree):
+        for text in _docstrings(module):
             if re.split(r"\W", str(text.value).strip(), maxsplit=1)[0] in RIDDLES:
                 yield f"{module.at(text)}: {str(text.value).splitlines()[0]}"
 

@@ -11,10 +11,10 @@ import pytest
 from agent_orchestrator.agents.output import read_tail
 from agent_orchestrator.agents.stream import read_lines
 from agent_orchestrator.agents.verdict import read_report_file
-from agent_orchestrator.beneath import LinkInTheWay, open_folder, write_new
-from agent_orchestrator.bounded import launches_of, open_launched, read_bounded
+from agent_orchestrator.beneath import LinkInTheWay, open_folder, write_new, write_plainly
+from agent_orchestrator.bounded import open_launched, read_bounded, store_of
 from agent_orchestrator.core.failure import Failure
-from agent_orchestrator.engine.files import write_plainly, write_whole
+from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.engine.redact import Redactor
 
 
@@ -57,7 +57,7 @@ def test_a_link_or_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> 
     assert (victim.read_text(), (tmp_path / "link").read_bytes(), (tmp_path / "pipe").read_bytes()) == ("precious", b"x", b"x")
 
 
-@pytest.mark.parametrize("level", ["run", "run/launch", "run/launch/out"])
+@pytest.mark.parametrize("level", [".", "run", "run/launch", "run/launch/out"])
 def test_nothing_of_a_launch_is_read_or_rewritten_through_a_link_at_any_level(level: str, tmp_path: Path) -> None:
     file = tmp_path / "launches" / "run" / "launch" / "out"
     file.parent.mkdir(parents=True)
@@ -66,7 +66,7 @@ def test_nothing_of_a_launch_is_read_or_rewritten_through_a_link_at_any_level(le
     (tmp_path / "launches" / level).symlink_to(tmp_path / "elsewhere")
     readers: list[Callable[[Path], object]] = [
         *(open_launched, read_tail, lambda path: list(read_lines(path))),
-        lambda path: read_bounded(path, 100, root=launches_of(path)),
+        lambda path: read_bounded(path, 100, root=store_of(path.parent)),
     ]
     for read in readers:
         with pytest.raises(LinkInTheWay, match="through a link"):

@@ -13,9 +13,10 @@ from tests.acceptance.rig import ORC, ROOT, WAIT_S
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return the environment of programs: nothing of whoever runs the tests."""
+    """Return the environment of programs: nothing of whoever runs the tests but the store that they are run with."""
     own = {"HOME": str(home), "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT / "src"), "ORC_TRUSTED_PATHS": tempfile.gettempdir()}
-    return {"PATH": os.environ["PATH"], **own}
+    store = {name: value for name, value in os.environ.items() if name.startswith("ORC_STORE")}
+    return {"PATH": os.environ["PATH"], **own, **store}
 
 
 class Server:

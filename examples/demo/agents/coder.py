@@ -11,6 +11,7 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 from tools import FOLDER, failed_tests, report, run_tests, say
 
@@ -23,8 +24,8 @@ THINKING_MAX_S = 120.0
 
 
 def work() -> None:
-    told = os.environ.get("FEEDBACK_PATH")
-    if told is None:
+    check = read_complaint()
+    if check is None:
         plan = Path(os.environ["DEP_PLAN_ARTIFACT_0"]).read_text("utf-8")
         complaints = re.findall(r"^- (\S+)$", plan, re.M)
         say(f"the plan names {len(complaints)} failing test")
@@ -33,7 +34,6 @@ def work() -> None:
         code, _ = run_tests(*complaints)
         say(f"the test that the plan names {'passes' if code == 0 else 'fails'}")
     else:
-        check = json.loads(Path(told).read_text("utf-8"))["entries"][-1]["check"]
         complaints = failed_tests(check["tail"])
         say(f"`{check['command']}` ended with {check['exit_code']}; it complains about {', '.join(complaints)}")
         edit(complaints)
@@ -41,6 +41,13 @@ def work() -> None:
         say(f"all tests {'pass' if code == 0 else 'do not pass'}")
     status = "COMPLETED" if code == 0 else "FAILED"
     report(status=status, artifacts=[str(FILE)], logs=[f"took care of {test}" for test in complaints])
+
+
+def read_complaint() -> dict[str, Any] | None:
+    """Return the check that sent the work back; None where nobody did, also if an attempt before this one was lost."""
+    told = os.environ.get("FEEDBACK_PATH")
+    entries = json.loads(Path(told).read_text("utf-8"))["entries"] if told else []
+    return next((entry["check"] for entry in reversed(entries) if "check" in entry), None)
 
 
 def think() -> None:

@@ -7,6 +7,7 @@ engine's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -30,8 +31,11 @@ class RunServer(msgspec.Struct, frozen=True, kw_only=True):
     """Of this launch alone: it says who speaks."""
 
 
-class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
-    """One launch of an agent. The prompt and feedback files are written before an adapter sees it."""
+class AgentTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One launch of an agent. The prompt and feedback files are written before an adapter sees it.
+
+    The paths that every launch asks for several times are made once: a Path takes as long to make as a file.
+    """
 
     effect: RunAgent
     run: str
@@ -53,17 +57,17 @@ class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
     form: type[msgspec.Struct] | None = None
     """The fields that the role may add to its report, as the type that its system decodes."""
 
-    @property
+    @cached_property
     def prompt(self) -> Path:
         """The prompt as this launch gets it: variables filled in, feedback appended, the report asked for."""
         return self.launch_dir / "prompt.md"
 
-    @property
+    @cached_property
     def report(self) -> Path:
         """The file that the agent writes its report to."""
         return self.launch_dir / "report.json"
 
-    @property
+    @cached_property
     def artifacts_dir(self) -> Path:
         """A folder for files that are not part of the tree."""
         return self.home / self.effect.artifacts_dir

@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
+from agent_orchestrator import typed
 from agent_orchestrator.agents import events
 from agent_orchestrator.agents.adapter import COPIES, AgentTask
 from agent_orchestrator.agents.cli import CLI, CliAgent, StatePlace, allow_tool, flag, outside
@@ -275,12 +274,12 @@ def _sum_models(document: dict[str, Any]) -> Usage | None:
     models = document.get("modelUsage")
     if not isinstance(models, dict) or not models:
         cost = money_at(document, "total_cost_usd")
-        return msgspec.convert({"cost_usd": cost, **dict.fromkeys(_TOKENS, 0)}, Usage) if cost == 0 else None
+        return typed.convert({"cost_usd": cost, **dict.fromkeys(_TOKENS, 0)}, Usage) if cost == 0 else None
     counts = {ours: sum(count_at(used, theirs) or 0 for used in models.values()) for ours, theirs in _TOKENS.items()}
     main = max(models, key=lambda model: count_at(models[model], "outputTokens") or 0)
     guessed = any(at(used, "costBasis") == "unknown" for used in models.values())
     cost = None if guessed else money_at(document, "total_cost_usd")
-    return msgspec.convert({"model": main, "cost_usd": cost, "calls": count_at(document, "num_turns"), **counts}, Usage)
+    return typed.convert({"model": main, "cost_usd": cost, "calls": count_at(document, "num_turns"), **counts}, Usage)
 
 
 def _find_asked(denial: object) -> str:

@@ -26,6 +26,8 @@ from agent_orchestrator.agents.refusal import BAD_START, classify, is_unpaid
 from agent_orchestrator.agents.report import ask_for_report, tell_of_report, unfold
 from agent_orchestrator.agents.stream import ResultWatch, StreamMeter, decode_line, json_lines, read_transcript, text_at
 from agent_orchestrator.agents.verdict import failed_exit, judge_report, read_report_file
+from agent_orchestrator.beneath import write_plainly
+from agent_orchestrator.bounded import store_of
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Denial, Usage
@@ -324,7 +326,7 @@ class CliAgent:
         if task.effect.session is None:
             return task.prompt
         file = task.launch_dir / "input.md"
-        file.write_text(GO_ON + task.prompt.read_text("utf-8"), "utf-8")
+        write_plainly(store_of(task.launch_dir), file, GO_ON.encode() + task.prompt.read_bytes())
         return file
 
 
@@ -346,9 +348,7 @@ def outside(task: AgentTask) -> list[str]:
 
 def _keep(file: Path, raw: bytes) -> None:
     """Write the report in place of whatever the agent put there, which may be a link to somewhere else."""
-    file.unlink(missing_ok=True)
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb") as kept:
-        kept.write(raw)
+    write_plainly(store_of(file.parent), file, raw)
 
 
 def _failure_at(end: Finished, seen: Transcript) -> Failure:

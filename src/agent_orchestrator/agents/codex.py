@@ -35,6 +35,8 @@ from agent_orchestrator.agents.stream import (
     table_at,
     text_at,
 )
+from agent_orchestrator.beneath import write_plainly
+from agent_orchestrator.bounded import store_of
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.limits import NAP_MAX_S
@@ -96,7 +98,7 @@ class CodexAgent(CliAgent):
     def argv(self, task: AgentTask, settings: AgentSettings) -> Iterator[str]:
         """Return the flags; `resume` comes after all flags of `exec`, the prompt from standard input."""
         schema = task.launch_dir / SCHEMA
-        schema.write_bytes(msgspec.json.encode(report_schema(task.effect.report, task.form)))
+        write_plainly(store_of(task.launch_dir), schema, msgspec.json.encode(report_schema(task.effect.report, task.form)))
         yield from ("exec", "--json", "--skip-git-repo-check", "-C", str(task.workdir))
         # Its own wall does not stand inside another: with an old bubblewrap on the PATH it could write nothing at all.
         yield from ("--sandbox", self.widest if task.sandboxed else self.mode(settings))

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.agents.adapter import AgentTask, Ending, Invocation, Reading, Verdict
 from agent_orchestrator.agents.environment import build_environment
 from agent_orchestrator.agents.events import Consumed, SessionBegan, StreamEvent
@@ -123,7 +124,7 @@ def _read_usage(document: dict[str, Any], settings: AgentSettings) -> Iterator[S
     if counts or cost is not None:
         model = text_at(document, *paths["model"]) or None if "model" in paths else None
         yield Consumed(
-            usage=msgspec.convert({"model": model, "cost_usd": cost, **counts}, Usage), total=settings.usage_counts == "last"
+            usage=typed.convert({"model": model, "cost_usd": cost, **counts}, Usage), total=settings.usage_counts == "last"
         )
 
 

@@ -103,7 +103,7 @@ def tell_steering(words: Sequence[str]) -> str:
 
 
 def _is_foreign(name: str) -> bool:
-    return name in NESTED or name in _OPTIONAL or _DEP.match(name) is not None
+    return name in NESTED or name in _OPTIONAL or (name.startswith("DEP_") and _DEP.match(name) is not None)
 
 
 def _tell_entry(entry: Mapping[str, Any]) -> str:

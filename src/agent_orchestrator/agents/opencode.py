@@ -18,6 +18,8 @@ from agent_orchestrator.agents.credentials import Vendor, provider_of
 from agent_orchestrator.agents.environment import SERVER_KEY, SERVER_NAME, SERVER_URL
 from agent_orchestrator.agents.options import AgentSettings
 from agent_orchestrator.agents.stream import at, bytes_of, count_at, money_at, table_at, text_at
+from agent_orchestrator.beneath import write_plainly
+from agent_orchestrator.bounded import store_of
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.units import US
@@ -171,7 +173,7 @@ def _serve(task: AgentTask) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {{env:{SERVER_KEY}}}"}
     server = {"type": "remote", "url": f"{{env:{SERVER_URL}}}", "headers": headers, "enabled": True}
     file = task.launch_dir / "opencode.json"
-    file.write_text(json.dumps({"mcp": {SERVER_NAME: server}}), "utf-8")
+    write_plainly(store_of(task.launch_dir), file, json.dumps({"mcp": {SERVER_NAME: server}}).encode())
     return {"OPENCODE_CONFIG": str(file)}
 
 

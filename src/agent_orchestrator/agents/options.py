@@ -7,14 +7,15 @@ its adapter's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.agents import ADAPTERS
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Usage
+from agent_orchestrator.core.text import find_near
 from agent_orchestrator.core.units import COUNT_MAX, MONEY_MAX_USD
 from agent_orchestrator.errors import InvalidValue, UsageError
 
@@ -76,8 +77,8 @@ def read_settings(table: object, where: str) -> AgentSettings:
     known = AgentSettings.__struct_encode_fields__
     for key in table:
         if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known)}."
+            near = find_near(key, known)
+            hint = f"did you mean {near}?" if near is not None else f"known keys are {', '.join(known)}."
             raise UsageError(detail=f"{where}: unknown key {key}; {hint}")
     settings = _convert_table(table, where)
     for model, price in settings.prices.items():
@@ -148,7 +149,7 @@ def price_usage(usage: Usage, choice: AgentChoice) -> Usage:
     """Return the usage with its cost, where the agent reports tokens only and there are prices; unknown stays unknown."""
     if usage.cost_usd is not None or not choice.options.get("prices"):
         return usage
-    prices = msgspec.convert(choice.options["prices"], dict[str, Price])
+    prices = typed.convert(choice.options["prices"], dict[str, Price])
     price = prices.get(usage.model or choice.model or "") or prices.get("default")
     if price is None or usage.input_tokens is None or usage.output_tokens is None:
         return usage
@@ -163,11 +164,11 @@ def price_usage(usage: Usage, choice: AgentChoice) -> Usage:
 def _convert_table(table: dict[str, Any], where: str) -> AgentSettings:
     for key, value in table.items():
         try:
-            msgspec.convert({key: value}, AgentSettings)
+            typed.convert({key: value}, AgentSettings)
         except msgspec.ValidationError as error:
             words = f"; there are {', '.join(_words(key))}" if "enum" in str(error) else ""
             raise UsageError(detail=f"{where}: {key}: {error}{words}.") from None
-    return msgspec.convert(table, AgentSettings)
+    return typed.convert(table, AgentSettings)
 
 
 def _words(key: str) -> tuple[str, ...]:

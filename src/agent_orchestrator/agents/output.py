@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
@@ -13,8 +14,8 @@ from agent_orchestrator.core.text import clip
 from agent_orchestrator.errors import is_shortage
 
 _LAST_LINE_BYTES = 64 * 1024
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
+_CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 """Control characters, and those that turn the direction of text around or are half of a character."""
 
 
@@ -72,20 +73,23 @@ def read_tails(ending: Ending, said: str | None = None, chatter: re.Pattern[str]
 
 def plain(text: str) -> str:
     """Return the text without terminal escapes and control characters; tabs and newlines stay."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", text))
+    return re.sub(_CONTROLS, "", re.sub(_ESCAPES, "", text))
 
 
 def readable(text: str) -> str:
     """Return the text as a terminal leaves it: without escapes, and without what a carriage return wrote over."""
     if text.isprintable():
         return text
-    lines = (line.rstrip("\r").rpartition("\r")[2] for line in _ESCAPES.sub("", text).split("\n"))
-    return _CONTROLS.sub("", "\n".join(lines))
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in re.sub(_ESCAPES, "", text).split("\n"))
+    return re.sub(_CONTROLS, "", "\n".join(lines))
 
 
 def _last_bytes(path: Path, count: int) -> tuple[bytes, bool]:
     """Return the last bytes of a file, and whether there are more before them; raises OSError for anything but a plain file."""
     try:
+        found = os.lstat(path)  # Most programs leave one of their streams empty: nothing is opened for that.
+        if stat.S_ISREG(found.st_mode) and found.st_size == 0:
+            return b"", False
         with open_launched(path) as file:
             start = max(0, file.seek(0, os.SEEK_END) - count)
             file.seek(start)

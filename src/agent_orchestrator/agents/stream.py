@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.agents.adapter import Reading
 from agent_orchestrator.agents.events import COUNTED, Consumed, Finished, StreamEvent, Transcript, WentOn
 from agent_orchestrator.agents.options import price_usage
@@ -29,7 +30,7 @@ NEW_BYTES = 4 * 1024 * 1024
 """The most that one look at new lines reads: an agent that floods is stopped by its output limit, not read to the end."""
 
 _BLOCK_BYTES = 256 * 1024
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = typed.decoder(dict[str, Any])
 
 Reader = Callable[[dict[str, Any]], Iterable[StreamEvent]]
 LineReader = Callable[[bytes], Iterable[StreamEvent]]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent_orchestrator.agents.adapter import AgentTask, Ending, Verdict
 from agent_orchestrator.agents.output import read_last_line
-from agent_orchestrator.bounded import TooLarge, launches_of, read_bounded
+from agent_orchestrator.bounded import TooLarge, read_bounded, store_of
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.report import FAILED, Report, ReportRule, read_report
@@ -66,7 +66,7 @@ def failed_exit(exit_code: int | None, last_line: str) -> Failure:
 def read_report_file(path: Path) -> bytes | Failure | None:
     """Read the report, None when there is none; anything but a plain file of reasonable size is refused unread."""
     try:
-        return read_bounded(path, REPORT_LIMIT_BYTES, root=launches_of(path))
+        return read_bounded(path, REPORT_LIMIT_BYTES, root=store_of(path.parent))
     except FileNotFoundError:
         return None
     except TooLarge as error:

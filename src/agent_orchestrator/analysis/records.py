@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
+
 CUSTOM = "custom"
 """The template of a bead that had none."""
 
@@ -48,7 +50,7 @@ class Record(msgspec.Struct, gc=False):
     reason: Any = None
 
 
-decode_record = msgspec.json.Decoder(Record).decode
+decode_record = typed.decoder(Record)
 
 
 def is_placeholder(text: object) -> bool:

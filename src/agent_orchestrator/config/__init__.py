@@ -1,6 +1,7 @@
 """The only reader of the environment and of configuration files: turns them into frozen settings.
 
     documents.py   configuration files as keys with values and lines, and their faults
+    store_address.py the store that runs are kept in
     subscribers.py who is told what happens, and how each is reached
     keys.py        the keys that there are, their values, and the variables that set them
     trust.py       the keys of a repository's file that count only with the user's word
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.config.store_address import STORE_FLAG, STORE_VARIABLE, check_store_url, find_password
 from agent_orchestrator.core.ids import checked_text
 from agent_orchestrator.errors import MissingPath, UsageError
 from agent_orchestrator.git.environment import GitEnvironment, is_git_variable, use_environment
@@ -68,7 +70,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         known = {**self.environ, **(extra or {})}
         named = [value for name, value in known.items() if any(word in name.upper() for word in SECRET_WORDS)]
         given = [value for name in passed if (value := self.environ.get(name, "")) and not _is_place(value)]
-        return tuple(sorted({value for value in (*named, *given) if len(value) >= SECRET_LENGTH_MIN}, key=len, reverse=True))
+        store = (find_password(known[STORE_VARIABLE]),) if known.get(STORE_VARIABLE) else ()
+        return tuple(
+            sorted({value for value in (*named, *given, *store) if len(value) >= SECRET_LENGTH_MIN}, key=len, reverse=True)
+        )
+
+
+_chosen_store: list[str] = []
+
+
+def choose_store(url: str | None) -> None:
+    """Take the store of a command line for all settings that are loaded from now on; None for what is configured."""
+    if url is not None:
+        check_store_url(url, STORE_FLAG)
+    _chosen_store[:] = [] if url is None else [url]
 
 
 def load_settings(repo: str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -87,7 +102,10 @@ def load_settings(repo: str | None = None, environ: Mapping[str, str] | None = N
             raise UsageError(detail=f"The repository {home} is not a directory; give the folder that holds the project.")
         home = home.resolve()
     checked_text(str(home), "The repository")
-    settings = Settings(home=home, folder=store_folder(home), environ=dict(os.environ if environ is None else environ))
+    known = dict(os.environ if environ is None else environ)
+    if _chosen_store:
+        known[STORE_VARIABLE] = _chosen_store[0]
+    settings = Settings(home=home, folder=store_folder(home), environ=known)
     names = tuple(name for name in settings.environ if is_git_variable(name))
     use_environment(GitEnvironment(variables=settings.child_env(names), is_trusted=cache(partial(_is_trusted, settings))))
     return settings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from agent_orchestrator.agents import ADAPTERS, find_agent
 from agent_orchestrator.agents.options import resolve_agent
@@ -13,6 +12,7 @@ from agent_orchestrator.config.documents import Fault
 from agent_orchestrator.config.keys import SANDBOX, SANDBOX_NETWORK, SANDBOX_READ, SANDBOX_WRITE, TASK_FILE, YOLO, Key
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.sandbox import NONE
+from agent_orchestrator.core.text import find_near
 from agent_orchestrator.errors import UsageError
 
 
@@ -40,7 +40,7 @@ def _agent_faults(found: ConfiguredRuns) -> Iterator[Fault]:
         name = str(setting.value).partition(":")[0]
         named = key == ("run", "agent") or key[:2] == ("run", "roles")
         if named and name not in known and " " not in name and "/" not in name:
-            near = next(iter(get_close_matches(name, known, n=1)), None)
+            near = find_near(name, known)
             more = "" if near is not None else f"; there are {', '.join(known)}"
             yield _fault(key, setting, f"{'.'.join(key)}: there is no agent {name!r}{more}", near)
 
@@ -49,7 +49,7 @@ def _run_faults(settings: Settings, found: ConfiguredRuns) -> Iterator[Fault]:
     mode, workflow = found.values.get(("run", "permissions", "mode")), found.values.get(TASK_FILE)
     modes = dict.fromkeys(one for name in ADAPTERS for one in getattr(find_agent(name), "modes", ()))
     if mode is not None and mode.value not in modes:
-        near = next(iter(get_close_matches(mode.value, list(modes), n=1)), None)
+        near = find_near(mode.value, modes)
         more = "" if near is not None else f"; there are {', '.join(modes)}"
         yield _fault(("run", "permissions", "mode"), mode, f"no agent has the permission mode {mode.value!r}{more}", near)
     wall = found.values.get(SANDBOX)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,9 @@ from agent_orchestrator.config.keys import (
     SANDBOX_NETWORK,
     SANDBOX_READ,
     SANDBOX_WRITE,
+    STORE_REPOSITORY,
+    STORE_ROOT,
+    STORE_URL,
     TASK_FILE,
     TELEMETRY_ENDPOINT,
     VARIABLES,
@@ -28,10 +30,12 @@ from agent_orchestrator.config.keys import (
     canonical,
     read_variable,
 )
+from agent_orchestrator.config.store_address import ROOT, StoreTable
 from agent_orchestrator.config.subscribers import Subscriber, read_subscriber
 from agent_orchestrator.config.telemetry import Telemetry, read_telemetry
 from agent_orchestrator.config.trust import Guarded, find_guarded, find_misplaced, refuse_untrusted
 from agent_orchestrator.core.budget import Budget, read_budget
+from agent_orchestrator.core.text import find_near
 from agent_orchestrator.errors import InvalidValue, UsageError
 
 
@@ -204,11 +208,30 @@ def load_telemetry(settings: Settings) -> Telemetry | None:
         return None
 
 
+def load_store_table(settings: Settings) -> StoreTable:
+    """Load where runs are kept; raise a UsageError for a fault of that, and where the user has not agreed to it."""
+    keys = (STORE_URL, STORE_REPOSITORY, STORE_ROOT)
+    found = read_configuration(settings)
+    for file in found.files:
+        if any(fault.key.split(".")[0] == "store" or not fault.key for fault in file.faults):
+            file.refuse_faults()
+    guarded = tuple(one for one in found.guarded if one.entry.key in keys)
+    if found.repository is not None:
+        refuse_untrusted(settings, found.repository, guarded)
+    values = {key[1]: found.values[key].value for key in keys if key in found.values}
+    return StoreTable(**values)
+
+
+def find_root(settings: Settings) -> Path:
+    """Return the folder in which workers keep the repositories of runs: the same on every host."""
+    return Path(load_store_table(settings).root or ROOT)
+
+
 def find_strange_variables(environ: Iterable[str]) -> list[Fault]:
     """Find variables that look like ours and are none: somebody mistyped them."""
     known = [*VARIABLES, *OTHER_VARIABLES]
     strange = [name for name in environ if name.startswith("ORC_") and name not in known]
-    near = ((name, next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), None)) for name in sorted(strange))
+    near = ((name, find_near(name, known, like=0.8)) for name in sorted(strange))
     return [
         Fault(file=name, key=name, message=f"{name} is no variable of orc", suggestion=meant)
         for name, meant in near

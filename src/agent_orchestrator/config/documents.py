@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,10 @@ from agent_orchestrator.config.keys import KNOWN, NOTIFY, OTHER_WORDS, TABLES, K
 from agent_orchestrator.config.subscribers import read_subscriber
 from agent_orchestrator.core.budget import read_budget
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
+from agent_orchestrator.core.text import find_near
 from agent_orchestrator.errors import InvalidSpec, Problem, UsageError
 
-TOP_KEYS = "publish, [run], [agents.NAME], [budget], [git], [web], [telemetry] and [[notify]]"
+TOP_KEYS = "publish, [run], [agents.NAME], [budget], [git], [web], [store], [telemetry] and [[notify]]"
 
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)\Z")
 
@@ -79,6 +78,8 @@ def read_file(path: Path) -> ConfigFile | None:
         return _unreadable(path, f"the file cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:
         return _unreadable(path, f"the file is not TOML: {error}")
+    import tomllib
+
     try:
         tables = tomllib.loads(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
@@ -103,6 +104,8 @@ def find_lines(text: str) -> dict[Key, int]:
 
     `tomllib` tells no lines, but it can tell where a statement ends: it cannot read one that is cut off.
     """
+    import tomllib
+
     lines: dict[Key, int] = {}
     counts: dict[Key, int] = {}
     table: Key = ()
@@ -209,7 +212,7 @@ class _Reader:
         self.faults.append(Fault(file=str(self._path), line=line, key=_dotted(key), message=message, suggestion=suggestion))
 
     def _complain_unknown(self, table: Key, name: str, known: tuple[str, ...], place: Key | None = None) -> None:
-        near = OTHER_WORDS.get((*table, name)) or next(iter(get_close_matches(name, known, n=1)), None)
+        near = OTHER_WORDS.get((*table, name)) or find_near(name, known)
         where = f"[{_dotted(table)}]: " if table else ""
         where = f"[{where[:-2]}]: " if place is not None else where
         listed = ", ".join(known) if table else TOP_KEYS

@@ -12,6 +12,15 @@ import msgspec
 from msgspec import Meta
 
 from agent_orchestrator.agents.options import AgentSettings
+from agent_orchestrator.config.store_address import (
+    REPOSITORY_VARIABLE,
+    ROOT_VARIABLE,
+    STORE_VARIABLE,
+    StoreTable,
+    check_root,
+    check_store_url,
+    checked_name,
+)
 from agent_orchestrator.config.subscribers import NotifyTable
 from agent_orchestrator.config.telemetry import TelemetryTable, check_endpoint
 from agent_orchestrator.core.sandbox import WALLS, read_network
@@ -23,6 +32,7 @@ Key = tuple[str, ...]
 TASK_FILE: Key = ("run", "workflow")
 """The workflow that a bare task is run with."""
 
+STORE_URL, STORE_REPOSITORY, STORE_ROOT = ("store", "url"), ("store", "repository"), ("store", "root")
 TELEMETRY_ENDPOINT: Key = ("telemetry", "endpoint")
 NOTIFY: Key = ("notify",)
 """A list of tables, each kept under its name."""
@@ -114,6 +124,7 @@ class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     git: GitTable = GitTable()
     web: WebTable = WebTable()
     telemetry: TelemetryTable = TelemetryTable()
+    store: StoreTable = StoreTable()
     notify: Annotated[tuple[NotifyTable, ...], Meta(description="Who is told what happens in runs.")] = ()
 
 
@@ -136,6 +147,7 @@ KNOWN: Mapping[Key, tuple[str, ...]] = {
     ("git",): GitTable.__struct_fields__,
     ("web",): WebTable.__struct_fields__,
     ("telemetry",): TelemetryTable.__struct_fields__,
+    ("store",): StoreTable.__struct_fields__,
     NOTIFY: NotifyTable.__struct_fields__,
 }
 """The keys of each table; the names of agents and roles are anybody's."""
@@ -192,6 +204,9 @@ VARIABLES: Mapping[str, Key] = {
     "ORC_YOLO": YOLO,
     "ORC_MCP": MCP,
     "ORC_WORKFLOW": TASK_FILE,
+    STORE_VARIABLE: STORE_URL,
+    REPOSITORY_VARIABLE: STORE_REPOSITORY,
+    ROOT_VARIABLE: STORE_ROOT,
 }
 """Lists in variables are separated by commas, as in `ORC_ROLES=reviewer=codex,coder=claude:opus`, paths by colons."""
 OTHER_VARIABLES = frozenset({"ORC_DEBUG", "ORC_LAUNCH", "ORC_MCP_KEY", "ORC_MCP_URL", "ORC_TRUSTED_PATHS", "ORC_WALL"})
@@ -223,6 +238,15 @@ def check_run_value(key: Key, value: object, what: str = "") -> None:
         expected = "" if value in WALLS else f"{', '.join(WALLS)}, or a command line as in 'podman run …'"
     elif key == TELEMETRY_ENDPOINT:
         check_endpoint(value, what)
+        return
+    elif key == STORE_URL:
+        check_store_url(value, what, secret=what == STORE_VARIABLE)
+        return
+    elif key == STORE_REPOSITORY:
+        checked_name(value, what)
+        return
+    elif key == STORE_ROOT:
+        check_root(value, what)
         return
     elif key == SANDBOX_NETWORK:
         read_network(value if isinstance(value, str) else str(value), what)

@@ -19,6 +19,9 @@ from agent_orchestrator.config.keys import (
     MCP,
     NOTIFY,
     SHOWN_REPOSITORIES,
+    STORE_REPOSITORY,
+    STORE_ROOT,
+    STORE_URL,
     TASK_FILE,
     TELEMETRY_ENDPOINT,
     TRUSTED_REPOSITORIES,
@@ -103,7 +106,7 @@ def _why(key: Key, value: Any, users: Mapping[Key, Any]) -> str | None:
     if key[0] == "agents":
         free = key[2] in FREE or (key[2] == "adapter" and value in PLAIN_AGENTS) or (key[2] == "pass_credentials" and not value)
         return None if free else _OF_AGENTS.get(key[2], _PERMISSION)
-    if key == TELEMETRY_ENDPOINT:
+    if key in (TELEMETRY_ENDPOINT, STORE_URL, STORE_REPOSITORY, STORE_ROOT):
         return "sends what happens here to others"
     if key[:1] == NOTIFY:
         return _PROGRAM if str(value.get("url")).startswith("command:") else "sends what happens here to others"

@@ -16,15 +16,18 @@ class Dag:
 
     def __init__(self, needs: Mapping[str, Sequence[str]]) -> None:
         self._needs = needs
-        self._order = {unit: index for index, unit in enumerate(needs)}
+        self._order = dict(zip(needs, range(len(needs)), strict=True))
         self._dependents: dict[str, list[str]] = {unit: [] for unit in needs}
-        for unit, above in needs.items():
-            for parent in above:
-                self._dependents[parent].append(unit)
-        self._blockers = {unit: len(above) for unit, above in needs.items()}
+        self._blockers = dict(zip(needs, map(len, needs.values()), strict=True))
         self._finished: set[str] = set()
         self._taken: set[str] = set()
-        self._ready = [(index, unit) for unit, index in self._order.items() if not needs[unit]]
+        self._ready: list[tuple[int, str]] = []
+        dependents = self._dependents
+        for index, (unit, above) in enumerate(needs.items()):
+            if not above:
+                self._ready.append((index, unit))
+            for parent in above:
+                dependents[parent].append(unit)
 
     def peek(self) -> str | None:
         """The first ready unit, or None."""
@@ -38,6 +41,8 @@ class Dag:
     def take(self, unit: str) -> None:
         """The unit is being worked on: no longer ready."""
         self._taken.add(unit)
+        if self._ready and self._ready[0][1] == unit:
+            heapq.heappop(self._ready)  # A fold looks at no unit before its end: it would find all that ever were ready.
 
     def finish(self, unit: str) -> None:
         """The unit is done; its dependents may become ready."""
@@ -45,9 +50,10 @@ class Dag:
         if unit in self._finished:
             return
         self._finished.add(unit)
+        blockers = self._blockers
         for child in self._dependents[unit]:
-            self._blockers[child] -= 1
-            if not self._blockers[child]:
+            left = blockers[child] = blockers[child] - 1
+            if not left:
                 self._offer(child)
 
     def reset(self, units: Iterable[str]) -> None:

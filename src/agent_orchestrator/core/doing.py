@@ -9,6 +9,7 @@ people do with the work in the end.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 import msgspec
 
@@ -41,6 +42,24 @@ class Steering(msgspec.Struct):
         return self.text
 
 
+class PlannedAgent(msgspec.Struct, frozen=True):
+    """An agent whose effect nobody has looked at yet: a fold puts thousands, and looks at those that are left.
+
+    It has all that the effect is made of, as it is when it is put: `build` gives the same whenever it is called.
+    """
+
+    id: EffectId
+    unit: str
+
+    def build(self) -> RunAgent:
+        """Return the effect."""
+        raise NotImplementedError
+
+
+_WAITING = frozenset(get_args(Effect)) - frozenset(ACTIVE)
+"""All others occupy the machine, those included that nobody has looked at."""
+
+
 class Doing:
     """The wanted effects of one run."""
 
@@ -68,7 +87,7 @@ class Doing:
     )
 
     def __init__(self) -> None:
-        self._effects: dict[str, Effect] = {}
+        self._effects: dict[str, Effect | PlannedAgent] = {}
         self._boots: dict[str, str | None] = {}
         self.questions = 0
         """Units that wait for a person's answer."""
@@ -107,41 +126,50 @@ class Doing:
         self.stale: frozenset[str] = frozenset()
         """Sessions that know of work which is no part of this run any more."""
 
-    def put(self, effect: Effect) -> None:
+    def put(self, effect: Effect | PlannedAgent) -> None:
         """From now on the unit does this, instead of what it did."""
-        before = self._effects.get(effect.unit)
+        if self.steering and isinstance(effect, RunAgent | PlannedAgent):
+            effect = self._told(effect.build() if isinstance(effect, PlannedAgent) else effect)
+        unit, kind = effect.unit, type(effect)
+        before = self._effects.get(unit)
         if before is not None:
-            self.interrupted.discard(before.id)
-        if self.steering and isinstance(effect, RunAgent):
-            effect = self._told(effect)
-        self._active += isinstance(effect, ACTIVE) - isinstance(before, ACTIVE)
-        self.questions += isinstance(effect, AskHuman) - isinstance(before, AskHuman)
-        if self.holds:
-            self.holds.pop(effect.unit, None)
-        self._effects[effect.unit] = effect
-        self._boots[effect.unit] = self.boot
-        self._changed[effect.unit] = None
+            self._forget(before)
+        if kind not in _WAITING:
+            self._active += 1
+        elif kind is AskHuman:
+            self.questions += 1
+        self._effects[unit] = effect
+        self._boots[unit] = self.boot
+        self._changed[unit] = None
         if self.spoken:
-            self.spoken.pop(effect.unit, None)
+            self.spoken.pop(unit, None)
 
     def drop(self, unit: str) -> None:
         """From now on the unit does nothing."""
         before = self._effects.pop(unit, None)
         if before is not None:
-            self._active -= isinstance(before, ACTIVE)
-            self.questions -= isinstance(before, AskHuman)
+            self._forget(before)
             self._changed[unit] = None
-            self.interrupted.discard(before.id)
-            if self.holds:
-                self.holds.pop(unit, None)
             if self.spoken:
                 self.spoken.pop(unit, None)
+
+    def _forget(self, before: Effect | PlannedAgent) -> None:
+        """Nothing that is kept about the unit's effect holds for the next one."""
+        kind = type(before)
+        if kind not in _WAITING:
+            self._active -= 1
+        elif kind is AskHuman:
+            self.questions -= 1
+        if self.interrupted:
+            self.interrupted.discard(before.id)
+        if self.holds:
+            self.holds.pop(before.unit, None)
 
     def steer(self, event: UnitSteered) -> None:
         """A person has words for the agents of a unit, or of all: one that has not begun yet reads them at once."""
         self.steering = [*self.steering, Steering(event.text, event.unit)][-STEERING_KEPT:]
         self.spoken = {unit: asked for unit, asked in self.spoken.items() if event.unit not in ("", unit)}
-        for effect in [one for one in self._effects.values() if isinstance(one, RunAgent) and event.unit in ("", one.unit)]:
+        for effect in [one for one in self if isinstance(one, RunAgent) and event.unit in ("", one.unit)]:
             if self.is_held(effect.id):
                 self._effects[effect.unit] = self._told(effect)
             elif event.now:
@@ -150,7 +178,7 @@ class Doing:
     def take_over(self, event: UnitTakenOver) -> None:
         """A person has the session of the unit's agent: one at work is stopped, and held when it would go on."""
         self.taken.add(event.unit)
-        effect, hold = self._effects.get(event.unit), self.holds.get(event.unit)
+        effect, hold = self.of(event.unit), self.holds.get(event.unit)
         starts = hold is None or hold.why is HoldReason.SHORTAGE  # There the start is under way, and tried again.
         if isinstance(effect, RunAgent) and starts:
             self._interrupt(effect)
@@ -161,7 +189,7 @@ class Doing:
 
     def hear(self, event: AgentSpoke) -> None:
         """An agent at work said something: a question stands until words for it come or it ends, words that it read are read."""
-        effect = self._effects.get(event.unit)
+        effect = self.of(event.unit)
         if event.saying is Saying.QUESTION:
             self.spoken[event.unit] = event
         elif event.saying is Saying.HEARD and isinstance(effect, RunAgent):
@@ -196,7 +224,7 @@ class Doing:
 
     def change_agent(self, unit: str, agent: AgentChoice) -> None:
         """Another agent is to do what the unit does; its launch has not begun."""
-        effect = self._effects[unit]
+        effect = self.of(unit)
         if isinstance(effect, RunAgent):
             self._effects[unit] = msgspec.structs.replace(effect, agent=agent)
 
@@ -207,7 +235,10 @@ class Doing:
 
     def of(self, unit: str) -> Effect | None:
         """Give the unit's effect."""
-        return self._effects.get(unit)
+        effect = self._effects.get(unit)
+        if isinstance(effect, PlannedAgent):
+            effect = self._effects[unit] = effect.build()
+        return effect
 
     def wants(self, effect: EffectId) -> bool:
         """Tell whether an outcome of this effect still matters."""
@@ -239,7 +270,10 @@ class Doing:
         return [{"step": effect.unit, "effect": effect.id} for effect in self]
 
     def __iter__(self) -> Iterator[Effect]:
-        return iter(self._effects.values())
+        for unit, effect in self._effects.items():
+            if isinstance(effect, PlannedAgent):
+                effect = self._effects[unit] = effect.build()
+            yield effect
 
     def __len__(self) -> int:
         return len(self._effects)

@@ -49,6 +49,8 @@ class TakenUp(Event, frozen=True, kw_only=True, tag="taken_up"):
     host: str
     pid: int
     version: str
+    lost: tuple[str, ...] = ()
+    """The refs with what agents had written that were lost with another host; they are started again without it."""
 
 
 class Paused(Event, frozen=True, kw_only=True, tag="paused"):

@@ -1,8 +1,8 @@
 """Tests that were made easier to pass: by the numbers that their runners print, and by the test files that were changed.
 
 The rule: what a check shows is worth what ran. A check that passed and ran no test, or fewer than an earlier check of the same
-command in the run, or whose test files the work has changed, is doubted in its evidence. A loop does not complete on fewer
-tests or deleted ones; where people or reviewers judge, they read the doubt with the evidence.
+command in the run, or does not say any more how many, or whose test files the work has changed, is doubted in its evidence. A
+loop does not complete on fewer tests or deleted ones; where people or reviewers judge, they read the doubt with the evidence.
 """
 
 from __future__ import annotations
@@ -15,28 +15,31 @@ from agent_orchestrator.core.units import say_count
 
 NAMES_SHOWN = 5
 
-_TEST_FILES = re.compile(
+_TEST_FILES = (
     r"(?:^|/)(?:tests?|spec|__tests__|src/test)/"
     r"|(?:^|/)(?:test_[^/]*|conftest)\.py$"
     r"|_(?:test|spec)\.\w+$|\.(?:test|spec)\.\w+$|(?:^|/)[A-Z]\w*Tests?\.(?:java|kt|cs|scala|swift)$"
 )
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_NUMBERS = re.compile(r"(\d{1,9}) (\w+)")
-_PYTEST = re.compile(
-    r"^=*\s*((?:\d{1,9} (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun)(?:, )?)+|no tests ran) in ",
-    re.M,
+_COLOURS = r"\x1b\[[0-9;]*m"
+_NUMBERS = r"(\d{1,9}) (\w+)"
+_PYTEST = (
+    r"(?m)^=*\s*((?:\d{1,9} (?:subtests? )?(?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun)(?:, )?)+"
+    r"|no tests ran) in "
 )
-_UNITTEST = re.compile(r"^Ran (\d{1,9}) tests? in", re.M)
-_UNITTEST_BAD = re.compile(r"^(?:OK|FAILED) \(([^)]*)\)", re.M)
-_JEST = re.compile(r"^Tests:\s+(.*?)(\d{1,9}) total", re.M)
-_VITEST = re.compile(r"^\s*Tests\s+(?=\d|no tests)(.*?)(?:\((\d{1,9})\))?\s*$", re.M)
-_CARGO = re.compile(r"^test result: \w+\. (\d{1,9}) passed; (\d{1,9}) failed", re.M)
-_NODE = re.compile(r"^(?:#|ℹ) (tests|pass|fail) (\d{1,9})$", re.M)
-_MAVEN = re.compile(r"^(?:\[\w+\]\s*)?Tests run: (\d{1,9}), Failures: (\d{1,9}), Errors: (\d{1,9}), Skipped: (\d{1,9})\s*$", re.M)
-_MOCHA = re.compile(r"^\s*(\d{1,9}) (passing|failing)\b", re.M)
-_RSPEC = re.compile(r"^(\d{1,9}) examples?, (\d{1,9}) failures?(?:, (\d{1,9}) pending)?", re.M)
-_DOTNET = re.compile(r"Failed:\s*(\d{1,9}), Passed:\s*(\d{1,9}), Skipped:\s*\d{1,9}, Total:\s*\d{1,9}")
-_GO = re.compile(r"^(?:ok|FAIL|\?|---)\s+\S+.*$", re.M)
+_UNITTEST = r"(?m)^Ran (\d{1,9}) tests? in"
+_UNITTEST_BAD = r"(?m)^(?:OK|FAILED) \(([^)]*)\)"
+_JEST = r"(?m)^Tests:\s+(.*?)(\d{1,9}) total"
+_VITEST = r"(?m)^\s*Tests\s+(?=\d|no tests)(.*?)(?:\((\d{1,9})\))?\s*$"
+_CARGO = r"(?m)^test result: \w+\. (\d{1,9}) passed; (\d{1,9}) failed"
+_NOTHING = r"(?m)^No (?:tests|test files) found, exiting with code \d{1,3}$"
+"""Jest and vitest, when they find nothing."""
+_NODE = r"(?m)^(?:#|ℹ) (tests|pass|fail) (\d{1,9})$"
+_MAVEN = r"(?m)^(?:\[\w+\]\s*)?Tests run: (\d{1,9}), Failures: (\d{1,9}), Errors: (\d{1,9}), Skipped: (\d{1,9})\s*$"
+_MOCHA = r"(?m)^\s*(\d{1,9}) (passing|failing)\b"
+_RSPEC = r"(?m)^(\d{1,9}) examples?, (\d{1,9}) failures?(?:, (\d{1,9}) pending)?"
+_DOTNET = r"Failed:\s*(\d{1,9}), Passed:\s*(\d{1,9}), Skipped:\s*\d{1,9}, Total:\s*\d{1,9}"
+_GO = r"(?m)^(?:ok|FAIL|\?|---)\s+\S+.*$"
+_GO_TEST = r"(?m)^--- (PASS|FAIL): \S+ \([\d.]+s\)$"
 _GO_NONE = ("[no test files]", "[no tests to run]")
 
 Counted = tuple[int, int]
@@ -45,12 +48,12 @@ Counted = tuple[int, int]
 
 def is_test_file(path: str) -> bool:
     """Tell whether a file holds tests, by the names that runners look for."""
-    return _TEST_FILES.search(path) is not None
+    return re.search(_TEST_FILES, path) is not None
 
 
 def count_tests(output: str) -> Counted | None:
     """Count the tests that ran and those that passed, by the last words of a recognised runner; skipped ones did not run."""
-    text = _COLOURS.sub("", output)
+    text = re.sub(_COLOURS, "", output)
     return next((found for count in _RUNNERS if (found := count(text)) is not None), None)
 
 
@@ -59,6 +62,8 @@ def find_doubts(tests: int | None, most: int | None, changed: Iterable[FileChang
     doubts = []
     if tests is not None and most is not None and tests < most:
         doubts.append(f"{say_count(tests, 'test')} ran where {most} ran before")
+    elif tests is None and most:
+        doubts.append(f"it cannot be told how many tests ran, where {most} ran before")
     elif tests == 0:
         doubts.append("no tests ran")
     ours = [change for change in changed if is_test_file(change.path)]
@@ -75,11 +80,11 @@ def say_names(paths: list[str]) -> str:
 
 
 def _numbers(text: str) -> dict[str, int]:
-    return {word.rstrip("s"): int(number) for number, word in _NUMBERS.findall(text)}
+    return {word.rstrip("s"): int(number) for number, word in re.findall(_NUMBERS, text)}
 
 
 def _pytest(text: str) -> Counted | None:
-    if not (found := _PYTEST.findall(text)):
+    if not (found := re.findall(_PYTEST, text)):
         return None
     counts = _numbers(found[-1])
     passed = counts.get("passed", 0) + counts.get("xpassed", 0)
@@ -87,37 +92,37 @@ def _pytest(text: str) -> Counted | None:
 
 
 def _unittest(text: str) -> Counted | None:
-    if not (ran := _UNITTEST.findall(text)):
+    if not (ran := re.findall(_UNITTEST, text)):
         return None
-    bad = _UNITTEST_BAD.findall(text)
+    bad = re.findall(_UNITTEST_BAD, text)
     counts = {word: int(number) for word, number in re.findall(r"(\w+)=(\d{1,9})", bad[-1])} if bad else {}
     total = int(ran[-1]) - counts.get("skipped", 0)
     return total, total - counts.get("failures", 0) - counts.get("errors", 0)
 
 
 def _jest(text: str) -> Counted | None:
-    if not (found := _JEST.findall(text)):
+    if not (found := re.findall(_JEST, text)):
         return None
     counts = _numbers(found[-1][0])
     return int(found[-1][1]) - counts.get("skipped", 0) - counts.get("todo", 0), counts.get("passed", 0)
 
 
 def _vitest(text: str) -> Counted | None:
-    if not (found := _VITEST.findall(text)):
+    if not (found := re.findall(_VITEST, text)):
         return None
     counts = _numbers(found[-1][0])
     return counts.get("passed", 0) + counts.get("failed", 0), counts.get("passed", 0)
 
 
 def _cargo(text: str) -> Counted | None:
-    if not (found := _CARGO.findall(text)):
+    if not (found := re.findall(_CARGO, text)):
         return None
     passed = sum(int(good) for good, _ in found)
     return passed + sum(int(bad) for _, bad in found), passed
 
 
 def _node(text: str) -> Counted | None:
-    counts = {word: int(number) for word, number in _NODE.findall(text)}
+    counts = {word: int(number) for word, number in re.findall(_NODE, text)}
     if "tests" not in counts or "pass" not in counts:
         return None
     return counts["pass"] + counts.get("fail", 0), counts["pass"]
@@ -125,7 +130,7 @@ def _node(text: str) -> Counted | None:
 
 def _maven(text: str) -> Counted | None:
     """Maven prints a line per class, with a time, and one for all of a module, without: modules are added up."""
-    found = [tuple(map(int, one)) for one in _MAVEN.findall(text)]
+    found = [tuple(map(int, one)) for one in re.findall(_MAVEN, text)]
     if not found:
         return None
     total = sum(run - skipped for run, _, _, skipped in found)
@@ -133,32 +138,38 @@ def _maven(text: str) -> Counted | None:
 
 
 def _mocha(text: str) -> Counted | None:
-    counts = {word: int(number) for number, word in _MOCHA.findall(text)}
+    counts = {word: int(number) for number, word in re.findall(_MOCHA, text)}
     if "passing" not in counts:
         return None
     return counts["passing"] + counts.get("failing", 0), counts["passing"]
 
 
 def _rspec(text: str) -> Counted | None:
-    if not (found := _RSPEC.findall(text)):
+    if not (found := re.findall(_RSPEC, text)):
         return None
     total, failed, pending = (int(one or 0) for one in found[-1])
     return total - pending, total - pending - failed
 
 
 def _dotnet(text: str) -> Counted | None:
-    if not (found := _DOTNET.findall(text)):
+    if not (found := re.findall(_DOTNET, text)):
         return None
     passed = sum(int(good) for _, good in found)
     return passed + sum(int(bad) for bad, _ in found), passed
 
 
 def _go(text: str) -> Counted | None:
-    """Go prints a line per package and no numbers: only that nothing at all was run can be told."""
-    lines = _GO.findall(text)
+    """Go prints a line per test with -v; without, one per package and no numbers: only that nothing was run can be told."""
+    if found := re.findall(_GO_TEST, text):
+        return len(found), found.count("PASS")
+    lines = re.findall(_GO, text)
     packages = [line for line in lines if line.startswith("?") or re.match(r"ok\s+\S+\s+(?:\(cached\)|[\d.]+s)", line)]
     empty = packages and len(packages) == len(lines) and all(line.rstrip().endswith(_GO_NONE) for line in packages)
     return (0, 0) if empty else None
 
 
-_RUNNERS = (_pytest, _unittest, _jest, _vitest, _cargo, _node, _maven, _mocha, _rspec, _dotnet, _go)
+def _nothing(text: str) -> Counted | None:
+    return (0, 0) if re.search(_NOTHING, text) else None
+
+
+_RUNNERS = (_pytest, _unittest, _jest, _vitest, _cargo, _node, _maven, _mocha, _rspec, _dotnet, _go, _nothing)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.report import Common, Report
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ def unfold(value: Any, shape: Shape) -> Any:
 
 def read_fields(report: Report, form: type[T]) -> T:
     """The role's fields of a report. Raises msgspec.ValidationError, which names the field."""
-    return msgspec.convert(unfold(report.fields, _plain(cast(Form, form))), form)
+    return typed.convert(unfold(report.fields, _plain(cast(Form, form))), form)
 
 
 def example_of(form: Form | None, status: str) -> dict[str, Any]:

@@ -25,6 +25,8 @@ class HoldReason(StrEnum):
     """The machine has too few processes or descriptors, or no room on its disk."""
     PERSON = "person"
     """A person has taken the agent's session over."""
+    ACCOUNT = "account"
+    """As many agents of its account work at once as may, on all hosts together."""
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -317,6 +317,8 @@ class HandBack(_Directive, frozen=True, kw_only=True, tag="hand_back"):
     """Let the unit's agent go on in the session that a person had."""
 
     unit: str
+    done: bool = False
+    """The work is done, as the person says: the agent has only to report on it."""
 
 
 class Saying(StrEnum):

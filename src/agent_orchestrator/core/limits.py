@@ -83,6 +83,8 @@ RATE_WINDOW_MAX_S = 8 * 86_400.0
 RATE_JITTER_S = 30.0
 """Units that were parked together start again within this time, not all at once."""
 
+SHORTAGE_RECHECK_S = 1.0
+"""Between two looks whether a store that was away says again who may start."""
 DAY_RECHECK_S = 5.0
 """Time between two looks of a unit that waits for what other processes have reserved."""
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.failure import Failure, invalid_report
 
 REPORT_SCHEMA = "run_report@v0"
@@ -116,7 +117,7 @@ def check_report(document: dict[str, Any], rule: ReportRule) -> Report | Failure
             return invalid_report(f"the report is for {field} {_quoted(document[field])}, not {expected!r}")
     told = {name: value for name, value in document.items() if value is not None}
     try:
-        known = msgspec.convert({"status": "", "summary": ""} | told, _Lenient)
+        known = typed.convert({"status": "", "summary": ""} | told, _Lenient)
     except msgspec.ValidationError as error:
         return invalid_report(f"the report has a wrong field: {error}")
     if known.schema is not None and known.schema != REPORT_SCHEMA:
@@ -144,7 +145,7 @@ def _learnings(raw: list[Any]) -> tuple[tuple[Learning, ...], tuple[str, ...]]:
     kept, warnings = [], []
     for entry in raw:
         try:
-            kept.append(msgspec.convert(entry, Learning))
+            kept.append(typed.convert(entry, Learning))
         except msgspec.ValidationError as error:
             warnings.append(f"a learning was dropped: {error}")
     return tuple(kept), tuple(warnings)

@@ -39,6 +39,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The pull request to open when it has completed; None for none."""
     mcp: bool = False
     """True for a run whose agents get its MCP server."""
+    remote: str = ""
+    """The address of the repository that workers drive it from; empty for one that is driven where it was started."""
     generation: int = 0
     """The number of times that the run has gone back to an earlier point; the journal has it, not the store."""
 

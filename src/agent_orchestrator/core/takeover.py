@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from agent_orchestrator.core.effects import RunAgent
-from agent_orchestrator.core.events import DirectiveRefused, Event, UnitHandedBack, UnitTakenOver
+from agent_orchestrator.core.events import DirectiveRefused, Event, UnitHandedBack, UnitSteered, UnitTakenOver
 from agent_orchestrator.core.inputs import HandBack, TakeOver
 from agent_orchestrator.core.lifecycle import Phase
+
+DONE = "A person took over your session and says that the work is done: change nothing more, only report on what is there."
+"""The report is the agent's, because each unit has a form of its own for it, and a check judges the work as always."""
 
 
 def decide_takeover(state: Any, directive: TakeOver | HandBack) -> list[Event]:
@@ -18,7 +21,8 @@ def decide_takeover(state: Any, directive: TakeOver | HandBack) -> list[Event]:
     unit, life = directive.unit, state.lifecycle
     if isinstance(directive, HandBack):
         if unit in state.doing.taken:
-            return [UnitHandedBack(unit=unit)]
+            told = [UnitSteered(text=DONE, unit=unit)] if directive.done else []
+            return [*told, UnitHandedBack(unit=unit)]
         why = f"nobody has taken {unit} over"
     elif life.ended or life.phase is Phase.ABORTING:
         why = f"it is {life.status}: no agent of it goes on"

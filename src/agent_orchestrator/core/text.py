@@ -5,6 +5,8 @@ What an agent or a person wrote has no length that we may rely on: every place t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from agent_orchestrator.core.limits import ERROR_LINE_CHARS, TAIL_CHARS
 from agent_orchestrator.core.units import iso
 
@@ -24,6 +26,13 @@ def last_line(output: str) -> str:
     """Give the last line of a program's output with something in it, as much of it as an error quotes."""
     lines = (line.strip() for line in reversed(output.splitlines()))
     return next((line for line in lines if line), "")[:ERROR_LINE_CHARS]
+
+
+def find_near(word: str, known: Iterable[str], like: float = 0.6) -> str | None:
+    """Give the word that was probably meant; `like` is how much it must be alike, from 0 to 1."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=like)), None)
 
 
 def stamp(at_us: int) -> str:

@@ -166,6 +166,9 @@ class UnitRecord(msgspec.Struct, kw_only=True):
 
     def time_left_s(self, timeout_s: float | None) -> float | None:
         """Give what is left of an attempt's time: at least a little, where it was interrupted."""
-        if timeout_s is None or not self.spent_us:
-            return timeout_s
-        return max(TIMEOUT_LEFT_MIN_S, timeout_s - self.spent_us / US)
+        return time_left_s(timeout_s, self.spent_us)
+
+
+def time_left_s(timeout_s: float | None, spent_us: int) -> float | None:
+    """Give what is left of an attempt's time after so much of it: at least a little."""
+    return max(TIMEOUT_LEFT_MIN_S, timeout_s - spent_us / US) if timeout_s is not None and spent_us else timeout_s

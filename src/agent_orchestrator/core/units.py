@@ -24,8 +24,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DURATION = re.compile(r"\s*(?:(\d+(?:\.\d+)?)\s*h)?\s*(?:(\d+(?:\.\d+)?)\s*m)?\s*(?:(\d+(?:\.\d+)?)\s*s?)?\s*\Z", re.I)
 
 
+@lru_cache(maxsize=16)
 def iso(at_us: int) -> str:
-    """2025-01-15T14:30:00.123456Z: always six decimals."""
+    """2025-01-15T14:30:00.123456Z: always six decimals. The facts of one row share their time."""
     second, rest_us = divmod(at_us, US)
     return f"{_iso_second(second)}.{str(US + rest_us)[1:]}Z"
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from agent_orchestrator.engine.clock import Clock
 
-BURST_BYTES = 1024 * 1024
+BURST_BYTES = 2 * 1024 * 1024
 RATE_BYTES_S = 1024 * 1024
 """About 3 % of the time of a machine that encodes and writes 30 MB of small files in a second."""
-FILE_BYTES = 4096
-"""The cost of a file besides its content: making, recording and renaming it."""
+FILE_BYTES = 24 * 1024
+"""The cost of a file besides its content: making, recording, finding again and renaming it takes as long as writing this much."""
 
 
 class Allowance:

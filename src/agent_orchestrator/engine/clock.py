@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Protocol
@@ -29,9 +30,23 @@ class SystemClock:
         return time.monotonic()
 
 
+def boottime_s() -> float:
+    """Return seconds that never go back and count on while the machine is suspended."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def boot_id() -> str:
     """Identifies this boot of the machine; '' where it cannot be known."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
         return ""
+
+
+def place_id() -> str:
+    """Identify this boot of this machine, and the place in it whose processes see each other: containers share a boot."""
+    try:
+        namespace = os.readlink("/proc/self/ns/pid").strip("pid:[]")
+    except OSError:
+        namespace = ""
+    return f"{boot_id()}/{os.uname().nodename}.{namespace}"

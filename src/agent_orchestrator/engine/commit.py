@@ -1,53 +1,84 @@
 """Group commit: everything appended in one turn of the event loop shares one transaction and one fsync.
 
-It commits on the loop itself. Handing over to a thread cost more than the fsync for a single run and gained nothing
-for many; the choice is hidden behind `append`.
+It commits on the loop itself: handing over to a thread cost more than the fsync for a single run and gained nothing for
+many. Only a store that may be away is written to in a thread, one batch after the other: whatever is ready meanwhile shares the
+next one, and agents are looked after while a server is gone. The choice is hidden behind `append`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
+from agent_orchestrator.engine.threads import Threads
+from agent_orchestrator.errors import Conflict
 from agent_orchestrator.store.port import Append, Store
+
+LATE_S = 5.0
+
+Batch = list[tuple[Append, asyncio.Future[None]]]
 
 
 class Committer:
-    """Collects appends and commits them once per turn."""
+    """Collects appends and commits them once per turn, or once the batch before is known to be written."""
 
-    def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
-        self._store, self._loop = store, loop
-        self._batch: list[tuple[Append, asyncio.Future[None]]] = []
+    def __init__(self, store: Store, loop: asyncio.AbstractEventLoop, late: Callable[[], None] = lambda: None) -> None:
+        self._store, self._loop, self._late = store, loop, late
+        self._batch: Batch = []
+        self._threads = Threads(loop) if store.remote else None
+        self._under_way = False
 
     def append(self, part: Append) -> asyncio.Future[None]:
         """Durable when the future is done; it fails with Conflict for this run alone, with anything else for all."""
         done: asyncio.Future[None] = self._loop.create_future()
-        if not self._batch:
+        if not self._batch and not self._under_way:
             self._loop.call_soon(self._commit)
         self._batch.append((part, done))
         return done
 
     @property
     def is_idle(self) -> bool:
-        """True while nothing waits for the commit of this turn."""
-        return not self._batch
+        """True while nothing waits for the commit of this turn, and one could be made in place."""
+        return not self._batch and self._threads is None
 
     def append_now(self, part: Append) -> None:
         """Append at once, for whoever has nobody to share a commit with; raises what went wrong."""
-        assert not self._batch, "what waits comes first"
+        assert self.is_idle, "what waits comes first"
         answer = self._store.append([part])[0]
         if answer is not None:
             raise answer
 
+    def close(self) -> None:
+        """Wait for what is being written."""
+        if self._threads is not None:
+            self._threads.close()
+
     def _commit(self) -> None:
         batch, self._batch = self._batch, []
-        try:
-            answers = self._store.append([part for part, _ in batch])
-        except Exception as error:  # whatever it is, nobody may wait for ever: an unknown one ends the process
-            for _, done in batch:
-                if not done.done():
-                    done.set_exception(error)
+        if self._threads is None:
+            self._settle(batch, self._write(batch))
             return
-        for (_, done), answer in zip(batch, answers, strict=True):
+        self._under_way = True
+        late = self._loop.call_later(LATE_S, self._late)
+
+        def land(answers: list[Conflict | None] | Exception) -> None:
+            late.cancel()
+            self._under_way = False
+            self._settle(batch, answers)
+            if self._batch:
+                self._commit()
+
+        self._threads.run(lambda: self._write(batch), land)
+
+    def _write(self, batch: Batch) -> list[Conflict | None] | Exception:
+        try:
+            return self._store.append([part for part, _ in batch])
+        except Exception as error:  # whatever it is, nobody may wait for ever: an unknown one ends the process
+            return error
+
+    def _settle(self, batch: Batch, answers: list[Conflict | None] | Exception) -> None:
+        several = [answers] * len(batch) if isinstance(answers, Exception) else answers
+        for (_, done), answer in zip(batch, several, strict=True):
             if done.done():
                 continue
             if answer is None:

@@ -32,7 +32,7 @@ from agent_orchestrator.engine.perform.shortage import caught, problem_of
 from agent_orchestrator.engine.publisher import Frames
 from agent_orchestrator.engine.slices import SLICE_S
 from agent_orchestrator.engine.slots import Slots
-from agent_orchestrator.errors import DiskFull, OrcError, StoreLocked
+from agent_orchestrator.errors import STORE_PASSES, OrcError
 from agent_orchestrator.git.worktree import folder_of
 from agent_orchestrator.store.port import Append, StoredRun, UsageRow
 
@@ -45,7 +45,6 @@ SUMMARY_EVERY_US = 500_000
 """The age that the summary in `orc list` may have while a run is busy; a change of status is written at once."""
 SUMMARY_SPACING_US = 5_000
 """The summaries of all busy runs of a process are on average this far apart: with 1,000 runs each is written every 5 s."""
-
 
 EVENTS_PER_TICK = 200
 """More follow in the next tick: admitting a thousand steps at once would stall everybody else on the loop."""
@@ -62,6 +61,7 @@ class Driver:
         self._waiter: asyncio.Future[None] | None = None
         self._pausing: asyncio.Future[None] | None = None
         """Set while a store that refuses is left alone; a person does not wait for that."""
+        self._turn_s = 0.0  # When this run last began its turn of the loop.
         self._leaving = False
         self._unfinished = False
         """True when the last tick stopped advancing only because it had become long."""
@@ -75,10 +75,11 @@ class Driver:
         self.home, self.workdir = Path(run.context.home), Path(run.context.workdir)
         self.child_env = engine.world.child_env(run.context.pass_env)
         self._summary: Summary | None = None
-        self._summary_us = 0
+        self._summary_us = self._questions = 0
         self._phase: Phase | None = None
-        self._questions = 0
         self._folded = fold(engine.store, system, run)
+        self.state: Any = self._folded.state
+        """The run's state; only evolve may change it. No property: a tick asks for it a dozen times."""
         self._facts: list[Event] = []
         """Facts of the engine's own about the run, for the next tick."""
         self.budget = RunBudget(self)
@@ -86,11 +87,6 @@ class Driver:
         self.slots = Slots(self)
         overviews = engine.world.overviews
         self._keeper = OverviewKeeper(self, overviews) if overviews is not None and system.overview is not None else None
-
-    @property
-    def state(self) -> Any:
-        """The run's state; only evolve may change it."""
-        return self._folded.state
 
     @property
     def seq(self) -> int:
@@ -123,12 +119,12 @@ class Driver:
             return None
         run = self.run.context.run
         scratch = self.engine.launches.directory(effect_id(run, UnitId("trees"), 0, 0, 0, "look")).with_name("trees")
-        kept = keep(self.tree(tree), scratch / (unit or "own"), run, tree)
+        kept = self.engine.redactor.redact_tree(keep(self.tree(tree), scratch / (unit or "own"), run, tree))
         return kept if kept is not None and kept != self.state.doing.kept.get(kept.place) else None
 
     def keep_tree(self, effect: RunAgent, then: Callable[[KeptTree | OrcError | OSError | None], None]) -> None:
         """Keeps the tree that an agent leaves, in a thread; goes on with it, None when nothing is new, or with a shortage."""
-        if self.engine.world.keep_tree is None:
+        if (world := self.engine.world).keep_tree is None or not world.has_tree(self.tree(effect.tree)):
             then(None)
         else:
             self.engine.offload(None, lambda: caught(lambda: self.look_at(effect.tree, effect.unit)), then)
@@ -197,15 +193,15 @@ class Driver:
                 raise self._error
             if self._leaving:
                 return self.summary()
-        clock, turn_s = self.engine.clock, self.engine.clock.monotonic_s()
+        clock, self._turn_s = self.engine.clock, self.engine.clock.monotonic_s()
         while not self._leaving and (self._ready() or self._going(stays)):
             if not self._ready():
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
-                self._waiter, turn_s = None, clock.monotonic_s()
-            elif clock.monotonic_s() - turn_s >= SLICE_S:
+                self._waiter, self._turn_s = None, clock.monotonic_s()
+            elif clock.monotonic_s() - self._turn_s >= SLICE_S:
                 await asyncio.sleep(0)  # A run that is never at a loss must not keep the loop for itself.
-                turn_s = clock.monotonic_s()
+                self._turn_s = clock.monotonic_s()
             await self._tick([])
         if self._error is not None:
             raise self._error
@@ -214,9 +210,8 @@ class Driver:
 
     async def _take_up(self) -> list[Event]:
         """The first facts of this process: that it is here, the trees of a point brought back, and the tree as it was found."""
-        facts: list[Event] = [
-            TakenUp(boot=self.engine.boot, host=self.engine.host, pid=self.engine.pid, version=self.engine.version)
-        ]
+        engine, lost = self.engine, self.engine.world.lost
+        facts: list[Event] = [TakenUp(boot=engine.boot, host=engine.host, pid=engine.pid, version=engine.version, lost=lost)]
         if (going := self.state.doing.returning) is not None:
             facts.append(TreesReturned(kept=await self._slowly(lambda: self.engine.world.return_trees(going))))
         if self.engine.world.keep_tree is not None and not self.state.lifecycle.ended:
@@ -243,7 +238,7 @@ class Driver:
     async def _tick(self, facts: list[Event]) -> bool:
         """One turn; False when it could not be written and nothing happened."""
         noted, self._facts = self._facts, []
-        events = [*facts, *(fact for fact in noted if self.admission.holds_true(fact))]
+        events = [*facts, *[fact for fact in noted if self.admission.holds_true(fact)]]
         worked = self._folded.works(events)
         taken: list[Given] = []
         now_us = max(self.engine.clock.now_us(), self._folded.at_us)
@@ -267,7 +262,7 @@ class Driver:
                 await self._append(self._part(events, taken, now_us, frames))
             except OrcError as error:
                 frames.discard()
-                if not isinstance(error, DiskFull | StoreLocked):
+                if not isinstance(error, STORE_PASSES):
                     raise
                 self._facts[:0] = noted
                 await self._start_over(taken, error)
@@ -282,7 +277,7 @@ class Driver:
             for what in taken:
                 if isinstance(what, OUTCOMES):
                     if isinstance(what, AgentEnded):
-                        self.budget.settle(what)
+                        self.admission.settle(what)
                     self.slots.release(what.effect)
             self.engine.observe(self, events, now_us)
             if self._keeper is not None:
@@ -306,6 +301,7 @@ class Driver:
             engine.committer.append_now(part)
         else:
             await engine.committer.append(part)
+            self._turn_s = engine.clock.monotonic_s()
 
     def _decide(self, what: Given, now_us: int, frames: Frames) -> list[Event]:
         state = self.state
@@ -318,19 +314,20 @@ class Driver:
         return events
 
     def _part(self, events: list[Event], taken: list[Given], now_us: int, frames: Frames) -> Append:
-        ended = [what for what in taken if isinstance(what, AgentEnded)]
+        ended = [(what, self.slots.agent_effect(what.effect)) for what in taken if isinstance(what, AgentEnded)]
         lifecycle = self.state.lifecycle
         return Append(
             run=self.run.id,
             expected_seq=self._folded.seq,
+            epoch=self.engine.epoch,
             at_us=now_us,
             body=encode_events(events) if events else None,
             summary=self._news(now_us),
             taken=tuple([what.id for what in taken if isinstance(what, DIRECTIVES)]),
-            usage=tuple([row for what in taken if (row := self._usage(what))]),
-            windows=tuple([window for what in ended for window in self.admission.refusals(what)]),
-            over=tuple([what.effect for what in ended if self.budget.has_reserved(what.effect)]) if ended else (),
-            release_all=self.state.doing.budget.is_set and (lifecycle.ended or self._is_new),
+            usage=tuple([row for what, effect in ended if (row := self._usage(what, effect))]),
+            windows=tuple([window for what, effect in ended for window in self.admission.refusals(what, effect)]),
+            over=tuple([what.effect for what, _ in ended if self.admission.accounts_for(what.effect)]),
+            release_all=(lifecycle.ended or self._is_new) and self.state.doing.budget.is_set,
             printed=frames.printed,
         )
 
@@ -347,10 +344,8 @@ class Driver:
         self._summary = summary
         return summary if summary != before else None
 
-    def _usage(self, what: Given) -> UsageRow | None:
-        if not isinstance(what, AgentEnded):
-            return None
-        usage, effect = what.usage, self.slots.agent_effect(what.effect)
+    def _usage(self, what: AgentEnded, effect: RunAgent | None) -> UsageRow | None:
+        usage = what.usage
         if effect is not None and self.budget.limits_time(effect):
             usage = msgspec.structs.replace(usage or Usage(), wall_s=(what.ended_us - what.started_us) / US)
         if usage is None:
@@ -358,7 +353,7 @@ class Driver:
         unit = unit_of(what.effect)
         return UsageRow(effect=what.effect, unit=unit, agent=self.slots.agent_of(what.effect), usage=usage)
 
-    async def _start_over(self, taken: list[Given], error: DiskFull | StoreLocked) -> None:
+    async def _start_over(self, taken: list[Given], error: OrcError) -> None:
         """Nothing was written, so nothing happened: the journal's state again, the inputs again, after a pause."""
         while True:
             pause_s = shortage_pause_s(self._shortages)
@@ -370,8 +365,9 @@ class Driver:
                 return
             try:
                 self._folded = fold(self.engine.store, self.system, self.run)
+                self.state = self._folded.state
                 break
-            except (DiskFull, StoreLocked) as again:
+            except STORE_PASSES as again:
                 error = again
         self.durable = True
         self.slots.inherit()

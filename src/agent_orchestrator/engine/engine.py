@@ -14,9 +14,10 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.agents.adapter import RunServer
-from agent_orchestrator.bounded import launches_of, read_bounded
-from agent_orchestrator.core.effects import Checkpoint, KeptTree, RunAgent, Tree
+from agent_orchestrator.bounded import read_bounded, store_of
+from agent_orchestrator.core.effects import AgentChoice, Checkpoint, KeptTree, RunAgent, Tree
 from agent_orchestrator.core.events import Event, Forked, WentBack
 from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import AgentEnded, CheckpointEnded, FileChange, Given, Instruct, Posted
@@ -31,13 +32,14 @@ from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.engine.launches import Launches
 from agent_orchestrator.engine.overview import Overviews
+from agent_orchestrator.engine.owners import Owned
 from agent_orchestrator.engine.perform.checkpoint import no_trees, no_worktrees
 from agent_orchestrator.engine.perform.merge import Merges, NoMerges
 from agent_orchestrator.engine.publisher import Publisher
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.engine.slices import SliceQueue
 from agent_orchestrator.engine.threads import Threads
-from agent_orchestrator.errors import StoreLocked
+from agent_orchestrator.errors import STORE_PASSES
 from agent_orchestrator.store.port import Store, StoredRun
 
 OFFLOAD_BYTES = 256 * 1024
@@ -65,6 +67,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     boot: str
     child_env: Callable[[tuple[str, ...]], dict[str, str]]
     """The environment children start from, given the names a run passes on."""
+    key_of: Callable[[AgentChoice, tuple[str, ...]], str] = lambda choice, passed: ""
+    """Marks the key that an agent logs in with here, given the names that a run passes on; '' without one."""
     redactor: Redactor
     tree_of: Callable[[Path, Path], str | None]
     """Identifies a working tree; the second path is a scratch folder."""
@@ -74,6 +78,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Lists the files in which two commits differ, given a working tree of the repository."""
     keep_tree: Callable[[Path, Path, RunId, Tree | None], KeptTree | None] | None = None
     """Keeps a working tree so that a run can go back to it, unless it is as it was; None where nothing is kept."""
+    has_tree: Callable[[Path], bool] = lambda folder: True
+    """Says at once whether there may be anything to keep of a folder: it is in a repository."""
     return_trees: Callable[[WentBack | Forked], tuple[str, ...]] = lambda going: ()
     """Brings the trees of a run to the point that it went back to, or was forked at; says where what was there is kept."""
     open_tree: Callable[[Path, RunId, Tree], None] = no_worktrees
@@ -82,8 +88,14 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Gives a launch the run's MCP server with a key of its own; None where the run has none."""
     merges: Merges = NoMerges()
     """Merges branches."""
+    prints: bool = True
+    """False where the run's files are not to be written: its home is elsewhere."""
     overviews: Overviews | None = None
     """Writes what spans runs; None where nobody reads it."""
+    lost: tuple[str, ...] = ()
+    """The refs with what agents had written that were lost with another host."""
+    owned: Owned | None = None
+    """The run as this process has taken it up; None where nobody else could."""
     trace: Callable[[EffectId], dict[str, str]] = lambda effect: {}
     """The variables by which what a launch does becomes part of the run's trace; none while nobody traces."""
     threads: bool = True
@@ -103,21 +115,22 @@ class Engine:
         self.boot, self.redactor, self.tree_of = world.boot, world.redactor, world.tree_of
         self.save_tree = world.save_tree
         self.stop_grace_s, self.result_grace_s, self.version = world.stop_grace_s, world.result_grace_s, world.version
+        self.epoch = world.owned.epoch if world.owned is not None else 0
         self.host, self.pid = os.uname().nodename, os.getpid()
-        self.committer = Committer(world.store, self.loop)
+        self.committer = Committer(world.store, self.loop, self._tell_late)
         self.slices = SliceQueue(self.loop, world.clock)
         self.threads = Threads(self.loop)
         self.publisher = Publisher(self)
         self.rates = Rates(world.store, world.clock)
         self.drivers: dict[str, Driver] = {}
         self._poll: asyncio.TimerHandle | None = None
-        self._directive = msgspec.json.Decoder(Posted).decode
 
     async def drive(
         self, run: StoredRun, system: System, stays: Callable[[Driver], bool], inputs: Sequence[Given] = ()
     ) -> Summary:
         """Drives a run until it ends or rests; the caller holds the run's lock. `inputs` come before all others."""
         driver = Driver(self, run, system)
+        self.publisher.open(driver)
         self.drivers[run.id] = driver
         for what in inputs:
             driver.deliver(what)
@@ -129,10 +142,15 @@ class Engine:
                 return await driver.drive(stays)
         finally:
             driver.let_go()
+            self.publisher.close(driver)
             del self.drivers[run.id]
             if not self.drivers and self._poll is not None:
                 self._poll.cancel()
                 self._poll = None
+
+    def may_act(self) -> bool:
+        """Return True if nobody else can have taken the run up; asked right before something is started."""
+        return self.world.owned is None or self.world.owned.may_act()
 
     @property
     def is_alone(self) -> bool:
@@ -146,8 +164,15 @@ class Engine:
 
     def leave(self) -> None:
         """Stops driving; agents live on."""
+        self.store.give_up()
         for driver in self.drivers.values():
             driver.leave()
+
+    def _tell_late(self) -> None:
+        for driver in self.drivers.values():
+            self.notify(
+                driver, "The store is away or does not answer; nothing goes on before it is known what came of the last write."
+            )
 
     def _poll_inbox(self) -> None:
         try:
@@ -155,14 +180,14 @@ class Engine:
                 self.rates.look_again()
                 for driver in self.drivers.values():
                     self._take_inbox(driver)
-        except StoreLocked:
-            pass  # Somebody writes for long; the next look is a moment away.
+        except STORE_PASSES:
+            pass  # Somebody writes for long, or the server is away; the next look is a moment away.
         self._poll = self.loop.call_later(INBOX_POLL_S, self._poll_inbox)
 
     def _take_inbox(self, driver: Driver) -> None:
         for directive, body in self.store.inbox(driver.run.id):
             try:
-                said = self._directive(body)
+                said = typed.decode(body, Posted)
             except msgspec.DecodeError:
                 # Not written by us: refused like everything of which nobody knows who sent it.
                 said = Instruct(id=directive, what="unreadable")
@@ -182,7 +207,7 @@ class Engine:
         content = None
         try:
             report = self.launches.directory(effect.id) / "report.json"
-            content = read_bounded(report, REPORT_LIMIT_BYTES, root=launches_of(report))
+            content = read_bounded(report, REPORT_LIMIT_BYTES, root=store_of(report.parent))
             write_whole(driver.home, driver.home / effect.report_copy, content)
         except OSError as error:
             self.notify(driver, f"The report of {effect.unit} could not be copied to {effect.report_copy}: {error}.")

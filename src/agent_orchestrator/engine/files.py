@@ -5,20 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agent_orchestrator.beneath import open_folder, replace_file, write_new
+from agent_orchestrator.beneath import open_folder, replace_file
 from agent_orchestrator.core.files import DRAFT
 
 
-def write_plainly(root: Path, path: Path, content: bytes) -> None:
-    """Writes a file below a root that nobody reads yet, through no link; the folders on the way are made."""
-    with open_folder(root, path.parent, make=True) as folder:
-        write_new(folder, path.name, content)
-
-
-def write_whole(root: Path, path: Path, content: bytes) -> None:
+def write_whole(root: Path, path: Path, content: bytes, mode: int = 0o644) -> None:
     """Writes a file below a root so that a reader sees the old or the new content, never a part; through no link."""
     with open_folder(root, path.parent, make=True) as folder:
-        replace_file(folder, path.name, f".{path.name}.{os.getpid()}{DRAFT}", content)
+        replace_file(folder, path.name, f".{path.name}.{os.getpid()}{DRAFT}", content, mode)
 
 
 def move_aside(path: Path, suffix: str, root: Path | None = None) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core import finish, takeover
 from agent_orchestrator.core.consent import why_refused
 from agent_orchestrator.core.doing import Doing
@@ -66,7 +67,7 @@ from agent_orchestrator.core.inputs import (
 )
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.limits import REFUSALS_KEPT
-from agent_orchestrator.core.summary import Summary, asking, parked
+from agent_orchestrator.core.summary import Summary, asking, closing, parked
 from agent_orchestrator.core.system import System
 from agent_orchestrator.core.who import Who
 from agent_orchestrator.errors import StoreCorrupt
@@ -76,13 +77,13 @@ encode_events = msgspec.json.Encoder().encode
 
 
 @cache
-def _decoder(event_type: Any) -> msgspec.json.Decoder[list[Event]]:
-    return msgspec.json.Decoder(list[event_type])
+def _decoder(event_type: Any) -> Callable[[bytes], list[Event]]:
+    return typed.decoder(list[event_type])
 
 
 def decode_events(system: System, body: bytes) -> list[Event]:
     """The events of one journal row."""
-    return _decoder(system.event_type).decode(body)
+    return _decoder(system.event_type)(body)
 
 
 def _taken_up(state: Any, event: TakenUp) -> None:
@@ -306,7 +307,10 @@ class Folded:
         doing: Doing = self.state.doing
         if not doing.at_work:
             return False
-        return not any(type(event) is TakenUp and event.boot != doing.boot for event in events)
+        for event in events:  # noqa: SIM110 - a fold asks it of each row, and a generator would cost more than the answer
+            if type(event) is TakenUp and event.boot != doing.boot:
+                return False
+        return True
 
 
 def kept_tree(what: Given) -> Iterator[TreeKept]:
@@ -321,8 +325,8 @@ def _signed(events: Sequence[Event], who: Who | None) -> Sequence[Event]:
 
 
 def summarize(system: System, state: Any) -> Summary:
-    """The run in one line, as its system has it; a run in which everything is parked says so."""
-    return asking(parked(system.summary(state), state.doing), state.doing)
+    """The run in one line, as its system has it, and what is told of every run: parked or not, what it asks, what proves it."""
+    return closing(asking(parked(system.summary(state), state.doing), state.doing), state, system.details)
 
 
 def fold(store: Store, system: System, run: StoredRun, upto: int | None = None) -> Folded:
@@ -353,16 +357,16 @@ def effects_of(store: Store, system: System, run: StoredRun, ids: Sequence[Effec
 
 def begin_fold(store: Store, system: System, run: StoredRun) -> Folded:
     """The run's state before the first row of its journal."""
-    spec = msgspec.json.decode(store.spec(run.id), type=system.spec_type)
+    spec = typed.decode(store.spec(run.id), system.spec_type)
     past = lambda row: fold(store, system, run, row)  # noqa: E731
     return Folded(system, system.fresh(spec, run.context), 0, run.context.created_us, past)
 
 
 def living_rows(rows: Sequence[Row], system: System) -> list[Row]:
     """The rows that count for the state: those that the run went back behind are left out."""
-    turns = {seq: found for seq, _, body in rows if _BACK in body and (found := _turn(system, body))}
-    if not turns:
+    if _BACK not in b"".join([body for _, _, body in rows]):  # Most runs never go back, and one search costs half of many.
         return list(rows)
+    turns = {seq: found for seq, _, body in rows if _BACK in body and (found := _turn(system, body))}
     living, place = [], len(rows)
     while place > 0:
         row = rows[place - 1]
@@ -381,7 +385,7 @@ def _turn(system: System, body: bytes) -> int | None:
 
 def _fold(store: Store, system: System, run: StoredRun, upto: int | None) -> Folded:
     folded = begin_fold(store, system, run)
-    decode = _decoder(system.event_type).decode
+    decode = _decoder(system.event_type)
     seq = 0
     try:
         for seq, at_us, body in living_rows(store.rows(run.id)[:upto], system):

@@ -15,6 +15,9 @@ HAS_PROC = os.path.exists("/proc/self/environ")
 NONCE_VARIABLE = "ORC_LAUNCH"
 """In the environment of everything a launch starts; nested orchestrators append theirs after a colon."""
 
+CGROUP = "orc-"
+"""Begins the name of a launch's cgroup, where it has one; its nonce follows."""
+
 ANCESTORS_MAX = 256
 
 _MARK = f"{NONCE_VARIABLE}=".encode()
@@ -31,8 +34,18 @@ class Relative(NamedTuple):
 
 
 def nonces_of(pid: int) -> list[str]:
-    """The nonces in the environment that a process was started with; none when it is gone, a zombie, or somebody else's."""
-    return read_nonces(_read(f"/proc/{pid}/environ"))
+    """The nonces in the environment that a process was started with, and those of its cgroups, which no `env -i` takes off.
+
+    None when it is gone or a zombie; of somebody else's, only those of its cgroups.
+    """
+    return [*read_nonces(read_proc(f"/proc/{pid}/environ") or b""), *_cgroup_nonces(pid)]
+
+
+def _cgroup_nonces(pid: int) -> list[str]:
+    told = (read_proc(f"/proc/{pid}/cgroup") or b"").decode("utf-8", "replace")
+    path = next((line for line in told.splitlines() if line.startswith("0::")), "")
+    found = [part.removeprefix(CGROUP) for part in path.split("/") if part.startswith(CGROUP)]
+    return found if found and _state(pid) not in ("", "X", "Z") else []
 
 
 def read_nonces(environ: bytes) -> list[str]:
@@ -122,12 +135,12 @@ def _words(command: str) -> list[str]:
 
 
 def _arguments(pid: int) -> list[str]:
-    return _read(f"/proc/{pid}/cmdline").decode("utf-8", "replace").split("\0")
+    return (read_proc(f"/proc/{pid}/cmdline") or b"").decode("utf-8", "replace").split("\0")
 
 
 def _stat(pid: int) -> list[str]:
     """The fields of /proc/PID/stat from the state on; the name before them may hold anything."""
-    return _read(f"/proc/{pid}/stat").decode("utf-8", "replace").rpartition(")")[2].split()
+    return (read_proc(f"/proc/{pid}/stat") or b"").decode("utf-8", "replace").rpartition(")")[2].split()
 
 
 def _state(pid: int) -> str:
@@ -139,11 +152,12 @@ def _parent(pid: int) -> int:
     return int(fields[1]) if len(fields) > 1 else 0
 
 
-def _read(path: str) -> bytes:
+def read_proc(path: str) -> bytes | None:
+    """Read a file of /proc; None when its process is gone, or somebody else's."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except _OUT_OF_SIGHT:
-        return b""
+        return None
     try:
         parts = []
         size = 0
@@ -152,6 +166,6 @@ def _read(path: str) -> bytes:
             size += len(part)
         return b"".join(parts)
     except _OUT_OF_SIGHT:
-        return b""
+        return None
     finally:
         os.close(opened)

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from agent_orchestrator.beneath import open_own
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Document, System
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.files import write_whole
-from agent_orchestrator.engine.ownership import owner_of
+from agent_orchestrator.engine.owners import Owners
+from agent_orchestrator.errors import STORE_PASSES
 from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
 from agent_orchestrator.projections.writer import encode_document
 from agent_orchestrator.store.port import Store, Which
@@ -37,8 +39,8 @@ BUSY_RETRY_S = 0.02
 class Overviews:
     """The documents over all runs of one store."""
 
-    def __init__(self, store: Store, folder: Path, clock: Clock) -> None:
-        self._store, self._folder, self._clock = store, folder, clock
+    def __init__(self, store: Store, owners: Owners, folder: Path, clock: Clock) -> None:
+        self._store, self._owners, self._folder, self._clock = store, owners, folder, clock
 
     def write(self, system: System, home: Path, *, wait: bool = True) -> bool:
         """Writes them; False when another process is at it and we do not wait."""
@@ -56,12 +58,11 @@ class Overviews:
         return mine
 
     def _is_driven(self, run: RunId) -> bool:
-        return owner_of(self._folder, run) is not None
+        return self._owners.owner_of(run) is not None
 
     @contextlib.contextmanager
     def _locked(self, name: str, *, wait: bool) -> Iterator[bool]:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self._folder / f"{name}s.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = open_own(self._folder, self._folder / f"{name}s.lock")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
@@ -101,7 +102,7 @@ class OverviewKeeper:
         try:
             if not self._overviews.write(self._driver.system, self._driver.home, wait=False):
                 later_s = BUSY_RETRY_S
-        except OSError as error:
+        except (OSError, *STORE_PASSES) as error:
             self._driver.engine.notify(self._driver, f"The overview could not be written: {error}.")
         self._timer = self._driver.engine.loop.call_later(later_s, self._try)
 

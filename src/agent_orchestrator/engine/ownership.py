@@ -11,6 +11,7 @@ import os
 import select
 from pathlib import Path
 
+from agent_orchestrator.beneath import open_own
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.errors import RunBusy
 
@@ -21,10 +22,10 @@ LOOKS_MAX = 1000
 class Ownership:
     """The lock of one run, held until `release` or the end of the process."""
 
+    epoch = 0
+
     def __init__(self, folder: Path, run: RunId) -> None:
-        path = folder / "runs" / f"{run}.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._descriptor = open_own(folder, folder / "runs" / f"{run}.lock")
         if not _lock(self._descriptor):
             owner = _said(self._descriptor)
             os.close(self._descriptor)
@@ -32,6 +33,10 @@ class Ownership:
         os.truncate(self._descriptor, 0)
         self.held = True
         os.pwrite(self._descriptor, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
+
+    def may_act(self) -> bool:
+        """Return True: nobody else gets the lock before this process lets go or dies."""
+        return self.held
 
     def release(self) -> None:
         """Lets another process drive the run."""
@@ -42,7 +47,7 @@ class Ownership:
 def owner_of(folder: Path, run: RunId) -> str | None:
     """Return who drives the run now, or None; nothing is created."""
     try:
-        descriptor = os.open(folder / "runs" / f"{run}.lock", os.O_RDWR | os.O_CLOEXEC)
+        descriptor = open_own(folder, folder / "runs" / f"{run}.lock", os.O_RDWR)
     except OSError:
         return None
     try:

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.limits import SHORTAGE_BASE_S
@@ -29,11 +27,14 @@ from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.errors import OrcError
 from agent_orchestrator.projections.inspection import PrintoutState, find_known, inspect, remove_ours
 from agent_orchestrator.projections.presence import PresentFiles
+from agent_orchestrator.projections.syncs import Syncs
 from agent_orchestrator.projections.writer import (
     Draft,
     append_lines,
+    digest_of,
     discard_draft,
     encode_document,
+    is_written,
     put_in_place,
     sweep_drafts,
     sync_folders,
@@ -56,14 +57,6 @@ def _check(driver: Driver, document: Document) -> None:
     if document.checked:
         faults = driver.system.faults(document.path, msgspec.to_builtins(document.body))
         assert not faults, f"{document.path} breaks its schema: {'; '.join(faults[:3])}"
-
-
-def _stands(home: Path, target: Path, content: bytes) -> bool:
-    """Say whether a file that is never rewritten stands as it was written."""
-    try:
-        return read_bounded(target, len(content), root=home) == content
-    except OSError:
-        return False
 
 
 def _is_frozen(body: object) -> bool:
@@ -177,23 +170,16 @@ class Publisher:
     def offer(self, driver: Driver, *, idle: bool) -> None:
         """The run's state changed. Printed now when the run is idle or new here, else when it is its turn."""
         run = driver.run.id
-        printer = self._printers.get(run)
-        if idle or printer is None or printer.is_new:
-            self._dirty.pop(run, None)
+        if idle or self._printer(driver).is_new:
             self._print(driver, urgent=True)
+            self.close(driver)
             return
         self._dirty[run] = driver
-        now_s = self._engine.clock.monotonic_s()
-        if now_s >= self._next_s:
-            # From the driver's own offer too: a busy loop would starve a timer.
-            self._print_next(now_s)
-        elif self._timer is None:
-            self._timer = self._engine.loop.call_later(self._next_s - now_s, self._on_timer)
+        self._print_next()  # From the driver's own offer too: a busy loop would starve a timer.
 
     def is_busy(self, driver: Driver) -> bool:
         """Say whether files of the run are written, and not in their places yet."""
-        printer = self._printers.get(driver.run.id)
-        return printer is not None and printer.busy is not None
+        return self._printer(driver).busy is not None
 
     def copy_later(self, driver: Driver, path: str, content: bytes) -> None:
         """Writes a copy that no program waits for, with the run's next print-out."""
@@ -201,22 +187,32 @@ class Publisher:
 
     def _on_timer(self) -> None:
         self._timer = None
-        if self._dirty:
-            self._print_next(self._engine.clock.monotonic_s())
-        if self._dirty:
-            left_s = self._next_s - self._engine.clock.monotonic_s()
-            self._timer = self._engine.loop.call_later(max(0.0, left_s), self._on_timer)
+        self._print_next()
 
-    def _print_next(self, now_s: float) -> None:
-        run = next(iter(self._dirty))
-        self._print(self._dirty.pop(run))
-        ended_s = self._engine.clock.monotonic_s()
-        self._next_s = ended_s + (ended_s - now_s) / DUTY
+    def _print_next(self) -> None:
+        """Print the run that has waited longest, if it is time.
+
+        While it is ahead of the journal the others wait behind it: of many busy runs nearly all are so at any time, and whoever
+        were passed over for it would be passed over for ever. It offers itself as soon as it is durable.
+        """
+        first = next(iter(self._dirty.values()), None)
+        if first is None or not first.durable:
+            return
+        now_s = self._engine.clock.monotonic_s()
+        if now_s >= self._next_s:
+            del self._dirty[first.run.id]
+            self._print(first)
+            ended_s = self._engine.clock.monotonic_s()
+            self._next_s = ended_s + (ended_s - now_s) / DUTY
+        if self._dirty and self._timer is None:
+            self._timer = self._engine.loop.call_later(max(0.0, self._next_s - now_s), self._on_timer)
 
     async def flush(self, driver: Driver) -> None:
         """Prints the newest state and waits until it is in place; a store that refuses is asked a few times."""
-        self._dirty.pop(driver.run.id, None)
-        for attempt in range(FLUSH_TRIES):
+        self.close(driver)
+        if not self._engine.world.prints:
+            return
+        for attempt in range(FLUSH_TRIES if driver.durable else 0):
             self._print(driver, urgent=True)
             while (printer := self._printers[driver.run.id]).busy is not None:
                 await asyncio.shield(printer.busy)
@@ -226,7 +222,7 @@ class Publisher:
         self._engine.notify(driver, f"The state files are behind; `orc resume {driver.run.id}` writes them again.")
 
     def _print(self, driver: Driver, *, urgent: bool = False) -> None:
-        if not driver.durable:
+        if not driver.durable or not self._engine.world.prints:
             return  # It offers itself again when it is.
         printer = self._printer(driver)
         if printer.busy is not None:
@@ -245,17 +241,25 @@ class Publisher:
             part = Append(
                 run=driver.run.id,
                 expected_seq=0,
+                epoch=self._engine.epoch,
                 at_us=self._engine.clock.now_us(),
                 printed=self.identities(driver, drafts),
             )
             recorded = self._engine.committer.append(part)
             recorded.add_done_callback(lambda done: self._recorded(driver, printer, drafts, done))
 
+    def open(self, driver: Driver) -> None:
+        """Read which files of a run are ours, before it is driven: later the store may be away."""
+        if driver.run.id not in self._printers:
+            self._printers[driver.run.id] = _Printer(self._engine.store.printed(driver.run.id))
+
+    def close(self, driver: Driver) -> None:
+        """Let nobody wait behind a run that is printed at once, or driven no more."""
+        self._dirty.pop(driver.run.id, None)
+        self._print_next()
+
     def _printer(self, driver: Driver) -> _Printer:
-        printer = self._printers.get(driver.run.id)
-        if printer is None:
-            printer = self._printers[driver.run.id] = _Printer(self._engine.store.printed(driver.run.id))
-        return printer
+        return self._printers[driver.run.id]
 
     def identities(self, driver: Driver, drafts: list[Draft]) -> tuple[Printed, ...]:
         """The identities of drafts, to be committed before they appear.
@@ -272,7 +276,7 @@ class Publisher:
         """Writes the state as it is now beside its place, before it is durable; what fails is left to the next print-out."""
         printer = self._printer(driver)
         try:
-            return self._drafts(driver, printer, passing=True)
+            return self._drafts(driver, printer, passing=True) if self._engine.world.prints else []
         except (OSError, OrcError):
             printer.shown.clear()
             return []
@@ -294,46 +298,54 @@ class Publisher:
 
     def _drafts(self, driver: Driver, printer: _Printer, *, passing: bool = False) -> list[Draft]:
         """Writes what differs from what was shown; of a state in passing only what is rewritten anyway."""
-        home, drafts, listed, size = driver.home, [], set(), 0
+        home, drafts, size = driver.home, [], 0
         documents = list(driver.system.documents(driver.state, self._engine.clock.now_us()))
         if not printer.shown:
             sweep_drafts(home, (home / path for path in dict.fromkeys([*printer.known, *(one.path for one in documents)])))
         present = PresentFiles(home, [document.path for document in documents])
-        for document in documents:
-            listed.add(document.path)
-            target = home / document.path
-            first = document.path not in printer.shown
-            if (document.once or document.append) and passing:
-                continue
-            known = document.once or printer.bodies.get(document.path) is document.body
-            if known and not first and present.has(document.path):
-                continue
-            content = encode_document(document)
-            size += len(content)
-            digest = hashlib.sha256(content).hexdigest()
-            if document.append:
-                if first or printer.shown[document.path] != digest:
-                    append_lines(home, document)
-                    printer.shown[document.path] = digest
-                continue
-            if document.once and _stands(home, target, content):
-                printer.shown[document.path] = digest
-                continue
-            if first or printer.shown[document.path] != digest or not present.has(document.path):
+        with Syncs() as syncs:
+            for document in documents:
+                first = document.path not in printer.shown
+                if (document.once or document.append) and passing:
+                    continue
+                known = document.once or printer.bodies.get(document.path) is document.body
+                if known and not first and present.has(document.path):
+                    continue
+                content = encode_document(document)
+                size += len(content)
+                digest = digest_of(content)
+                if self._shows(home, printer, document, content, digest, present):
+                    continue
                 _check(driver, document)
-                drafts.append(write_draft(home, document, content, first=first))
-                printer.shown[document.path] = digest
-            if _is_frozen(document.body):
-                printer.bodies[document.path] = document.body
+                drafts.append(write_draft(home, document, content, first=first, syncs=syncs, digest=digest))
+        for draft in drafts:
+            printer.shown[draft.printed.path] = draft.printed.identity.sha256
         if passing:
             self.allowance.spend(size, len(drafts))
             return drafts
+        listed = {document.path for document in documents}
         for path in [path for path in printer.known if path not in listed]:
             # The system lists it no longer: it goes, unless somebody made it his own.
             remove_ours(home, home / path, printer.known.pop(path))
             printer.shown.pop(path, None)
             printer.behind.discard(path)
         return drafts
+
+    def _shows(
+        self, home: Path, printer: _Printer, document: Document, content: bytes, digest: str, present: PresentFiles
+    ) -> bool:
+        """Say whether a document stands on disk with this content; lines to append are appended then."""
+        path = document.path
+        if _is_frozen(document.body):
+            printer.bodies[path] = document.body
+        is_shown = printer.shown.get(path) == digest
+        if document.append:
+            if not is_shown:
+                append_lines(home, document)
+        elif not (is_shown and present.has(path)) and not (document.once and is_written(home, home / path, content)):
+            return False
+        printer.shown[path] = digest
+        return True
 
     def _write_copies(self, run: RunId, home: Path) -> None:
         copies = self._copies.get(run, {})

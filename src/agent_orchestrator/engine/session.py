@@ -71,6 +71,7 @@ async def _drive(
         return await engine.drive(run, system, stays, inputs)
     finally:
         signals.remove()
+        engine.committer.close()
         engine.threads.close()
 
 

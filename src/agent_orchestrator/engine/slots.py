@@ -145,8 +145,9 @@ class Slots:
     def _finisher(self, effect: EffectId) -> Callable[[Outcome | None], None]:
         """Return what a work calls when nothing of it is left; the outcome is None when it was a mere wait, cancelled."""
 
+        unit = unit_of(effect)
+
         def finished(outcome: Outcome | None) -> None:
-            unit = unit_of(effect)
             work = self._works.get(unit)
             if work is None or work.effect.id != effect:
                 return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -23,23 +25,40 @@ class Threads:
 
     def submit(self, work: Callable[[], T]) -> asyncio.Future[T]:
         """Do it once, in a thread if there is one to be had; the answer reaches the loop."""
-        answer: Future[T] = Future()
+        answer: asyncio.Future[T] = self._loop.create_future()
+
+        def known() -> Callable[[], None]:
+            try:
+                value = work()
+            except BaseException as error:
+                return partial(answer.set_exception, error)
+            return partial(answer.set_result, value)
+
+        def settle(tell: Callable[[], None]) -> None:
+            if not answer.done():
+                tell()
+
+        self.run(known, settle)
+        return answer
+
+    def run(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Do something once that never raises, in a thread if there is one to be had; go on with its answer in the loop.
+
+        Without a future on the way, each of which costs a turn of the loop: a commit goes this way, and a run waits for it.
+        """
         taken = threading.Lock()
 
         def once() -> None:
-            if not taken.acquire(blocking=False):
-                return
-            try:
-                answer.set_result(work())
-            except BaseException as error:
-                answer.set_exception(error)
+            if taken.acquire(blocking=False):
+                answer = work()
+                with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits for it.
+                    self._loop.call_soon_threadsafe(then, answer)
 
         self._pool = self._pool or ThreadPoolExecutor(thread_name_prefix="orc")
         try:
             self._pool.submit(once)
         except RuntimeError:  # Queued all the same: whoever comes first does it.
             once()
-        return asyncio.wrap_future(answer, loop=self._loop)
 
     def close(self) -> None:
         """Wait for what is being done."""

@@ -77,3 +77,9 @@ def _identify(own: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return about.st_dev, about.st_ino
+
+
+def forget_checkouts(folder: Path) -> None:
+    """Forget the working trees at and below a folder that we are about to make anew."""
+    for where in [one for one in _met if one == folder or one.is_relative_to(folder)]:
+        del _met[where]

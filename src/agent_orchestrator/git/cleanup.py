@@ -11,7 +11,7 @@ from pathlib import Path
 from agent_orchestrator.git.branches import find_branch
 from agent_orchestrator.git.command import ask_git, git, hold_lock
 from agent_orchestrator.git.merges import checkout_of, is_ancestor
-from agent_orchestrator.git.ownership import list_uncommitted
+from agent_orchestrator.git.ownership import index_commit, list_uncommitted
 from agent_orchestrator.git.repository import WORKTREES, own_dir
 from agent_orchestrator.git.snapshots import (
     Backup,
@@ -155,4 +155,4 @@ def take_back(workdir: Path, scratch: Path, start: str, backup: Backup) -> None:
         now, before = find_head(workdir), find_commit(workdir, f"{start}^1")
         if before is not None and now != before:
             git(workdir, "update-ref", "-m", backup.message, "HEAD", before, now or "")
-            git(workdir, "read-tree", "HEAD")
+            index_commit(workdir, "HEAD")

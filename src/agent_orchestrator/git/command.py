@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from agent_orchestrator.beneath import open_folder, open_own, remove_beneath, replace_file
+from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.errors import GitFailed, Shortage, Unavailable, says_shortage
 from agent_orchestrator.git.checkouts import find_checkout
 from agent_orchestrator.git.environment import current_environment, start_variables
@@ -24,6 +27,7 @@ from agent_orchestrator.git.repository import common_dir, repository_folder, sto
 
 TIMEOUT_S = 300.0
 SAID_CHARS = 600
+INTENT_BYTES_MAX = 64 * 1024 * 1024
 
 _held = threading.local()
 
@@ -49,6 +53,13 @@ def list_names(where: Path, *arguments: str, env: Mapping[str, str] | None = Non
 def give_names(where: Path, *arguments: str, names: Iterable[str], env: Mapping[str, str] | None = None) -> None:
     """Give file names, or lines about them, to a git command that reads them with `-z --stdin`; raises GitFailed."""
     _run(where, arguments, env, given=b"".join(os.fsencode(name) + b"\0" for name in names))
+
+
+def select_names(where: Path, *arguments: str, names: Iterable[str]) -> list[str]:
+    """Give file names to a git command that repeats some of them and fails where it repeats none; raises GitFailed."""
+    given = b"".join(os.fsencode(name) + b"\0" for name in names)
+    _, said = _run(where, (*arguments, "-z", "--stdin"), None, answers=(0, 1), given=given)
+    return [os.fsdecode(name) for name in said.split(b"\0") if name]
 
 
 def read_bytes(where: Path, *arguments: str) -> bytes:
@@ -114,6 +125,8 @@ def _failure(
     said = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
     if says_shortage(said):
         return Shortage(detail=f"`git {command}` in {where} ran short of something: {said}")
+    if (folder := DUBIOUS.search(said)) is not None:
+        said = f"the folder belongs to another user; if you trust it: `git config --global --add safe.directory {folder[1]}`"
     return GitFailed(command=command, where=where, detail=said + (programs.explain(said) if programs is not None else ""))
 
 
@@ -136,6 +149,8 @@ def _start(
         raise GitFailed(command=arguments[0], where=where, detail=f"no answer within {TIMEOUT_S:g} s") from error
 
 
+DUBIOUS = re.compile(r"dubious ownership in repository at '(.+)'")
+"""Git's words where a folder, as a container mounts it, is not the user's own: four lines, of which one says what to do."""
 LEADS_ELSEWHERE = frozenset(("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"))
 """Variables of whoever starts us, a hook perhaps, that mean another repository than ours."""
 
@@ -179,21 +194,16 @@ class HeldLock:
         self._file = file
         self.left: bytes | None = None
         with contextlib.suppress(FileNotFoundError):
-            self.left = file.read_bytes()
+            self.left = read_bounded(file, INTENT_BYTES_MAX, root=file.parents[1])
 
     def intend(self, intent: bytes) -> None:
         """Write down what is about to be done, durably, so that whoever comes next can finish or undo it."""
-        draft = self._file.with_name(f".{self._file.name}")
-        with draft.open("wb") as file:
-            file.write(intent)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._file)
-        _sync(self._file.parent)
+        with open_folder(self._file.parents[1], self._file.parent) as folder:
+            replace_file(folder, self._file.name, f".{self._file.name}", intent, sync=True)
 
     def settle(self) -> None:
         """Forget the intent: what it said is done, or undone."""
-        self._file.unlink(missing_ok=True)
+        remove_beneath(self._file.parents[1], self._file)
         self.left = None
 
 
@@ -209,8 +219,7 @@ def hold_lock(where: Path, what: str) -> Iterator[HeldLock]:
     Lock files that a git of a killed holder left are removed first.
     """
     folder = store_folder(where) / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / what, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    lock = open_own(folder.parent, folder / what)
     before = held_locks()
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -225,14 +234,6 @@ def hold_lock(where: Path, what: str) -> Iterator[HeldLock]:
     finally:
         _held.locks = before
         os.close(lock)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def held_locks() -> tuple[int, ...]:

@@ -52,5 +52,11 @@ def start_variables(top: Path | None, trusted: bool) -> dict[str, str]:
     return {**given, "PATH": ":".join(places) or PATH, **ALWAYS}
 
 
+def scratch_folder() -> str:
+    """Return the folder for temporary files: never the current one, which Python takes where no other can be written."""
+    named = _current.variables.get("TMPDIR", "")
+    return named if named and Path(named).is_dir() else "/tmp"
+
+
 def _is_below(place: str, home: str | None) -> bool:
     return home is not None and (place == home or place.startswith(f"{home}/"))

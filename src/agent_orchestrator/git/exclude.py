@@ -26,7 +26,7 @@ BEGIN = "# agent-orchestrator: files of runs in "
 END = "# agent-orchestrator: end"
 
 OLD_MARK = "# agent-orchestrator: state of runs, never committed"
-OLD = re.compile(
+OLD = (
     r"(?P<below>/?(?:.*/)?)(?:\.agents/|\.aiwg/|state/|coordination/|\.claude/(?:(?:agent-state|locks|checkpoint\*)\.json\*|"
     r"learnings\.jsonl|milestones/|archive/|\.\*\.orc-tmp))"
 )
@@ -77,7 +77,7 @@ def read_rules(top: Path, below: str = "/") -> ExcludeRules:
             block = None
         elif line == OLD_MARK:
             block, marked, close, rules.old = None, True, True, True
-        elif marked and (old := OLD.fullmatch(line)) is not None and (close or old["below"] in ("", "/", below)):
+        elif marked and (old := re.fullmatch(OLD, line)) is not None and (close or old["below"] in ("", "/", below)):
             # Below the mark anything of this shape is ours; further down, only what was written for this folder.
             rules.old = True
         else:

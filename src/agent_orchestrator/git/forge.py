@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.git.command import run_program
 
@@ -87,6 +88,6 @@ class Forge(msgspec.Struct, frozen=True):
         body = msgspec.json.encode(given).decode() if given is not None else ""
         said = run_program(self.workdir, ("gh", "api", *how, path), environ, body)
         try:
-            return msgspec.json.decode(said, type=kind)
+            return typed.decode(said, kind)
         except msgspec.DecodeError as error:
             raise Unavailable(detail=f"gh api {path.partition('?')[0]} gave an answer that makes no sense: {error}") from None

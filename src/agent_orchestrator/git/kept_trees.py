@@ -57,6 +57,14 @@ class TreeKeeper:
         return KeptTree(commit=commit, head=look.head, branch=look.branch, tree=tree)
 
 
+def may_keep(folder: Path) -> bool:
+    """Say whether there may be a tree to keep: the folder is in a repository, or nobody can tell, which `keep` meets again."""
+    try:
+        return top_level(folder) is not None
+    except OSError:
+        return True
+
+
 def tree_ref(run: str, commit: str) -> str:
     """Return the ref that keeps a tree of a run."""
     return f"refs/orc/{run}/@trees/{commit[:NAME_CHARS]}"

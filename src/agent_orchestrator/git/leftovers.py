@@ -12,13 +12,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent_orchestrator.beneath import LinkInTheWay, open_folder
+from agent_orchestrator.errors import GitFailed
+from agent_orchestrator.git.environment import scratch_folder
 from agent_orchestrator.git.repository import common_dir, top_level
 
+SCRATCH_ROOMS = ("launches", "scratch")
+"""The folders of the store in which scratch folders lie."""
 PROCESSES = Path("/proc")
 PATIENCE_S = 2.0
 _PAUSE_S = 0.05
@@ -163,8 +167,10 @@ def _boot_ns() -> int | None:
 
     A container may show an uptime of its own beside start times of the machine: then this process would begin in the future.
     """
+    import tempfile
+
     try:
-        with tempfile.TemporaryFile() as file:
+        with tempfile.TemporaryFile(dir=scratch_folder()) as file:
             now_ns = os.fstat(file.fileno()).st_mtime_ns
         boot_ns = now_ns - int(float((PROCESSES / "uptime").read_text("ascii").split()[0]) * NS)
         return boot_ns if boot_ns + _started_ns(PROCESSES / "self") <= now_ns + _SLACK_NS else None
@@ -183,6 +189,16 @@ def _started_ns(process: Path) -> int:
 def is_begun(found: bytes, wanted: bytes) -> bool:
     """Return True if a file is a content as far as git wrote it before it was killed; a power cut may leave zeros after that."""
     return wanted.startswith(found) or (len(found) <= len(wanted) and wanted.startswith(found.rstrip(b"\0")))
+
+
+def make_scratch(folder: Path) -> None:
+    """Make a scratch folder in the store; GitFailed for a link on the way: what git leaves there is deleted afterwards."""
+    root = next((one.parent for one in folder.parents if one.name in SCRATCH_ROOMS), folder.parent)
+    try:
+        with open_folder(root, folder, make=True):
+            pass  # It is there, and no link leads to it.
+    except LinkInTheWay as error:
+        raise GitFailed(command="write-tree", where=folder, detail=str(error)) from None
 
 
 def forget_index(index: Path) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from enum import Enum, auto
 from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator import typed
+from agent_orchestrator.beneath import LinkInTheWay, open_folder
 from agent_orchestrator.bounded import TooLarge, read_bounded
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.command import HeldLock, ask_git, find_intent, git, give_names, hold_lock, list_names, read_bytes
@@ -82,7 +84,7 @@ def settle_landing(repo: Path) -> None:
 
 def _settle(held: HeldLock) -> None:
     if held.left is not None:
-        _finish_or_undo(msgspec.json.decode(held.left, type=CheckoutMove))
+        _finish_or_undo(typed.decode(held.left, CheckoutMove))
         held.settle()
 
 
@@ -98,7 +100,8 @@ def _finish_or_undo(landing: CheckoutMove) -> bool:
     if ask_git(checkout, "rev-parse", "--verify", "--quiet", ref, answers=(0, 1))[1] != landing.new:
         return False
     changes = _list_changes(checkout, landing)
-    found = {change.path: _stand(checkout, change) for change in changes}
+    links = {change.path for change in changes if LINK in (change.old_mode, change.new_mode)}
+    found = {change.path: _stand(checkout, change, links) for change in changes}
     indexed = _list_indexed(checkout)
     edited = [
         change.path
@@ -137,9 +140,11 @@ def _write(checkout: Path, changes: Sequence[FileMove], *, new: bool) -> None:
 def _delete(checkout: Path, file: Path) -> None:
     """Delete a file, and the folders that are empty then, as git does."""
     with contextlib.suppress(OSError):
-        file.unlink(missing_ok=True)
-        for folder in file.relative_to(checkout).parents[:-1]:
-            (checkout / folder).rmdir()
+        with open_folder(checkout, file.parent) as folder, contextlib.suppress(FileNotFoundError):
+            os.unlink(file.name, dir_fd=folder)
+        for around in file.relative_to(checkout).parents[:-1]:
+            with open_folder(checkout, checkout / around.parent) as folder:
+                os.rmdir(around.name, dir_fd=folder)
 
 
 def _list_changes(checkout: Path, landing: CheckoutMove) -> list[FileMove]:
@@ -165,12 +170,15 @@ def _is_folder(file: Path) -> bool:
     return file.is_dir() and not file.is_symlink() and any(file.iterdir())
 
 
-def _stand(checkout: Path, change: FileMove) -> FileStanding:
-    """Tell what became of a file."""
+def _stand(checkout: Path, change: FileMove, links: Container[str]) -> FileStanding:
+    """Tell what became of a file; `links` are those that the move makes or removes."""
     file = checkout / change.path
     if REPOSITORY in (change.old_mode, change.new_mode):
         return FileStanding.NEW  # A repository inside this one is never touched.
-    if not os.path.lexists(file) or (file.is_dir() and not file.is_symlink() and not _is_folder(file)):
+    link = _find_link(checkout, file)
+    if link is not None and link not in links:
+        return FileStanding.EDITED  # Somebody put it there, and what lies behind it is no file of this checkout.
+    if link is not None or not os.path.lexists(file) or (file.is_dir() and not file.is_symlink() and not _is_folder(file)):
         return FileStanding.OLD if change.old_mode == NONE else FileStanding.BEGUN
     if not file.is_symlink() and not file.is_file():
         return FileStanding.NEW if change.new_mode == NONE and file.is_dir() else FileStanding.EDITED
@@ -181,7 +189,7 @@ def _stand(checkout: Path, change: FileMove) -> FileStanding:
     )
     try:
         most = max(len(content) for content in (new or b"", old or b""))
-        found = os.fsencode(file.readlink()) if file.is_symlink() else read_bounded(file, most)
+        found = os.fsencode(file.readlink()) if file.is_symlink() else read_bounded(file, most, root=checkout)
     except TooLarge:
         return FileStanding.EDITED
     if found == new == old:
@@ -190,6 +198,17 @@ def _stand(checkout: Path, change: FileMove) -> FileStanding:
     if found in (new, old):
         return FileStanding.NEW if found == new else FileStanding.OLD
     return FileStanding.BEGUN if new is not None and is_begun(found, new) else FileStanding.EDITED
+
+
+def _find_link(checkout: Path, file: Path) -> str | None:
+    """Return the link on the way to a file, as git names it."""
+    try:
+        with open_folder(checkout, file.parent):
+            return None
+    except LinkInTheWay as error:
+        return Path(error.filename).relative_to(checkout).as_posix()
+    except OSError:
+        return None
 
 
 def _content(checkout: Path, path: str, mode: str, blob: str) -> bytes:

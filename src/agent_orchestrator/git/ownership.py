@@ -9,14 +9,14 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from agent_orchestrator.core.files import DRAFT
-from agent_orchestrator.git.command import ask_git, give_names, hold_lock, list_names
-from agent_orchestrator.git.environment import current_environment
+from agent_orchestrator.errors import Shortage
+from agent_orchestrator.git.command import ask_git, git, give_names, hold_lock, list_names, select_names
+from agent_orchestrator.git.environment import current_environment, scratch_folder
 from agent_orchestrator.git.exclude import name_tree, read_patterns, read_rules
 from agent_orchestrator.git.repository import common_dir, top_level
 from agent_orchestrator.git.worktree import list_included
@@ -87,9 +87,40 @@ def stage_work(workdir: Path, env: Mapping[str, str]) -> None:
         drop_from_index(top, ours, env)
         if ask_git(top, "rev-parse", "--verify", "--quiet", "HEAD", answers=(0, 1))[0] == 0:
             take_from_tree(top, "HEAD", ours, env)
-    new = [name.rstrip("/") for name in list_new(top) if not name.endswith("/") or _has_commit(top / name)]
+    new = [name for found in list_new(top) for name in (_list_recorded(top, found) if found.endswith("/") else (found,))]
     if new:
         give_names(top, "update-index", "--add", "--remove", "-z", "--stdin", names=new, env=env)
+
+
+def _list_recorded(top: Path, inner: str) -> Sequence[str]:
+    """Return what a tree records of a repository inside this one, which ends in `/`.
+
+    One that an agent made in its worktree is work, file by file: git would record its commit alone, which nobody else has. Where
+    a person works there may be clones of any size, so there it is the commit. A worktree has its work on a branch of its own.
+    """
+    if (top / inner / ".git").is_file():
+        return ()
+    if not _is_main(top):
+        return _list_inside(top, inner)
+    return (inner.rstrip("/"),) if _has_commit(top / inner) else ()
+
+
+def _list_inside(top: Path, inner: str) -> list[str]:
+    """Return the files of a repository inside this one that no rule ignores, by this one's git: the other's is an agent's."""
+    found, folders = [], [inner]
+    while folders:
+        entries = [entry for folder in folders for entry in os.scandir(top / folder) if entry.name != ".git"]
+        names = {_name_entry(top, entry): entry for entry in entries}
+        for name in select_names(top, "check-ignore", "--no-index", names=names) if names else ():
+            del names[name]
+        folders = [name for name in names if name.endswith("/")]
+        found += [name for name in names if not name.endswith("/")]
+    return found
+
+
+def _name_entry(top: Path, entry: os.DirEntry[str]) -> str:
+    name = os.path.relpath(entry.path, top)
+    return f"{name}/" if entry.is_dir(follow_symlinks=False) else name
 
 
 def _stage_changed(top: Path, ours: Sequence[str], env: Mapping[str, str]) -> None:
@@ -125,6 +156,15 @@ def put_back(home: Path, names: Sequence[str]) -> None:
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             (draft / below / name).replace(home / name)
         shutil.rmtree(draft)
+
+
+def index_commit(workdir: Path, commit: str, env: Mapping[str, str] | None = None) -> None:
+    """Fill the index with a commit and leave the files alone.
+
+    `--reset` keeps what the index says about files besides their content: in a sparse checkout, which of them are not to be
+    there. Without that they would look deleted.
+    """
+    git(workdir, "read-tree", "--reset", commit, env=env)
 
 
 def drop_from_index(top: Path, names: Sequence[str], env: Mapping[str, str]) -> None:
@@ -168,7 +208,14 @@ def _is_same(one: Path, other: Path) -> bool:
 @contextmanager
 def _kept_as_file(lines: list[str]) -> Iterator[str]:
     """Write lines to a file for `--exclude-from`, which reads nothing but regular files."""
-    with tempfile.NamedTemporaryFile(prefix="orc-rules-") as file:
+    import tempfile
+
+    folder = scratch_folder()
+    try:
+        file = tempfile.NamedTemporaryFile(dir=folder, prefix="orc-rules-")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise Shortage(detail=f"No temporary file can be made in {folder}: {error.strerror}.") from error
+    with file:
         file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
         file.flush()
         yield file.name

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.git.command import git, run_program
+from agent_orchestrator.git.large_files import push_large_files
 
 HIDDEN = "***"
 
@@ -33,11 +34,12 @@ def fetch_url(workdir: Path, remote: str) -> str:
 
 
 def push_branch(workdir: Path, remote: str, branch: str, environ: Mapping[str, str]) -> None:
-    """Push a branch, without force, with the user's own credentials; raises Unavailable with what git said.
+    """Push a branch and its large files, without force, with the user's own credentials; raises Unavailable with what git said.
 
     Whoever repeats it after a crash waits for a push that is still going on.
     """
     name = f"refs/heads/{branch}"
+    push_large_files(workdir, remote, (name,), environ)
     run_program(workdir, ("git", "push", "--quiet", "--porcelain", remote, f"{name}:{name}"), environ)
 
 
@@ -79,3 +81,8 @@ def repository_of(url: str, *, with_port: bool = False) -> str:
     # A host without a dot is a name in somebody's ssh configuration, which only `gh` itself can look up.
     fine = "." in host and len(names) == 2 and all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names)
     return "/".join((f"{host}{port}", *names)) if fine and not Path(url).is_absolute() else ""
+
+
+def is_place(url: str) -> bool:
+    """Tell whether an address is a folder of this machine."""
+    return "://" not in url and _SHORT_SSH.match(url) is None

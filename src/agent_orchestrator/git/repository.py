@@ -13,10 +13,11 @@ def top_level(start: Path) -> Path | None:
 
     A worktree of ours that lost its `.git` is none: the repository around it would be taken for it.
     """
+    in_worktree = WORKTREES in str(start)
     for folder in (start, *start.parents):
         if _is_repository(folder / ".git"):
             return folder
-        if is_worktree_place(folder):
+        if in_worktree and is_worktree_place(folder):
             return None
     return None
 
@@ -33,7 +34,7 @@ def host_of(folder: Path) -> Path:
 
 def _is_repository(dot: Path) -> bool:
     """Return True if git would take it for one: sandboxes leave empty folders of that name behind."""
-    return dot.is_file() or (dot / "HEAD").is_symlink() or (dot / "HEAD").is_file()
+    return dot.exists() and (dot.is_file() or (dot / "HEAD").is_symlink() or (dot / "HEAD").is_file())
 
 
 def own_dir(top: Path) -> Path | None:

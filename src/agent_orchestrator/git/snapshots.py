@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.inputs import FileChange
 from agent_orchestrator.core.limits import CHANGED_FILES_MAX, OUTPUT_LIMIT_BYTES
@@ -21,9 +22,10 @@ from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.checkouts import find_checkout
 from agent_orchestrator.git.command import ask_git, git, hold_lock, list_names, read_bytes
-from agent_orchestrator.git.leftovers import forget_index, is_begun
+from agent_orchestrator.git.leftovers import forget_index, is_begun, make_scratch
 from agent_orchestrator.git.ownership import (
     drop_from_index,
+    index_commit,
     list_uncommitted,
     list_untouched,
     select_but,
@@ -94,9 +96,9 @@ def identify_tree(workdir: Path, scratch: Path) -> str | None:
     if find_checkout(workdir, "write-tree") is None:
         return None
     index, objects = scratch / "index", scratch / "objects"
+    make_scratch(objects)
     try:
         real_objects = git(workdir, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-        objects.mkdir(parents=True, exist_ok=True)
         env = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": real_objects}
         return git(workdir, "write-tree", env=_stage(workdir, index, env))
     finally:
@@ -136,7 +138,7 @@ def commit_on_branch(workdir: Path, scratch: Path, tree: str, message: str, at_u
 
 def _follow(workdir: Path) -> None:
     """Bring index and merge state up to a commit that was made beside them: the next commit would undo it else."""
-    git(workdir, "read-tree", "HEAD")
+    index_commit(workdir, "HEAD")
     own = own_dir(top_level(workdir) or workdir)
     if own is not None and any((own / name).exists() for name in ("MERGE_HEAD", "MERGE_MODE", "AUTO_MERGE")):
         git(workdir, "merge", "--quit")
@@ -214,7 +216,7 @@ def begin_history(home: Path, at_us: int) -> bool:
 @contextmanager
 def _work_index(workdir: Path, scratch: Path) -> Iterator[dict[str, str]]:
     """Make an index of the working tree, as the environment of git commands that read it."""
-    scratch.mkdir(parents=True, exist_ok=True)
+    make_scratch(scratch)
     index = scratch / "snapshot-index"
     try:
         yield _stage(workdir, index, {})
@@ -237,7 +239,7 @@ def _stage(workdir: Path, index: Path, env: Mapping[str, str]) -> dict[str, str]
 def _index_of(workdir: Path, scratch: Path, tree: str) -> Iterator[dict[str, str]]:
     """Make an index that holds a tree, as the environment of git commands that change it."""
     index = scratch / "changed-index"
-    scratch.mkdir(parents=True, exist_ok=True)
+    make_scratch(scratch)
     env = {"GIT_INDEX_FILE": str(index)}
     forget_index(index)
     try:
@@ -319,7 +321,7 @@ def restore_snapshot(workdir: Path, scratch: Path, target: str, backup: Backup) 
             drop_from_index(top, list_untouched(top, wanted_env), wanted_env)
             take_from_tree(top, now, _once_left_out(top, target), wanted_env)
             wanted = git(workdir, "write-tree", env=wanted_env)
-        before = msgspec.json.decode(held.left, type=Restoring) if held.left is not None else None
+        before = typed.decode(held.left, Restoring) if held.left is not None else None
         if before is not None and before.target == target and _is_between(workdir, before, now):
             ref = before.ref
         elif now == wanted and _is_kept(workdir, backup):

@@ -18,9 +18,16 @@ from agent_orchestrator.git.command import ask_git, git, give_names, hold_lock, 
 from agent_orchestrator.git.leftovers import forget_index
 from agent_orchestrator.git.merges import checkout_of, find_obstacle, is_ancestor
 from agent_orchestrator.git.moves import move_checkout, settle_landing
-from agent_orchestrator.git.ownership import take_from_tree
+from agent_orchestrator.git.ownership import index_commit, take_from_tree
 from agent_orchestrator.git.repository import own_dir, top_level
-from agent_orchestrator.git.snapshots import Backup, commit_trees, find_commit, find_head, restore_snapshot, write_tree
+from agent_orchestrator.git.snapshots import (
+    Backup,
+    commit_trees,
+    find_commit,
+    find_head,
+    restore_snapshot,
+    write_tree,
+)
 from agent_orchestrator.git.worktree import begin_worktree, copy_included, is_filled
 
 UNFINISHED = {"MERGE_HEAD": "merge", "rebase-merge": "rebase", "rebase-apply": "rebase", "CHERRY_PICK_HEAD": "cherry-pick"}
@@ -65,7 +72,7 @@ def bring_back(tree: TreeReturn, scratch: Path, backup: Backup) -> None:
             name = f"refs/heads/{kept.branch}" if kept.branch else "HEAD"
             git(top, "update-ref", "--no-deref", "-m", backup.message, name, kept.head, head or ZERO)
         if kept.head:
-            git(top, "read-tree", kept.head)
+            index_commit(top, kept.head)
 
 
 def _is_kept(repo: Path, commit: str, backup: Backup) -> bool:
@@ -131,10 +138,11 @@ def make_copy(repo: Path, folder: Path, branch: str, kept: KeptTree) -> None:
         assert own is not None, "a worktree has a git directory"
         index = own / "index.copied"
         forget_index(index)
-        git(folder, "read-tree", "--reset", "-u", kept.commit, env={"GIT_INDEX_FILE": str(index)})
+        env = {"GIT_INDEX_FILE": str(index)}
+        git(folder, "read-tree", "--reset", "-u", kept.commit, env=env)
+        index_commit(folder, kept.head, env)
         copy_included(repo, folder)
-        git(folder, "read-tree", kept.head)
-        forget_index(index)
+        index.replace(own / "index")
 
 
 def bring_again(tree: TreeReturn, backup: Backup) -> None:

@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from agent_orchestrator.beneath import reach_folder
 from agent_orchestrator.core.effects import Tree
 from agent_orchestrator.errors import GitFailed, UsageError
 from agent_orchestrator.git.command import git, hold_lock, list_names
@@ -35,6 +36,12 @@ def folder_of(home: Path, run: str, tree: Tree) -> Path:
     """Return the folder of a run's tree; `/` becomes `~`, which no branch has in its name, so that no two share a folder."""
     repo = Path(tree.repo) if tree.repo else home
     return repo / WORKTREES / f"{run}~{tree.branch.replace('/', '~')}" if tree.branch else repo
+
+
+def reach_tree(folder: Path) -> Path:
+    """Return a working tree as the path in which no link is; LinkInTheWay for one between a repository and its worktree."""
+    before, inside, _ = f"{folder}/".rpartition(f"/{WORKTREES}/")
+    return reach_folder(Path(before or "/") if inside else folder, folder)
 
 
 def open_tree(home: Path, run: str, tree: Tree) -> None:
@@ -62,9 +69,18 @@ def begin_worktree(repo: Path, folder: Path, branch: str, start: str = "") -> No
         _refuse_files(repo, folder, f"the branch {branch} is kept")
         git(repo, "worktree", "prune")  # a folder that somebody deleted still holds its branch
         if not git(repo, "branch", "--list", branch):
+            _refuse_parent(repo, branch)
             git(repo, "branch", "--no-track", branch, *([start] if start else []))
         git(repo, "worktree", "add", "--no-checkout", str(folder), branch)
     _unlock(folder)
+
+
+def _refuse_parent(repo: Path, branch: str) -> None:
+    """Refuse a branch below another one: git keeps them as files and folders, and one name cannot be both."""
+    for parent in (str(one) for one in PurePosixPath(branch).parents if one.name):
+        if git(repo, "branch", "--list", parent):
+            detail = f"there is a branch named {parent}, and git cannot make {branch} beside it: git branch -m {parent} NAME"
+            raise GitFailed(command="branch", where=repo, detail=detail)
 
 
 def is_filled(folder: Path) -> bool:

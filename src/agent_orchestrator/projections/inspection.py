@@ -17,6 +17,7 @@ import msgspec
 from agent_orchestrator.beneath import LinkInTheWay, open_folder, stat_beneath
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.printed import Identity
+from agent_orchestrator.errors import is_shortage
 
 EDIT_LIMIT_BYTES = 256 * 1024 * 1024
 
@@ -64,7 +65,7 @@ def remove_ours(home: Path, path: Path, known: Sequence[Identity]) -> bool:
 
 
 def inspect(home: Path, path: Path, known: Sequence[Identity]) -> Inspection:
-    """Inspect one print-out."""
+    """Inspect one print-out; raises OSError where the machine is too short of something to look: that is no fault of it."""
     try:
         if find_known(home, path, known) is not None:
             return Inspection(state=PrintoutState.OURS)
@@ -76,6 +77,8 @@ def inspect(home: Path, path: Path, known: Sequence[Identity]) -> Inspection:
         problem = f"{error.filename} is a link, and state files are not read through one"
         return Inspection(state=PrintoutState.UNREACHED if on_the_way else PrintoutState.BROKEN, problem=problem)
     except OSError as error:
+        if is_shortage(error):
+            raise
         return Inspection(state=PrintoutState.BROKEN, problem=f"it cannot be read: {error.strerror}")
     if not content.strip(b"\0 \t\r\n"):
         return Inspection(state=PrintoutState.TORN)

@@ -25,6 +25,7 @@ from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
+from agent_orchestrator.projections.syncs import Syncs
 
 _drafts = itertools.count(1)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -49,8 +50,13 @@ def encode_document(document: Document) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document.body), indent=2) + b"\n"
 
 
-def write_draft(home: Path, document: Document, content: bytes, *, first: bool) -> Draft:
-    """Write the temporary file and take its identity."""
+def write_draft(
+    home: Path, document: Document, content: bytes, *, first: bool, syncs: Syncs | None = None, digest: str | None = None
+) -> Draft:
+    """Write the temporary file and take its identity; one that must be durable is synced now, or with the others.
+
+    `digest` is that of the content, where the caller has it.
+    """
     target = home / document.path
     durable = first or document.once
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_drafts)}{DRAFT}")
@@ -59,20 +65,22 @@ def write_draft(home: Path, document: Document, content: bytes, *, first: bool) 
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
-        if durable:
+        if durable and syncs is not None:
+            syncs.add(descriptor)
+        elif durable:
             os.fsync(descriptor)
         status = os.fstat(descriptor)
-    printed = Printed(path=document.path, identity=_identity(status, content))
+    printed = Printed(path=document.path, identity=_identity(status, digest or digest_of(content)))
     return Draft(home=home, target=target, temporary=temporary, printed=printed, durable=durable)
 
 
-def _identity(status: os.stat_result, content: bytes) -> Identity:
-    return Identity(
-        inode=status.st_ino,
-        mtime_ns=status.st_mtime_ns,
-        size=status.st_size,
-        sha256=hashlib.sha256(content).hexdigest(),
-    )
+def digest_of(content: bytes) -> str:
+    """Return the hash by which the content of a print-out is known."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _identity(status: os.stat_result, digest: str) -> Identity:
+    return Identity(inode=status.st_ino, mtime_ns=status.st_mtime_ns, size=status.st_size, sha256=digest)
 
 
 def identify(home: Path, path: Path, content: bytes) -> Identity | None:
@@ -86,7 +94,15 @@ def identify(home: Path, path: Path, content: bytes) -> Identity | None:
         )
     except OSError:
         return None
-    return _identity(status, content) if same else None
+    return _identity(status, digest_of(content)) if same else None
+
+
+def is_written(home: Path, path: Path, content: bytes) -> bool:
+    """Say whether a file that is never rewritten stands as it was written."""
+    try:
+        return read_bounded(path, len(content), root=home) == content
+    except OSError:
+        return False
 
 
 def append_lines(home: Path, document: Document) -> None:

@@ -10,7 +10,6 @@ import contextlib
 import hmac
 import importlib.util
 import os
-import secrets
 import select
 import socket
 import threading
@@ -20,9 +19,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.agents.adapter import RunServer
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.ids import EffectId, run_of
+from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.store.port import StoredRun
 
@@ -107,9 +108,9 @@ def _serve(orchestrator: Orchestrator, run: StoredRun, door: AgentDoor, stop: th
 
 def open_door(file: Path, run: StoredRun) -> AgentDoor:
     """Return the door of a run, at the port that it had before where that is free."""
-    kept = KeptDoor(port=0, secret=secrets.token_urlsafe(SECRET_BYTES))
+    kept = KeptDoor(port=0, secret=os.urandom(SECRET_BYTES).hex())
     with contextlib.suppress(OSError, msgspec.DecodeError):
-        kept = msgspec.json.decode(read_bounded(file, FILE_BYTES_MAX), type=KeptDoor)
+        kept = typed.decode(read_bounded(file, FILE_BYTES_MAX, root=file.parents[1]), KeptDoor)
     door = AgentDoor(run.id, _bind(kept.port), kept.secret)
     if door.port != kept.port:
         _keep(file, KeptDoor(port=door.port, secret=kept.secret))
@@ -134,8 +135,4 @@ def _bind(port: int) -> socket.socket:
 
 
 def _keep(file: Path, kept: KeptDoor) -> None:
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(opened, "wb") as written:
-        written.write(msgspec.json.encode(kept))
-    draft.replace(file)
+    write_whole(file.parents[1], file, msgspec.json.encode(kept), 0o600)

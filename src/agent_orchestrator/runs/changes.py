@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_orchestrator.beneath import open_folder, reach_folder
 from agent_orchestrator.errors import GitFailed, Refused, Shortage
 from agent_orchestrator.git.branches import find_branch
+from agent_orchestrator.git.command import hold_lock
 from agent_orchestrator.git.diffs import ChangedFile, TreePair, find_fork_point, list_changed
 from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.git.snapshots import EMPTY_TREE, find_commit, is_clean, write_tree
+from agent_orchestrator.runs.brought import bring_run
 from agent_orchestrator.runs.work import Work
 from agent_orchestrator.runs.works import find_works, pick_works
 
@@ -36,6 +39,7 @@ class WorkChange(msgspec.Struct, frozen=True):
 
 def find_changes(orchestrator: Orchestrator, run: StoredRun, unit: str | None = None) -> list[WorkChange]:
     """Return the changes of a unit, or all of a run; raises Refused where nothing is known of them."""
+    orchestrator, run = bring_run(orchestrator, run, ended=False)
     folded = orchestrator.fold(run)
     works = pick_works(orchestrator, run, unit, folded)
     found: dict[tuple[str, str, str], WorkChange] = {}
@@ -55,6 +59,7 @@ def find_changes(orchestrator: Orchestrator, run: StoredRun, unit: str | None = 
 
 def find_judged_changes(orchestrator: Orchestrator, run: StoredRun, unit: str) -> list[WorkChange]:
     """Return the changes that a question of a unit is about: its own, or all of the run where it has none; raises Refused."""
+    orchestrator, run = bring_run(orchestrator, run, ended=False)
     own = any(work.unit == unit for work in find_works(orchestrator, run))
     return find_changes(orchestrator, run, unit if own else None)
 
@@ -78,8 +83,11 @@ def find_difference(orchestrator: Orchestrator, run: StoredRun, work: Work, fold
     target = work.into or find_branch(repo) or "HEAD"
     old = work.begin or find_fork_point(repo, target if find_commit(repo, target) else "HEAD", tip) or EMPTY_TREE
     watched = work.apart or not run.summary.ended
-    if watched and work.folder and Path(work.folder, ".git").exists() and not is_clean(Path(work.folder)):
-        return TreePair(repo, old, tree_now(orchestrator, Path(work.folder)))
+    if watched and work.folder and Path(work.folder, ".git").exists():
+        folder = Path(work.folder)
+        with hold_lock(folder, f"saving~{folder.name}"):  # While its files are committed they are in neither list.
+            if not is_clean(folder):
+                return TreePair(repo, old, tree_now(orchestrator, folder))
     # Asked for again: what was uncommitted a moment ago may have been committed before the tree was looked at.
     return TreePair(repo, old, find_commit(repo, f"refs/heads/{work.branch}") or tip)
 
@@ -97,9 +105,11 @@ def _in_place(orchestrator: Orchestrator, run: StoredRun, work: Work, finish: Fi
 
 def tree_now(orchestrator: Orchestrator, folder: Path) -> str:
     """Return the files of a working tree as they are, as a tree."""
-    base = orchestrator.settings.folder / "scratch"
-    base.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=base, prefix="look-") as scratch:
+    root = orchestrator.settings.folder
+    with open_folder(root, root / "scratch", make=True):
+        base = reach_folder(root, root / "scratch")
+    # A command that ends while a thread of it looks deletes the folder under it, which nobody needs to hear of.
+    with tempfile.TemporaryDirectory(dir=base, prefix="look-", ignore_cleanup_errors=True) as scratch:
         return write_tree(folder, Path(scratch))
 
 

@@ -1,6 +1,7 @@
 """A digest of what happened while nobody looked: finished, failed, waiting, parked, going on, and spent; as plain data.
 
-Read from the list of runs and the ledger. A journal is read only for runs that are shown, and only so many are.
+Read from the list of runs and the ledger. A journal is read only for a run that is shown and whose line in the list an
+earlier version wrote, without what proves it and what it asks.
 """
 
 from __future__ import annotations
@@ -11,29 +12,16 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import StopReason
+from agent_orchestrator.core.summary import UNITS_MAX, Proof, Summary
 from agent_orchestrator.core.units import iso
-from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.errors import OrcError
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import Spending, StoredRun, sum_spending
 from agent_orchestrator.systems import about
 
-UNITS_MAX = 500
-"""A run with more units than this is shown without a look into its journal."""
 OWNERS_MAX = 50
 """Runs that are said to run, of which it is looked whether anybody drives them."""
-CHECKS_SHOWN = 3
-QUESTIONS_SHOWN = 3
-
-
-class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """A check that passed."""
-
-    unit: str
-    command: str
-    duration_s: float
 
 
 class DigestEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,47 +108,38 @@ def _sort(orchestrator: Orchestrator, runs: Sequence[StoredRun], since_us: int) 
 
 
 def _finished(orchestrator: Orchestrator, run: StoredRun) -> DigestEntry:
-    folded = _fold(orchestrator, run)
-    proofs = _proofs(folded) if folded is not None else []
+    proofs = _summary(orchestrator, run).proofs
     return _entry(
         run,
         why=run.summary.detail,
-        ways=(f"orc merge {run.id}", f"orc diff {run.id}") if _is_apart(run) else (f"orc show {run.id}",),
-        evidence=tuple(proofs[-CHECKS_SHOWN:]),
-        unverified=folded is not None and not proofs,
+        ways=(f"orc merge {run.id}", f"orc diff {run.id}") if _is_left(orchestrator, run) else (f"orc show {run.id}",),
+        evidence=proofs or (),
+        unverified=proofs == (),
     )
 
 
-def _is_apart(run: StoredRun) -> bool:
-    """Tell whether the work lies in a tree of its own, for somebody to take; once it is taken, the tree is gone."""
+def _is_left(orchestrator: Orchestrator, run: StoredRun) -> bool:
+    """Tell whether the work waits for somebody to take it: in a tree of its own, which is gone then, or at its remote."""
+    if run.context.remote:
+        finish = orchestrator.fold(run).state.doing.finish
+        return not finish.discarded and not any(one.landed for one in finish.landings.values())
     return run.context.workdir != run.context.home and Path(run.context.workdir).is_dir()
 
 
 def _failed(orchestrator: Orchestrator, run: StoredRun) -> DigestEntry:
     words, detail = about(run.system), run.summary.detail or run.summary.status.replace("_", " ")
     ways = (f"{words.explain} {run.id}", f"{words.retry} {run.id}")
-    return _entry(run, why=_find_error(_fold(orchestrator, run), detail), ways=ways)
-
-
-def _find_error(folded: Folded | None, detail: str) -> str:
-    """Return the error of the unit that a run failed by, where the run itself says no more than its name."""
-    steps = folded.state.steps if folded is not None else {}
-    failed = [unit.strip() for unit in detail.split(",")]
-    errors = [f"{unit}: {steps[unit].last_error}" for unit in failed if unit in steps and steps[unit].last_error]
-    return errors[0] if errors else detail
+    return _entry(run, why=_summary(orchestrator, run).error or detail, ways=ways)
 
 
 def _waiting(orchestrator: Orchestrator, run: StoredRun) -> DigestEntry:
     words, summary = about(run.system), run.summary
     resume = f"{words.resume} {run.id}"
     if summary.asks or summary.stop is StopReason.WAITING_ON_HUMAN:
-        folded = _fold(orchestrator, run)
-        asked = [one for one in folded.state.doing if isinstance(one, AskHuman)] if folded is not None else []
-        ways = [words.answer if one.in_words else f"orc approve {run.id} {one.unit}" for one in asked[:QUESTIONS_SHOWN]]
-        spoken = list(folded.state.doing.spoken.values())[:QUESTIONS_SHOWN] if folded is not None else []
-        ways += [f"orc steer {run.id} {one.unit} 'YOUR WORDS'" for one in spoken]
-        questions = [*(one.question for one in asked[:QUESTIONS_SHOWN]), *(one.text for one in spoken)]
-        why = f"asks: {', '.join(questions)}" if questions else summary.detail
+        asked = _summary(orchestrator, run).questions
+        ways = [words.answer if one.in_words else f"orc approve {run.id} {one.unit}" for one in asked if not one.spoken]
+        ways += [f"orc steer {run.id} {one.unit} 'YOUR WORDS'" for one in asked if one.spoken]
+        why = f"asks: {', '.join(one.text for one in asked)}" if asked else summary.detail
         return _entry(run, why=why, ways=tuple(dict.fromkeys(ways)) or (f"orc approve {run.id}",))
     if summary.status in ("paused", "waiting"):
         return _entry(run, why=f"{summary.status}: {summary.detail}" if summary.detail else summary.status, ways=(resume,))
@@ -182,26 +161,16 @@ def _entry(run: StoredRun, **more: Any) -> DigestEntry:
     return DigestEntry(run_id=run.id, name=run.name, system=run.system, status=status, at=at, **more)
 
 
-def _fold(orchestrator: Orchestrator, run: StoredRun) -> Folded | None:
-    """Read a run's journal; None where that would take long, or cannot be."""
-    if run.summary.total > UNITS_MAX:
-        return None
+def _summary(orchestrator: Orchestrator, run: StoredRun) -> Summary:
+    """Return the summary with what proves the run and what it asks: of its journal where the list does not have it yet."""
+    summary = run.summary
+    told = summary.proofs is not None if summary.ended else bool(summary.questions) or not summary.asks
+    if told or summary.total > UNITS_MAX:
+        return summary
     try:
-        return orchestrator.fold(run)
+        return orchestrator.fold(run).summary()
     except OrcError:
-        return None
-
-
-def _proofs(folded: Folded) -> list[Proof]:
-    """Return the checks that passed, the newest of each command and unit; one that failed later is none."""
-    newest: dict[tuple[str, str], dict[str, Any]] = {}
-    for unit, step in folded.system.details(folded.state)["steps"].items():
-        for one in step.get("evidence", ()):
-            newest[unit, one["command"]] = one
-    passed = [
-        (unit, one) for (unit, _), one in newest.items() if one["exit_code"] == 0 and not one["void"] and not one["failure"]
-    ]
-    return [Proof(unit=unit, command=one["command"], duration_s=one["duration_s"]) for unit, one in passed]
+        return summary
 
 
 def _spending(orchestrator: Orchestrator, since_us: int, run: StoredRun | None) -> list[Spending]:

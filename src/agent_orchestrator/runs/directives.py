@@ -6,6 +6,7 @@ import uuid
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.inputs import Abort, Answer, Instruct, Pause, Posted
@@ -79,7 +80,7 @@ def refuse_second_answer(orchestrator: Orchestrator, run: StoredRun, unit: str |
 def _read(body: bytes) -> Posted | None:
     """Read a directive of somebody who counts; None for what will be refused when it is taken."""
     try:
-        said = msgspec.json.decode(body, type=Posted)
+        said = typed.decode(body, Posted)
     except msgspec.DecodeError:
         return None
     return said if said.who is not None and said.who.launch is None else None

@@ -19,11 +19,12 @@ from agent_orchestrator.git.cleanup import keep_branch, remove_kept, remove_scra
 from agent_orchestrator.git.diffs import TreePair, list_changed
 from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.git.snapshots import Backup, find_commit, find_head, point_ref
+from agent_orchestrator.runs.brought import bring_run
 from agent_orchestrator.runs.changes import tree_now
 from agent_orchestrator.runs.departure import wait_until_left
 from agent_orchestrator.runs.directives import new_id
 from agent_orchestrator.runs.work import Work
-from agent_orchestrator.runs.works import find_works
+from agent_orchestrator.runs.works import find_works, make_wanted
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.journal import Folded
@@ -43,6 +44,7 @@ class DiscardReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def discard_work(orchestrator: Orchestrator, run: StoredRun) -> DiscardReport:
     """Discard all work of an ended run that is not merged; raises Refused where that would lose something of somebody else's."""
+    orchestrator, run = bring_run(orchestrator, run)
     orchestrator.refuse_kept(run)
     if not run.summary.ended:
         raise Refused(why=f"Run {run.id} has not ended ({run.summary.status}); end it first: orc abort {run.id}")
@@ -53,6 +55,8 @@ def discard_work(orchestrator: Orchestrator, run: StoredRun) -> DiscardReport:
         folded = orchestrator.fold(run)
         works = [one for one in find_works(orchestrator, run, folded) if not one.aside]
         if not is_under_way(run, works):
+            for one in works:
+                make_wanted(one, folded.state.doing.finish)
             works = _present(run, works, folded)
             kept = {one.branch or one.folder: ref for one in works if (ref := _keep(orchestrator, run, one, folded)) is not None}
             orchestrator.send(run, msgspec.structs.replace(asked, kept=kept))
@@ -147,6 +151,7 @@ def finish_discard(orchestrator: Orchestrator, run: StoredRun) -> DiscardReport:
             backup = Backup(f"{ref}-before", f"{run.id}: before its changes were taken back", folded.at_us)
             take_back(Path(work.repo), scratch, work.begin, backup)
             ways.append(f"{where} restore --source={ref} --worktree -- :/")
+    notes += orchestrator.withdraw(run, finish.discarded)
     for repo in dict.fromkeys(one.repo for one in works.values()):
         point_ref(Path(repo), _mark(run), None)
     return DiscardReport(kept=dict(finish.discarded), ways_back=tuple(ways), notes=tuple(notes))

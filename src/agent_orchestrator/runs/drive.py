@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.summary import Summary
-from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.engine.owners import Owned
+from agent_orchestrator.errors import StoreAway
 from agent_orchestrator.runs.follow import JournalEntry, make_entries
 from agent_orchestrator.runs.notify.notifier import notifying
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -72,7 +74,7 @@ def drive_here(orchestrator: Orchestrator, run: StoredRun, callbacks: Callbacks,
 def drive_to_rest(
     orchestrator: Orchestrator,
     run: StoredRun,
-    owner: Ownership,
+    owner: Owned,
     observer: Observer,
     stays: Callable[[Driver], bool],
     inputs: Sequence[Given],
@@ -82,8 +84,9 @@ def drive_to_rest(
         summary = orchestrator.drive_owned(run, observer, stays, inputs)
     finally:
         owner.release()
-        # Now nobody drives it, and what spans runs says so.
-        orchestrator.overviews().write(find_system(run.system), Path(run.context.home))
+        # Now nobody drives it, and what spans runs says so, unless the store is away: then whoever comes next does.
+        with contextlib.suppress(StoreAway):
+            orchestrator.overviews().write(find_system(run.system), Path(run.context.home))
     if summary.status == "completed" and run.context.pull_request is not None:
         open_wanted(orchestrator, orchestrator.find(run.id))
     return summary

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from agent_orchestrator import typed
 from agent_orchestrator.git.exclude import exclude, has_old_lines, include_again
 from agent_orchestrator.git.repository import WORKTREES
 from agent_orchestrator.runs.hooks import hooks_of
@@ -29,7 +28,7 @@ def hide_files(orchestrator: Orchestrator, run: StoredRun | None = None) -> None
                 systems = {one.system: None for one in known if one.context.home == place}
                 beside = [path for system in systems for path in hooks_of(system).hidden_files(Path(place))]
                 exclude(Path(place), [f"{WORKTREES}/", *beside, *files])
-    if run is not None:
+    if run is not None and orchestrator.prints:
         exclude(Path(run.context.home), files_of(orchestrator, run))
 
 
@@ -45,4 +44,4 @@ def show_files(orchestrator: Orchestrator, run: StoredRun) -> None:
 def files_of(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
     """List the files that a run writes below its home."""
     system = find_system(run.system)
-    return list(system.files(msgspec.json.decode(orchestrator.store.spec(run.id), type=system.spec_type), run.context.run))
+    return list(system.files(typed.decode(orchestrator.store.spec(run.id), system.spec_type), run.context.run))

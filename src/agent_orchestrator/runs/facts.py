@@ -16,6 +16,21 @@ def state_file(run: StoredRun) -> str:
     return str(Path(run.context.home, file))
 
 
+def place_line(run: StoredRun) -> str:
+    """Say where a run's files are: its state file, or for one that workers drive elsewhere what brings its work here."""
+    if not run.context.remote or Path(run.context.home).is_dir():
+        return f"state: {state_file(run)}"
+    verbs = ("diff", "merge", "pr", "discard") if run.summary.ended else ("diff",)
+    return "work: at its remote; next: " + "   ".join(f"orc {verb} {run.id}" for verb in verbs)
+
+
+def say_idle(run: StoredRun) -> str:
+    """Say that nobody drives a run, and what goes on with it."""
+    if run.context.remote:
+        return f"no worker drives it now (orc workers); queue it again with: orc resume {run.id} --queue"
+    return f"nothing is running it; continue with: {about(run.system).resume} {run.id}"
+
+
 def run_facts(run: StoredRun, owner: str | None = None) -> dict[str, Any]:
     """Return the facts of one run."""
     summary = run.summary

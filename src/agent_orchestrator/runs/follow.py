@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.journal import Folded, begin_fold, decode_events
+from agent_orchestrator.errors import StoreAway
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.tail import Pulse
 from agent_orchestrator.store.port import StoredRun
@@ -47,6 +49,9 @@ class Follower:
     def __init__(self, orchestrator: Orchestrator, run: StoredRun, folded: Folded | None = None) -> None:
         self._orchestrator, self.run = orchestrator, run
         self._pulse, self._behind = Pulse(orchestrator.store), True
+        self._driven = True
+        self.away: str | None = None
+        """Why the store cannot be read now; what is known is as of before."""
         self.folded = folded or orchestrator.fold(run)
 
     @property
@@ -63,12 +68,24 @@ class Follower:
         """Tell whether the run is over."""
         return bool(self.folded.state.lifecycle.ended)
 
+    def is_driven(self) -> bool:
+        """Tell whether any process drives the run, as far as is known."""
+        with contextlib.suppress(StoreAway):
+            self._driven = self._orchestrator.owner(self.run) is not None
+        return self._driven
+
     def rows(self) -> Iterator[Row]:
-        """Yield what happened since the last call, the state folded up to it; at rest that costs no query."""
-        if not self._pulse.has_moved() and not self._behind:
+        """Yield what happened since the last call, the state folded up to it; nothing while the store is away."""
+        try:
+            if not self._pulse.has_moved() and not self._behind:
+                return
+            self._behind = True  # Until the caller has taken all of it.
+            rows = self._orchestrator.store.rows(self.run.id, self.folded.seq)
+        except StoreAway as error:
+            self.away, self._behind = str(error), True
             return
-        self._behind = True  # Until the caller has taken all of it.
-        for seq, at_us, body in self._orchestrator.store.rows(self.run.id, self.folded.seq):
+        self.away = None
+        for seq, at_us, body in rows:
             events = decode_events(self.folded.system, body)
             self.folded.add(seq, at_us, events)
             yield seq, at_us, events

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.effects import KeptTree, Tree, TreeReturn
 from agent_orchestrator.core.events import Forked, TreeKept
 from agent_orchestrator.core.ids import RunId, checked_id
@@ -179,7 +180,7 @@ class _Fork:
             if tree.branch and find_commit(Path(tree.repo), f"refs/heads/{tree.branch}") is not None:
                 raise Refused(why=f"The branch {tree.branch} exists already; give the fork another --run-id.")
         spec, rows = self._rewritten()
-        folded = Folded(system, system.fresh(msgspec.json.decode(spec, type=system.spec_type), context), 0, now_us)
+        folded = Folded(system, system.fresh(typed.decode(spec, system.spec_type), context), 0, now_us)
         for seq, at_us, body in living_rows(rows, system):
             folded.add_living(seq, at_us, decode_events(system, body))
         shared, stale = past.sessions()

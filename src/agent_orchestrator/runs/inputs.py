@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.bounded import TooLarge, read_bounded, read_bounded_text
 from agent_orchestrator.core.limits import SPEC_LIMIT_BYTES
 from agent_orchestrator.core.units import read_count, read_duration_s
@@ -50,10 +51,14 @@ def read_text(file: Path, what: str, limit_bytes: int = SPEC_LIMIT_BYTES) -> str
         raise InvalidSpec(str(file), [Problem(f"the file is not UTF-8 text: {error.reason}")]) from None
 
 
-def read_object(file: Path, what: str = "state file") -> dict[str, Any]:
-    """Read a JSON object that a program wrote; `what` is its kind in a sentence."""
+def read_object(file: Path, what: str = "state file", *, root: Path | None = None) -> dict[str, Any]:
+    """Read a JSON object that a program wrote, through no link below the root; `what` is its kind in a sentence.
+
+    Without a root, its own name is no link: a person says where the folder is, and an agent may have planted the rest.
+    """
     try:
+        content = read_bounded(file, EDIT_LIMIT_BYTES, root=root or file.parent)
         # PowerShell puts a byte order mark before what it writes.
-        return msgspec.json.decode(read_bounded(file, EDIT_LIMIT_BYTES).removeprefix(BOM_UTF8), type=dict[str, Any])
+        return typed.decode(content.removeprefix(BOM_UTF8), dict[str, Any])
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InvalidDocument(path=file, what=what, detail=str(error)) from None

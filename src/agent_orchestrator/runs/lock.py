@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from agent_orchestrator.beneath import open_own
 from agent_orchestrator.store.failures import translated
 
 
@@ -15,8 +16,7 @@ from agent_orchestrator.store.failures import translated
 def alone(folder: Path, what: str) -> Iterator[None]:
     """Holds the repository's lock of that name; whoever comes second waits."""
     with translated(folder / "orc.db"):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / f"{what}.starting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = open_own(folder, folder / f"{what}.starting")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

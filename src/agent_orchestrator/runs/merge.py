@@ -20,6 +20,7 @@ from agent_orchestrator.git.branches import make_branch
 from agent_orchestrator.git.merges import is_ancestor
 from agent_orchestrator.git.results import commit_left
 from agent_orchestrator.git.snapshots import find_commit
+from agent_orchestrator.runs.brought import bring_run
 from agent_orchestrator.runs.directives import new_id, send_and_wait
 from agent_orchestrator.runs.follow import Follower, pause
 from agent_orchestrator.runs.interrupted import finish_interrupted
@@ -75,6 +76,7 @@ class MergeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def merge_works(orchestrator: Orchestrator, run: StoredRun, options: MergeOptions, observer: Observer) -> MergeReport:
     """Merge what is meant of a run, and clean up; raises Refused where there is nothing to merge, or not yet."""
+    orchestrator, run = bring_run(orchestrator, run)
     orchestrator.refuse_kept(run)
     run = finish_interrupted(orchestrator, run)
     folded = orchestrator.fold(run)
@@ -130,7 +132,7 @@ def _landing(run: StoredRun, work: Work, options: MergeOptions, default: str | N
         branch=work.branch,
         into=target_of(work, options.into),
         message=f"{subject}\n\n{unit}Orc-Run: {run.id}\n",
-        repo=work.repo,
+        repo=work.repo if work.repo != run.context.home else "",
         check=None if options.no_check else options.check or work.check or default,
     )
 
@@ -145,7 +147,7 @@ def _commit(work: Work) -> None:
 
 def _has_landed(work: Work, one: Landing, folded: Folded) -> bool:
     """Tell whether the target has the work already, by an earlier merge of ours, by the run itself, or by hand."""
-    repo = Path(one.repo)
+    repo = Path(work.repo)
     tip = find_commit(repo, f"refs/heads/{one.branch}")
     if tip is not None:
         return is_ancestor(repo, tip, f"refs/heads/{one.into}")

@@ -6,6 +6,7 @@ import uuid
 
 import msgspec
 
+from agent_orchestrator.beneath import move_beneath
 from agent_orchestrator.core.ids import RunId, unit_of
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -38,7 +39,7 @@ def _keep(orchestrator: Orchestrator, run: str, kept: str, *, journaled: bool) -
         raise Refused(why=f"Agents of an earlier run {run} are still alive ({names}); end them with `orc abort {run}` first.")
     launches = orchestrator.settings.folder / "launches"
     if (launches / run).exists():
-        (launches / run).rename(launches / kept)
+        move_beneath(orchestrator.settings.folder, launches / run, launches / kept)
     if journaled:
         store = orchestrator.store
         store.rename(RunId(run), RunId(kept))

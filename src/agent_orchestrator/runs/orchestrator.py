@@ -6,14 +6,12 @@ that drive, so that `orc status` stays instant.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from agent_orchestrator.config import Settings, load_settings
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.events import DirectiveRefused, Event, LimitsSet
 from agent_orchestrator.core.ids import RunId, UnitId, checked_id, effect_id
@@ -21,13 +19,11 @@ from agent_orchestrator.core.inputs import DIRECTIVES, Answer, Given, Instruct, 
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context, System
 from agent_orchestrator.core.who import Surface, Who
-from agent_orchestrator.engine.clock import SystemClock, boot_id
-from agent_orchestrator.engine.ownership import Ownership, owner_of
+from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.errors import AmbiguousRun, Refused, UnknownRun
 from agent_orchestrator.git.repository import host_of, store_folder
-from agent_orchestrator.store.failures import translated
+from agent_orchestrator.runs.opened import OpenedRuns
 from agent_orchestrator.store.port import EVERY, Append, Count, NewRun, Spending, StoredRun, StoredUsage, UsageRow, Which
-from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.systems import find_system
 
 if TYPE_CHECKING:
@@ -41,6 +37,7 @@ if TYPE_CHECKING:
     from agent_orchestrator.runs.directives import Sent
     from agent_orchestrator.runs.follow import JournalEntry
     from agent_orchestrator.runs.start import Change, Start, Started
+    from agent_orchestrator.runs.work import Work
 
 SomeDirective = TypeVar("SomeDirective", bound=Posted)
 
@@ -61,55 +58,15 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_BEFORE = Beginning()
 
 
-class Orchestrator:
+class Orchestrator(OpenedRuns):
     """The runs of a repository, given by its folder or else around the current one: started, driven, followed, directed.
 
     Use it from one thread at a time, and open another one for another thread. A run may be driven in any thread; only in
     the main one does Ctrl-C pause it.
     """
 
-    def __init__(
-        self,
-        repo: str | Path | None = None,
-        *,
-        settings: Settings | None = None,
-        surface: Surface = Surface.LIBRARY,
-        say: Callable[[str], None] | None = None,
-    ) -> None:
-        self.settings = settings or load_settings(None if repo is None else str(repo))
-        self._surface, self.say = surface, say or (lambda text: None)
-        self.clock = SystemClock()
-        self._store: SqliteStore | None = None
-        self._owned: dict[str, Ownership] = {}
-
-    @property
-    def store(self) -> SqliteStore:
-        """Return the store, opened (and made) when first needed."""
-        if self._store is None:
-            self._store = SqliteStore(self.settings.folder)
-            if self._store.unwritable is not None:
-                self.say(f"{self._store.unwritable} Until then runs can be looked at, and nothing else.")
-        return self._store
-
-    def close(self) -> None:
-        """Close the store, and let go of runs that were started and never driven."""
-        for owned in self._owned.values():
-            if owned.held:
-                owned.release()
-        if self._store is not None:
-            self._store.close()
-            self._store = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def has_store(self) -> bool:
-        """True if there is a store; reading runs where there are none creates nothing."""
-        return self._store is not None or (self.settings.folder / "orc.db").exists()
+    prints: bool = True
+    """False where the files of runs that are driven here are not to be written."""
 
     def runs(self, which: Which = EVERY) -> list[StoredRun]:
         """Return some runs, newest first."""
@@ -160,9 +117,23 @@ class Orchestrator:
 
         return fold(self.store, find_system(run.system), run)
 
+    def has_home(self, run: StoredRun) -> bool:
+        """Tell whether a run belongs to this very repository, and not to another one or to workers."""
+        return store_folder(host_of(Path(run.context.home))).resolve() == self.settings.folder.resolve()
+
+    def works_of(self, run: StoredRun, state: Any) -> list[Work]:
+        """Return what a run made, as it lies here."""
+        from agent_orchestrator.runs.hooks import hooks_of
+
+        return hooks_of(run.system).works(run, state)
+
+    def withdraw(self, run: StoredRun, kept: Mapping[str, str]) -> list[str]:
+        """Take what was discarded, and these refs keep, from where others have it, too; returns what had to stay."""
+        return []
+
     def owner(self, run: StoredRun) -> str | None:
         """Return the process that drives the run now, or None."""
-        return owner_of(self.settings.folder, run.id)
+        return self.owners.owner_of(run.id)
 
     def create(
         self, system: System, spec: object, name: str, context: Context, beginning: Beginning = NOTHING_BEFORE
@@ -196,12 +167,12 @@ class Orchestrator:
         answer names the question that it saw; sent from inside a launch, a directive is journaled and refused. Returns the
         sequence number of the state that it was checked against.
         """
-        self.refuse_kept(run)
+        self.refuse_kept(run, here=False)
         return self._post(run, self.sign(run, directive), folded or self.fold(run))
 
     def keep_books(self, run: StoredRun, directive: Posted) -> None:
         """Send what is nobody's decision and only follows from another: a loop has crashed, a run's files are archived."""
-        self.refuse_kept(run)
+        self.refuse_kept(run, here=False)
         self._post(run, msgspec.structs.replace(directive, who=Who(surface=Surface.ORC)), self.fold(run))
 
     def sign(self, run: StoredRun, directive: SomeDirective) -> SomeDirective:
@@ -233,30 +204,24 @@ class Orchestrator:
         self.store.post(run.id, directive.id, msgspec.json.encode(directive), now_us)
         return folded.seq
 
-    def refuse_kept(self, run: StoredRun) -> None:
+    def refuse_kept(self, run: StoredRun, *, here: bool = True) -> None:
         """Raise for a journal that can only be looked at: kept under another id, or of a repository that lies elsewhere.
 
         The state file and the launches of a kept one may be a newer run's by now; the paths of a copied or moved one lead out
-        of this repository, and its agents would work there.
+        of this repository, and its agents would work there. In a store that machines share, what is only said to a run
+        need not be said `here`, where it works.
         """
         if run.id != run.context.run:
             why = f"Run {run.id} is the kept journal of an earlier run {run.context.run}: it can be read, but not resumed."
             raise Refused(why=why)
-        if store_folder(host_of(Path(run.context.home))).resolve() != self.settings.folder.resolve():
-            here, there = self.settings.home, run.context.home
-            why = f"Run {run.id} belongs to {there}, and {here} is a copy or was moved: continue there, or start a new run."
+        if not here and self.address is not None:
+            return
+        if not self.has_home(run):
+            if run.context.remote:
+                raise Refused(why=f"Run {run.id} belongs to workers, who drive it elsewhere: `orc resume {run.id} --queue`.")
+            home, there = self.settings.home, run.context.home
+            why = f"Run {run.id} belongs to {there}, and {home} is a copy or was moved: continue there, or start a new run."
             raise Refused(why=why)
-
-    def own(self, run: str) -> Ownership:
-        """Take a run up, so that nobody else drives it; raises RunBusy."""
-        with translated(self.settings.folder / "orc.db"):
-            self._owned[run] = owned = Ownership(self.settings.folder, RunId(run))
-        return owned
-
-    def owned(self, run: str) -> Ownership | None:
-        """Return what this object holds of a run that it has taken up and not let go of."""
-        owned = self._owned.get(run)
-        return owned if owned is not None and owned.held else None
 
     def start(self, options: AgentOptions, how: Start | None = None) -> Started:
         """Create a run of a system's options, for this object to drive; raise where it could never work."""
@@ -352,16 +317,14 @@ class Orchestrator:
 
         hide_files(self, run)
         keep_start(self, run)
-        driving = self.store.driving()
-        self.store.keep_reserve_file(release=False)
-        try:
+        with self.store.driving():
+            self.store.keep_reserve_file(release=False)
             with serve_agents(self, run) as door:
                 summary = drive_in_loop(self.world(run, door), run, find_system(run.system), observer, stays, inputs)
             if summary.ended:
+                self.await_store()
                 keep_end(self, run, summary)
             return summary
-        finally:
-            os.close(driving)
 
     def settle(self, run: StoredRun) -> None:
         """Let a run take what it was sent and come to rest, without a word and without waiting for anything."""
@@ -379,7 +342,7 @@ class Orchestrator:
         """Return the writer of the documents that span runs."""
         from agent_orchestrator.engine.overview import Overviews
 
-        return Overviews(self.store, self.settings.folder, self.clock)
+        return Overviews(self.store, self.owners, self.settings.folder, self.clock)
 
     def world(self, run: StoredRun, door: AgentDoor | None = None) -> World:
         """Return the real world, for an engine of this process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.beneath import open_folder
-from agent_orchestrator.errors import GitFailed, RunBusy
+from agent_orchestrator.beneath import list_beneath, open_folder, remove_beneath
+from agent_orchestrator.errors import GitFailed, RunBusy, Unavailable
+from agent_orchestrator.git.fences import RunRemote, forget_run
 from agent_orchestrator.git.ownership import list_tracked, put_back
 from agent_orchestrator.git.removal import Removal, plan_removal, remove_trees
 from agent_orchestrator.git.repository import host_of
@@ -48,12 +50,17 @@ def _plan(orchestrator: Orchestrator, run: StoredRun, gone: tuple[str, ...] = ()
     if run.summary.facts.get("logged"):
         return Plan(kept="its mode keeps every stream of it")
     try:
-        removal = plan_removal(Path(run.context.home), run.id, gone)
+        removal = plan_removal(_place(orchestrator, run), run.id, gone)
     except GitFailed as error:
         return Plan(kept=str(error))
     if removal.kept:
         return Plan(removal=removal, kept="; ".join(removal.kept))
     return Plan(removal=removal, kept=_undeletable(orchestrator.settings.folder / "launches" / run.id))
+
+
+def _place(orchestrator: Orchestrator, run: StoredRun) -> Path:
+    """Return where a run has refs and trees here: its home, or the clone into which one of workers was brought."""
+    return orchestrator.settings.home if run.context.remote else Path(run.context.home)
 
 
 def _undeletable(place: Path) -> str | None:
@@ -106,9 +113,13 @@ def _delete_print_outs(orchestrator: Orchestrator, run: StoredRun) -> None:
 def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str | None:
     home, folder = Path(run.context.home), orchestrator.settings.folder
     try:
-        remove_trees(home, removal)
-        delete_refs(host_of(home), f"refs/orc/{run.id}/")
-    except GitFailed as error:
+        if run.context.remote:
+            settings = orchestrator.settings
+            forget_run(RunRemote(where=settings.home, url=run.context.remote, environ=settings.environ), run.id)
+        place = _place(orchestrator, run)
+        remove_trees(place, removal)
+        delete_refs(host_of(place), f"refs/orc/{run.id}/")
+    except Unavailable as error:
         return str(error)
     try:
         if (launches := folder / "launches" / run.id).exists():
@@ -121,9 +132,8 @@ def _delete(orchestrator: Orchestrator, run: StoredRun, removal: Removal) -> str
     if home.is_dir():
         show_files(orchestrator, run)
     orchestrator.store.delete(run.id)
-    (folder / "runs" / f"{run.id}.log").unlink(missing_ok=True)
-    (folder / "runs" / f"{run.id}.door").unlink(missing_ok=True)
-    for mark in (folder / "mcp").glob(f"{run.id}.*"):
-        mark.unlink(missing_ok=True)
-    (folder / "runs" / f"{run.id}.lock").unlink(missing_ok=True)
+    marks = [folder / "mcp" / name for name in list_beneath(folder, folder / "mcp") if name.startswith(f"{run.id}.")]
+    for file in (*marks, *(folder / "runs" / f"{run.id}.{kind}" for kind in ("log", "door", "lock"))):
+        with contextlib.suppress(OSError):  # A link that somebody put on the way to it: what lies behind is not ours.
+            remove_beneath(folder, file)
     return None

@@ -20,6 +20,7 @@ from agent_orchestrator.git.forge import CommitStatus, Forge, NewPullRequest
 from agent_orchestrator.git.remotes import push_branch
 from agent_orchestrator.git.results import commit_left
 from agent_orchestrator.git.snapshots import find_commit, find_snapshot
+from agent_orchestrator.runs.brought import bring_run
 from agent_orchestrator.runs.changes import ChangeSize, find_difference
 from agent_orchestrator.runs.details import show_facts
 from agent_orchestrator.runs.directives import new_id
@@ -27,7 +28,7 @@ from agent_orchestrator.runs.interrupted import finish_interrupted
 from agent_orchestrator.runs.remote import find_forge, pick_remote
 from agent_orchestrator.runs.secrets import make_redactor
 from agent_orchestrator.runs.stop import direct
-from agent_orchestrator.runs.works import pick_works, target_of
+from agent_orchestrator.runs.works import make_wanted, pick_works, target_of
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.journal import Folded
@@ -70,6 +71,7 @@ class PublishedWork(msgspec.Struct, frozen=True, kw_only=True):
 
 def publish_works(orchestrator: Orchestrator, run: StoredRun, options: PullRequestOptions) -> list[PublishedWork]:
     """Push what is meant of a run and open its pull requests; raises Refused without a branch, Unavailable where it fails."""
+    orchestrator, run = bring_run(orchestrator, run)
     orchestrator.refuse_kept(run)
     orchestrator.sign(run, Publish(id=new_id(), branch="", url=""))  # an agent that publishes decides for a person
     run = finish_interrupted(orchestrator, run)
@@ -77,6 +79,8 @@ def publish_works(orchestrator: Orchestrator, run: StoredRun, options: PullReque
     works = [one for one in pick_works(orchestrator, run, options.unit, folded) if one.branch]
     if not works:
         raise Refused(why=f"Run {run.id} made its changes in your own checkout: commit them on a branch and push that.")
+    for one in works:
+        make_wanted(one, folded.state.doing.finish)
     ready = [one for one in works if not one.unready and find_commit(Path(one.repo), f"refs/heads/{one.branch}") is not None]
     if not ready:
         why = works[0].unready or f"its branch {works[0].branch} is gone; it was merged or discarded"

@@ -16,7 +16,7 @@ from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.pull_request import PullRequestPlan
 from agent_orchestrator.core.sandbox import Sandbox
 from agent_orchestrator.core.system import Context, System
-from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.engine.owners import Owned
 from agent_orchestrator.runs.agent_door import require_server_packages
 from agent_orchestrator.runs.choices import NOTHING_MORE, AgentOptions, Permissions
 from agent_orchestrator.runs.hooks import hooks_of
@@ -61,6 +61,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """The wall that is asked for, as given."""
     wall: Sandbox | None = None
     """The wall that is built."""
+    remote: str = ""
+    """The address of the repository that workers drive it from; empty for one that is driven here."""
 
     def make_context(self, orchestrator: Orchestrator, run: str, workdir: Path | None = None) -> Context:
         """Return the context of a run that begins now, in the repository unless it works elsewhere."""
@@ -75,6 +77,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             sandbox=self.wall,
             pull_request=self.pull_request,
             mcp=bool(self.mcp),
+            remote=self.remote,
         )
 
 
@@ -104,7 +107,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     """A run that exists, owned by this process, and what a person should know."""
 
     run: StoredRun
-    owner: Ownership
+    owner: Owned
     notes: tuple[str, ...] = ()
 
 

@@ -36,6 +36,9 @@ def direct(orchestrator: Orchestrator, run: StoredRun, directive: Posted, over: 
     """
     if orchestrator.owner(run) is not None:
         return send_and_wait(orchestrator, run, directive)
+    if run.context.remote:  # A worker takes it up for that: here are neither its tree nor its agents.
+        send_stop(orchestrator, run, directive)
+        return Sent(directive=directive.id, taken=False, owner=None)
     owner = orchestrator.own(run.id)
     try:
         send_stop(orchestrator, run, directive)
@@ -51,9 +54,9 @@ def direct(orchestrator: Orchestrator, run: StoredRun, directive: Posted, over: 
 
 
 def pause_run(orchestrator: Orchestrator, run: StoredRun, reason: str, *, now: bool, directive_id: str = "") -> Sent:
-    """Pause a run; one that nobody drives starts nothing anyway, so that only `now` has something to stop."""
+    """Pause a run; one that nobody drives, nor a worker will, starts nothing anyway, so that only `now` has something to stop."""
     directive = Pause(id=directive_id or new_id(), now=now, reason=reason)
-    if orchestrator.owner(run) is None and not now and not run.summary.ended:
+    if orchestrator.owner(run) is None and not now and not run.summary.ended and not run.context.remote:
         return Sent(directive=directive.id, taken=False, owner=None)
     return direct(orchestrator, run, directive)
 

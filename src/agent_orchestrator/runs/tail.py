@@ -57,6 +57,7 @@ class Tail:
         """Return what was committed since the last call, at most so many rows."""
         if not self._pulse.has_moved() and not self._more:
             return []
+        self._more = True  # A store that is away is read when it is back.
         rows = self._store.since(self.place.key, most)
         self._more = len(rows) == most
         if rows:

@@ -23,15 +23,16 @@ import msgspec
 from agent_orchestrator.agents import find_performer
 from agent_orchestrator.agents.adapter import Agent, AgentTask, Interactive
 from agent_orchestrator.agents.stream import read_transcript
-from agent_orchestrator.beneath import open_folder
+from agent_orchestrator.beneath import list_beneath, open_own
 from agent_orchestrator.core.doing import Doing
 from agent_orchestrator.core.effects import RunAgent
-from agent_orchestrator.core.events import DirectiveRefused
+from agent_orchestrator.core.events import DirectiveRefused, TakenUp
 from agent_orchestrator.core.hold import HoldReason
 from agent_orchestrator.core.ids import EffectId, launch_folder
 from agent_orchestrator.core.inputs import HandBack, TakeOver
 from agent_orchestrator.core.takeover import known_units, say_unknown
 from agent_orchestrator.engine.clock import boot_id
+from agent_orchestrator.engine.journal import decode_events
 from agent_orchestrator.engine.kinship import NONCE_VARIABLE
 from agent_orchestrator.engine.launches import CannotStart, Order
 from agent_orchestrator.engine.perform.prepare import make_environment
@@ -45,6 +46,7 @@ from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait
 from agent_orchestrator.runs.follow import Follower, pause
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
+from agent_orchestrator.systems import find_system
 
 LOCK = ".attach"
 LAUNCH = "attach"
@@ -102,10 +104,9 @@ def reserve(orchestrator: Orchestrator, run: StoredRun, unit: str) -> Iterator[i
     state = orchestrator.fold(run).state
     if unit not in known_units(state):
         raise Refused(why=f"Run {run.id}: {say_unknown(state, unit)}.")
-    root = orchestrator.settings.folder / "launches"
-    with open_folder(root, root / run.id, make=True) as held:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        lock = os.open(f"{unit}{LOCK}", flags, 0o644, dir_fd=held)
+    _refuse_elsewhere(orchestrator, run, unit)
+    root = orchestrator.settings.folder
+    lock = open_own(root, root / "launches" / run.id / f"{unit}{LOCK}")
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -123,11 +124,34 @@ def reserve(orchestrator: Orchestrator, run: StoredRun, unit: str) -> Iterator[i
         os.close(lock)
 
 
+def _refuse_elsewhere(orchestrator: Orchestrator, run: StoredRun, unit: str) -> None:
+    """Raise for a unit of a run that workers drive elsewhere, with its host and the command to give there."""
+    if not run.context.remote or orchestrator.has_home(run):
+        return
+    owner, host = orchestrator.owner(run), find_last_host(orchestrator, run)
+    where = f"is driven by {owner}" if owner is not None else f"was driven last on {host}" if host else "was not driven yet"
+    if host or owner is not None:
+        way = f"on that host: orc attach {run.id} {unit} --repo {run.context.home} --store {orchestrator.address}"
+        raise Refused(why=f"Run {run.id} {where}, and sessions of its agents are there alone; take {unit} over {way}")
+    raise Refused(why=f"Run {run.id} {where}: there is no session to take over yet.")
+
+
+def find_last_host(orchestrator: Orchestrator, run: StoredRun) -> str:
+    """Return the host that took a run up last; '' where none did."""
+    system, host = find_system(run.system), ""
+    for _, _, body in orchestrator.store.rows(run.id):
+        for event in decode_events(system, body):
+            host = event.host if isinstance(event, TakenUp) else host
+    return host
+
+
 def is_attached(orchestrator: Orchestrator, run: StoredRun) -> bool:
     """Say whether a person's client has a session of the run now."""
-    for file in (orchestrator.settings.folder / "launches" / run.id).glob(f"*{LOCK}"):
+    root = orchestrator.settings.folder
+    launches = root / "launches" / run.id
+    for name in (one for one in list_beneath(root, launches) if one.endswith(LOCK)):
         with contextlib.suppress(OSError):
-            descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = open_own(root, launches / name, os.O_RDONLY)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -163,10 +187,13 @@ def take_over(orchestrator: Orchestrator, run: StoredRun, unit: str) -> Session:
         raise
 
 
-def hand_back(orchestrator: Orchestrator, run: StoredRun, unit: str) -> Sent:
-    """Let the unit's agent go on, now or when the run is resumed; the caller has the lock. Raises Refused."""
-    sent = send_and_wait(orchestrator, run, HandBack(id=new_id(), unit=unit))
-    (_folder(orchestrator, run, unit) / folders.LOCK).unlink(missing_ok=True)  # The mark of a client that was killed.
+def hand_back(orchestrator: Orchestrator, run: StoredRun, unit: str, *, done: bool = False) -> Sent:
+    """Let the unit's agent go on, or only report on what is `done`, now or when the run is resumed.
+
+    The caller has the lock. Raises Refused.
+    """
+    sent = send_and_wait(orchestrator, run, HandBack(id=new_id(), unit=unit, done=done))
+    folders.remove_mark(_folder(orchestrator, run, unit), folders.LOCK)  # The mark of a client that was killed.
     return sent
 
 
@@ -205,7 +232,7 @@ def run_client(orchestrator: Orchestrator, run: StoredRun, order: Order, lock: i
     clock, nonce = orchestrator.clock, secrets.token_hex(16)
     birth = folders.Birth(nonce=nonce, boot=boot_id(), started_us=clock.now_us(), started_s=clock.monotonic_s())
     folder = orchestrator.settings.folder / "launches" / launch_folder(order.effect)
-    (folder / folders.LOCK).unlink(missing_ok=True)  # The mark of one that was killed.
+    folders.remove_mark(folder, folders.LOCK)  # The mark of one that was killed.
     folders.keep_birth(folder, birth)
     env = {**order.env, NONCE_VARIABLE: chained_nonce(order.env, nonce)}
     modes = termios.tcgetattr(0)
@@ -219,5 +246,5 @@ def run_client(orchestrator: Orchestrator, run: StoredRun, order: Order, lock: i
         for number, handler in before.items():
             signal.signal(number, handler)
         termios.tcsetattr(0, termios.TCSADRAIN, modes)
-        (folder / folders.LOCK).unlink(missing_ok=True)
+        folders.remove_mark(folder, folders.LOCK)
     return code if code >= 0 else 128 - code

@@ -14,7 +14,7 @@ from agent_orchestrator.core.finish import Finish
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.git.repository import host_of, is_worktree_place, top_level
 from agent_orchestrator.git.snapshots import find_commit
-from agent_orchestrator.git.worktree import add_worktree, branch_in
+from agent_orchestrator.git.worktree import add_worktree, branch_in, is_filled
 from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -47,16 +47,22 @@ def enter_again(orchestrator: Orchestrator, run: StoredRun, *, shared: bool = Fa
 
 
 def restore_tree(orchestrator: Orchestrator, run: StoredRun) -> None:
-    """Make the worktree of a run that goes on again where it is gone, as after a merge; raises Refused where it was discarded."""
+    """Make the worktree of a run that goes on again where it is gone, as after a merge; raises Refused where it was discarded.
+
+    One that was only begun when its process was killed, before anything worked in it, gets its files.
+    """
     folder, home = Path(run.context.workdir), Path(run.context.home)
     if is_worktree_place(home) and not home.is_dir():
         kept = orchestrator.fold(run).state.doing.kept.get(("", ""))
         way = f"; make it again: git -C {host_of(home)} worktree add {home} {kept.branch}" if kept is not None else ""
         raise Refused(why=f"The worktree of run {run.id}, {home}, is gone{way}")
-    if not is_apart(run) or folder.is_dir() or top_level(home) is None:
+    if not is_apart(run) or is_filled(folder) or top_level(home) is None:
+        return
+    doing = orchestrator.fold(run).state.doing
+    if folder.is_dir() and ("", "") in doing.kept:
         return
     branch = branch_in(folder)
-    finish: Finish = orchestrator.fold(run).state.doing.finish
+    finish: Finish = doing.finish
     ref = finish.discarded.get(branch)
     if ref is not None and find_commit(home, f"refs/heads/{branch}") is None:
         raise Refused(why=f"The work of run {run.id} was discarded; bring it back first: git branch {branch} {ref}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.runs.orchestrator import Orchestrator
 
 
@@ -13,7 +14,7 @@ class _Problem(msgspec.Struct):
     problem: str = ""
 
 
-_read = msgspec.json.Decoder(_Problem).decode
+_read = typed.decoder(_Problem)
 
 
 def list_untold(orchestrator: Orchestrator) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from agent_orchestrator.errors import Refused, Unavailable, UsageError
 from agent_orchestrator.git.branches import make_branch
 from agent_orchestrator.git.snapshots import find_commit
 from agent_orchestrator.git.worktree import add_worktree, folder_of, open_tree
+from agent_orchestrator.runs.brought import bring_run
 from agent_orchestrator.runs.interrupted import finish_interrupted
 from agent_orchestrator.runs.work import Work, is_apart
 from agent_orchestrator.runs.works import pick_works
@@ -27,6 +28,7 @@ EDITOR = "vi"
 
 def find_folder(orchestrator: Orchestrator, run: StoredRun, unit: str | None) -> Path:
     """Return the folder with a run's files, its worktree made again where it is gone; raises Refused where that is not clear."""
+    orchestrator, run = bring_run(orchestrator, run)
     run = finish_interrupted(orchestrator, run)
     works = pick_works(orchestrator, run, unit)
     folders = list(dict.fromkeys((one.folder, one.branch) for one in works))

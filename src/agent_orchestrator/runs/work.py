@@ -65,7 +65,7 @@ def own_work(run: StoredRun, *, check: str | None = None) -> Work:
         # A loop that goes on with another's work has that one's worktree, and so its branch.
         branch = branch_in(folder)
         return Work(repo=run.context.home, folder=str(folder), branch=branch, check=check, unready=unready)
-    return in_place(run, str(folder))
+    return msgspec.structs.replace(in_place(run, str(folder)), check=check)
 
 
 def in_place(run: StoredRun, folder: str, unit: str = "") -> Work:

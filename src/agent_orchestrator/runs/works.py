@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.errors import GitFailed, Refused, Shortage, UnknownUnit
-from agent_orchestrator.git.branches import find_branch
+from agent_orchestrator.git.branches import find_branch, make_branch
 from agent_orchestrator.git.command import hold_lock
 from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.git.snapshots import find_commit, save_snapshot
@@ -19,6 +19,7 @@ from agent_orchestrator.runs.hooks import hooks_of
 from agent_orchestrator.runs.work import Work
 
 if TYPE_CHECKING:
+    from agent_orchestrator.core.finish import Finish
     from agent_orchestrator.engine.journal import Folded
     from agent_orchestrator.runs.orchestrator import Orchestrator
     from agent_orchestrator.store.port import StoredRun
@@ -29,7 +30,7 @@ UNITS_SHOWN = 20
 def find_works(orchestrator: Orchestrator, run: StoredRun, folded: Folded | None = None) -> list[Work]:
     """Return all works of a run, the ones in git only."""
     folded = folded or orchestrator.fold(run)
-    works = hooks_of(run.system).works(run, folded.state)
+    works = orchestrator.works_of(run, folded.state)
     return [one for one in works if top_level(Path(one.repo)) is not None]
 
 
@@ -46,9 +47,8 @@ def pick_works(orchestrator: Orchestrator, run: StoredRun, unit: str | None, fol
         return found
     works = [one for one in works if not one.aside]
     if not works:
-        where = (
-            f"{run.context.workdir} is in no git repository" if top_level(Path(run.context.home)) is None else "it has begun none"
-        )
+        outside = f"{run.context.workdir} is in no git repository"
+        where = outside if top_level(Path(run.context.home)) is None else "it has begun none, or changed nothing"
         raise Refused(why=f"Run {run.id} has no work to show: {where}.")
     return works
 
@@ -64,6 +64,14 @@ def target_of(work: Work, into: str | None = None) -> str:
     if find_commit(Path(work.repo), f"refs/heads/{found}") is None:
         raise Refused(why=f"There is no branch {found} in {work.repo}; name one that there is with --into.")
     return found
+
+
+def make_wanted(work: Work, finish: Finish) -> None:
+    """Make the branch of a work that is only a commit here, unless it is merged here or was discarded."""
+    repo, held = Path(work.repo), finish.landings.get(work.unit)
+    landed = held is not None and held.landed and held.commit and find_commit(repo, held.commit)
+    if work.tip and not landed and work.branch not in finish.discarded and find_commit(repo, f"refs/heads/{work.branch}") is None:
+        make_branch(repo, work.branch, work.tip)
 
 
 def keep_tree(orchestrator: Orchestrator, run: StoredRun, ref: str, message: str, at_us: int) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from agent_orchestrator.config.defaults import load_telemetry
 from agent_orchestrator.core.ids import EffectId
-from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.engine import World
 from agent_orchestrator.git.checkpoint import take_checkpoint
-from agent_orchestrator.git.kept_trees import TreeKeeper
+from agent_orchestrator.git.kept_trees import TreeKeeper, may_keep
 from agent_orchestrator.git.merges import GitMerges
 from agent_orchestrator.git.results import open_with_results
 from agent_orchestrator.git.snapshots import identify_tree, list_changes
 from agent_orchestrator.runs.agent_door import AgentDoor
+from agent_orchestrator.runs.key_marks import find_salt, mark_key
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.runs.returns import return_trees
 from agent_orchestrator.runs.secrets import make_redactor
@@ -35,17 +36,21 @@ def make_world(orchestrator: Orchestrator, run: StoredRun, door: AgentDoor | Non
         store=orchestrator.store,
         launches=orchestrator.launches(),
         clock=orchestrator.clock,
-        boot=boot_id(),
+        boot=orchestrator.boot,
+        owned=orchestrator.owned(run.id),
         child_env=orchestrator.settings.child_env,
+        key_of=partial(mark_key, orchestrator.settings, find_salt(orchestrator.store)),
         redactor=make_redactor(orchestrator, run),
         tree_of=identify_tree,
         save_tree=take_checkpoint,
         list_changes=list_changes,
         keep_tree=TreeKeeper().keep,
+        has_tree=may_keep,
         return_trees=lambda going: return_trees(orchestrator, run, going),
         open_tree=open_with_results,
         server_of=door.server_of if door is not None else lambda effect: None,
         merges=GitMerges(),
+        prints=orchestrator.prints,
         overviews=orchestrator.overviews(),
         trace=_trace(orchestrator, run),
         version=__version__,

@@ -10,16 +10,18 @@ import contextlib
 import fcntl
 import os
 import select
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
+from agent_orchestrator.beneath import LinkInTheWay, NotRegular, open_own, write_plainly
 from agent_orchestrator.errors import DiskFull, StoreFailing, StoreNewer, StoreUnwritable, Unavailable
 from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.filesystem import make_folder, refuse_network_filesystem
-from agent_orchestrator.store.queries import migrations
+from agent_orchestrator.store.queries import migrations, newest_version
 
 BUSY_TIMEOUT_MS = 10_000
 MIGRATION_TRIES = 50
@@ -27,6 +29,7 @@ QUEUE_S = 60.0
 QUEUE_LOOK_S = 0.005
 TURNSTILE_WAIT_S = 0.05
 LOG = "-wal"
+RESERVE_BYTES = 1024 * 1024
 
 
 class Opened(NamedTuple):
@@ -55,23 +58,36 @@ def open_database(path: Path, *, create: bool) -> Opened:
 
 
 def _open_writable(path: Path, *, create: bool) -> Opened:
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     with translated(path):
-        db = apsw.Connection(str(path), flags=flags)
+        db = _connect(path, apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0))
     with _closed_on_error(db), translated(path, db):
         db.set_busy_timeout(BUSY_TIMEOUT_MS)
         if db.readonly("main"):  # SQLite tries that by itself, and would say so only at the first write
             raise apsw.ReadOnlyError("it may only be read")
-        if read_pragma(db, "user_version") != len(migrations()) or db.pragma("journal_mode") != "wal":
+        if read_pragma(db, "user_version") != newest_version() or db.pragma("journal_mode") != "wal":
             _set_up(path, db)
         db.pragma("synchronous", "full")
         db.pragma("fullfsync", True)
     return Opened(db, None)
 
 
+def _connect(path: Path, flags: int) -> apsw.Connection:
+    """Connect to a database that is a file and no link; its folder may be reached through one.
+
+    It is not opened to look: closing it would take away the locks that another connection of this process has on it.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            raise LinkInTheWay(str(path))
+        if not stat.S_ISREG(mode):
+            raise NotRegular(str(path))
+    return apsw.Connection(os.path.join(os.path.realpath(path.parent), path.name), flags=flags | apsw.SQLITE_OPEN_NOFOLLOW)
+
+
 def _set_up(path: Path, db: apsw.Connection) -> None:
     """Make the log and the schema, one process after the other: SQLite would refuse most of those that begin at once."""
-    lock = os.open(path.parent / "turnstile", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    lock = open_own(path.parent, path.parent / "turnstile")
     try:
         with queue_up(lock):
             db.pragma("journal_mode", "wal")
@@ -127,7 +143,7 @@ def _read_only(path: Path) -> apsw.Connection | None:
         memory = apsw.Connection(":memory:")
         try:
             read(path, memory)
-            if read_pragma(memory, "user_version") != len(migrations()):
+            if read_pragma(memory, "user_version") != newest_version():
                 break
             memory.pragma("query_only", True)
         except (apsw.Error, OSError):
@@ -142,7 +158,7 @@ def _read_alone(path: Path, memory: apsw.Connection) -> None:
 
     While another process has it open this is refused as busy; but then there is shared memory, and no need for it.
     """
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    db = _connect(path, apsw.SQLITE_OPEN_READWRITE)
     try:
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         db.pragma("locking_mode", "exclusive")
@@ -159,7 +175,7 @@ def _read_copied(path: Path, memory: apsw.Connection) -> None:
     with tempfile.TemporaryDirectory(prefix="orc-") as folder:
         for name in (path.name, path.name + LOG):
             with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(path.with_name(name), Path(folder, name))
+                shutil.copyfile(path.with_name(name), Path(folder, name), follow_symlinks=False)
         db = apsw.Connection(str(Path(folder, path.name)), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             _copy(db, memory)
@@ -181,10 +197,29 @@ def integrity_faults(db: apsw.Connection) -> list[str]:
     return [text for text in found if text != "ok"]
 
 
+def keep_reserve(file: Path, *, release: bool) -> None:
+    """Keep a file that takes a little room, or give the room up."""
+    with contextlib.suppress(OSError):
+        if release:
+            file.unlink(missing_ok=True)
+        elif not file.is_file() or file.is_symlink():
+            write_plainly(file.parent, file, bytes(RESERVE_BYTES))
+
+
+def rescue_into_file(db: apsw.Connection, folder: Path) -> Path:
+    """Copy a database that has no file any more to the nearest folder that is there; returns the copy."""
+    copy = next(parent for parent in folder.parents if parent.is_dir()) / f"orc-rescued-{os.getpid()}.db"
+    with contextlib.suppress(FileNotFoundError):
+        copy.unlink()
+    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # for its owner alone
+    db.execute("VACUUM INTO ?", (str(copy),))
+    return copy
+
+
 def examine(path: Path) -> list[str]:
     """List what is wrong with the pages of a store that cannot be opened as one."""
     with translated(path):
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        db = _connect(path, apsw.SQLITE_OPEN_READONLY)
     with translated(path, db):
         try:
             return integrity_faults(db)
@@ -200,13 +235,13 @@ def read_pragma(db: apsw.Connection, name: str) -> int:
 
 
 def _migrate(path: Path, db: apsw.Connection) -> None:
-    known = len(migrations())
+    known = newest_version()
     found = read_pragma(db, "user_version")
     if found > known:
         raise StoreNewer(path=path, found=found, known=known)
     if found == known:
         return
-    lock = os.open(path.parent / "drivers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    lock = open_own(path.parent, path.parent / "drivers.lock")
     try:
         if not _is_alone(path, db, lock):
             return
@@ -224,13 +259,24 @@ def _migrate(path: Path, db: apsw.Connection) -> None:
         os.close(lock)
 
 
+@contextlib.contextmanager
+def keep_schema(folder: Path) -> Iterator[None]:
+    """Keep the schema of a store from being changed meanwhile, by a lock that many can share."""
+    lock = open_own(folder, folder / "drivers.lock")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(lock)
+
+
 def _is_alone(path: Path, db: apsw.Connection, lock: int) -> bool:
     """Lock out processes that drive runs by the old schema; return False if another process has changed it meanwhile."""
     for _ in range(MIGRATION_TRIES):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if read_pragma(db, "user_version") == len(migrations()):
+            if read_pragma(db, "user_version") == newest_version():
                 return False  # Two began at once, and the other one was faster.
             select.select([], [], [], 0.01)
         else:

@@ -9,6 +9,7 @@ from types import TracebackType
 
 import apsw
 
+from agent_orchestrator.beneath import LinkInTheWay, NotRegular
 from agent_orchestrator.errors import DiskFull, StoreCorrupt, StoreFailing, StoreLocked, StoreUnwritable, Unavailable
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -63,6 +64,9 @@ def _translate(path: Path, error: BaseException, db: apsw.Connection | None) -> 
             return _failed(path, error, db)
         case OSError(errno=code) if code in _FULL:
             return DiskFull(path=path)
+        case LinkInTheWay() | NotRegular():
+            way = f"remove {error.filename}, which is none of ours"
+            return StoreUnwritable(path=path, detail=error.strerror, way=way)
         case OSError():
             return _unwritable(path, error.strerror or str(error), error.errno)
         case _:

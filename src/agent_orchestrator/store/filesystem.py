@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from agent_orchestrator.beneath import write_plainly
 from agent_orchestrator.errors import UnsupportedFilesystem
 
 UNTRUSTED = frozenset({"nfs", "nfs4", "9p", "virtiofs", "drvfs", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs"})
@@ -22,7 +23,8 @@ def make_folder(folder: Path, *, holds: Path) -> None:
         with contextlib.suppress(PermissionError):  # somebody else's, who lets us in
             folder.chmod(0o700)
         # Outside of git, for the day that somebody makes a repository around it: it hides itself from `git add`.
-        (folder / ".gitignore").write_text("*\n", "ascii")
+        with contextlib.suppress(FileExistsError):  # another process makes the same store at this moment
+            write_plainly(folder, folder / ".gitignore", b"*\n")
 
 
 def filesystem_of(folder: Path, mounts: Path = MOUNTS) -> str:

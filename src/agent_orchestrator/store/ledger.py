@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import apsw
-import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.store.port import StoredUsage
 
-_usage = msgspec.json.Decoder(Usage).decode
+_usage = typed.decoder(Usage)
 
 
 class Ledger:

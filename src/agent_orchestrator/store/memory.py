@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
 from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.core.summary import Summary
-from agent_orchestrator.errors import Conflict, RunExists
+from agent_orchestrator.errors import Conflict, RunExists, Unavailable
 from agent_orchestrator.store.outbox import MemoryOutbox
 from agent_orchestrator.store.port import (
     EVERY,
@@ -45,6 +46,12 @@ class _Run:
 class MemoryStore:
     """Dictionaries behind the store's port."""
 
+    remote = False
+    accounts = None
+    kind = "memory"
+    exists = True
+    unwritable: Unavailable | None = None
+
     def __init__(self) -> None:
         self._runs: dict[RunId, _Run] = {}
         self._inbox: dict[str, tuple[str, bytes, bool]] = {}
@@ -65,10 +72,10 @@ class MemoryStore:
 
     def create(self, run: NewRun, first: Append, copied: Sequence[Row] = ()) -> None:
         """Insert a run with its first events, after copied rows."""
-        known = self._runs.get(run.context.run)
+        known = self._runs.get(first.run)
         if known is not None:
-            raise RunExists(run=run.context.run, status=known.summary.status)
-        self._runs[run.context.run] = made = _Run(run)
+            raise RunExists(run=first.run, status=known.summary.status)
+        self._runs[first.run] = made = _Run(run)
         made.rows += copied
         self._keep(made, *copied)
         self.append([first])
@@ -269,6 +276,17 @@ class MemoryStore:
 
     def keep_reserve_file(self, *, release: bool) -> None:
         """Do nothing: memory needs no reserve."""
+
+    def driving(self) -> AbstractContextManager[None]:
+        """Do nothing: there is no schema."""
+        return nullcontext()
+
+    def health(self) -> tuple[int, list[str]]:
+        """Return that nothing is wrong."""
+        return 0, []
+
+    def give_up(self) -> None:
+        """Do nothing: it is never away."""
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""

@@ -1,4 +1,4 @@
-"""The port of stores. SQLite and memory keep the same promises, checked by `testing.check_store`.
+"""The port of stores. SQLite, PostgreSQL and memory keep the same promises, checked by `testing.check_store`.
 
 `append` is the only way a fact gets in: all runs of a batch in one transaction, each run's part by itself, so that a
 Conflict answers that run only. Nothing above the store knows SQL; nothing in the store knows what an event means.
@@ -6,7 +6,9 @@ Conflict answers that run only. Nothing above the store knows SQL; nothing in th
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -16,7 +18,7 @@ from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.errors import Conflict
+from agent_orchestrator.errors import Conflict, Unavailable
 
 
 class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +69,8 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     run: RunId
     expected_seq: int
     """The last sequence number the writer knows: the fencing token."""
+    epoch: int = 0
+    """As whoever drives the run was given it where several hosts share a store; 0 for whatever this process has of the run."""
     at_us: int
     body: bytes | None = None
     """The encoded events; None appends no row."""
@@ -75,7 +79,7 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     usage: tuple[UsageRow, ...] = ()
     windows: tuple[RateWindow, ...] = ()
     over: tuple[EffectId, ...] = ()
-    """Launches whose reservations are given back."""
+    """Launches that have ended: what was reserved for them is given back, and their agents are at work no more."""
     release_all: bool = False
     """True for all reservations of the run: nothing of it is at work, or it is about to be looked at anew."""
     printed: tuple[Printed, ...] = ()
@@ -227,16 +231,63 @@ class Outbox(Protocol):
     def drop(self, delivery: Delivery) -> None:
         """Forget a delivery."""
 
+    def carry(self, reader: str, holder: uuid.UUID, for_s: float) -> bool:
+        """Be the one who delivers to a reader, for so long from now on; False while another is. For no time, be it no more.
+
+        A store of one machine says yes to everybody: there a lock on a file, which a death gives back at once, does it.
+        """
+
+
+class Accounts(Protocol):
+    """The agents at work of each account, over all hosts that share a store."""
+
+    @property
+    def salt(self) -> str:
+        """Return a text that no other store has, the same for all hosts and repositories that share it."""
+
+    def start(self, run: RunId, effect: EffectId, account: str, *, adopted: bool = False) -> bool:
+        """Let an agent start and count it, if its account has room; one that is adopted works already, and is only counted."""
+
+    def end(self, run: RunId, effect: EffectId) -> None:
+        """Count an agent no more."""
+
 
 class Store(Protocol):
     """Durable runs, journals, directives and identities of print-outs."""
+
+    @property
+    def accounts(self) -> Accounts | None:
+        """Return who counts agents at work; None for a store of one machine, which limits none."""
+
+    remote: bool
+    """True for a store that may be away, and whose answers take time: nothing that must go on waits for them."""
+
+    kind: str
+    """The program that keeps it, with its version, for people."""
+
+    @property
+    def exists(self) -> bool:
+        """Return True while there is something to read: looking at runs where there are none creates nothing."""
+
+    @property
+    def unwritable(self) -> Unavailable | None:
+        """Return why this store can only be read; None where it can be written."""
+
+    def driving(self) -> AbstractContextManager[None]:
+        """Keep the schema from being changed for as long as this process drives runs."""
+
+    def health(self) -> tuple[int, list[str]]:
+        """Return the version of the schema and what is wrong with what is stored; slow on a large one."""
 
     @property
     def outbox(self) -> Outbox:
         """Return what is to be told to others."""
 
     def create(self, run: NewRun, first: Append, copied: Sequence[Row] = ()) -> None:
-        """Insert a run with its first events, after rows that are copied from another run. Raises RunExists."""
+        """Insert a run under the id of its first events, after rows that are copied from another run. Raises RunExists.
+
+        The id is another than the context's only for a journal that is kept: see `rename`.
+        """
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
         """Commit a batch; when it returns, what is not a Conflict is durable. Anything else raises for all."""
@@ -260,7 +311,7 @@ class Store(Protocol):
         """Return the journal of a run in order, from the row after `after`."""
 
     def mark(self) -> object:
-        """Return a value that is another than before if anything may have been committed since; it costs no query."""
+        """Return a value that is another than before if anything may have been committed since; cheap to ask."""
 
     def newest(self) -> tuple[str, int]:
         """Return the store's epoch, which no other store has, and the key of the newest row of all journals."""
@@ -306,7 +357,8 @@ class Store(Protocol):
     ) -> bool:
         """Reserve dollars and tokens of the day for a launch, if with all others they stay within the limit.
 
-        In one transaction: two processes cannot both take what only one can have. False changes nothing.
+        In one transaction: two processes cannot both take what only one can have. False changes nothing. Raises Fenced when
+        somebody else drives the run.
         """
 
     def rename(self, run: RunId, to: RunId) -> None:
@@ -317,6 +369,9 @@ class Store(Protocol):
 
     def keep_reserve_file(self, *, release: bool) -> None:
         """Keep, or give up, a little disk space so that a stop can still be journaled on a full disk."""
+
+    def give_up(self) -> None:
+        """Let whoever waits for a store that is away go: the journal will say what came of it."""
 
     def close(self) -> None:
         """End the connection."""

@@ -1,8 +1,8 @@
-"""The named statements and the migrations that lie beside this module as `.sql` files."""
+"""The named statements and the migrations that lie beside a store as `.sql` files."""
 
 from __future__ import annotations
 
-import re
+import os
 from functools import cache
 from pathlib import Path
 
@@ -11,14 +11,23 @@ SQL = Path(__file__).parent / "sql"
 
 
 @cache
-def queries() -> dict[str, str]:
+def queries(folder: Path = SQL) -> dict[str, str]:
     """Return the statements by name."""
-    text = (SQL / "queries.sql").read_text("utf-8")
-    parts = re.split(r"^-- name: (\w+)\n", text, flags=re.M)
-    return {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    text = (folder / "queries.sql").read_text("utf-8")
+    parts = (part.partition("\n") for part in text.split("\n-- name: ")[1:])
+    return {name: body.strip() for name, _, body in parts}
+
+
+def newest_version(folder: Path = SQL) -> int:
+    """Return the version of the schema that the last migration makes."""
+    return len(_names(folder))
+
+
+def migrations(folder: Path = SQL) -> list[str]:
+    """Return the migration scripts in order; the n-th brings the schema to version n."""
+    return [(folder / "migrations" / name).read_text("utf-8") for name in _names(folder)]
 
 
 @cache
-def migrations() -> list[str]:
-    """Return the migration scripts in order; the n-th brings the schema to version n."""
-    return [file.read_text("utf-8") for file in sorted((SQL / "migrations").glob("*.sql"))]
+def _names(folder: Path) -> list[str]:
+    return sorted(name for name in os.listdir(folder / "migrations") if name.endswith(".sql"))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import apsw
-import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.store.port import StoredRun
 
-_summary = msgspec.json.Decoder(Summary).decode
-_context = msgspec.json.Decoder(Context).decode
+_summary = typed.decoder(Summary)
+_context = typed.decoder(Context)
 
 
 def read_run(row: tuple[apsw.SQLiteValue, ...]) -> StoredRun:

@@ -8,7 +8,6 @@ on them would drop SQLite's locks. Rules and reasons are in docs/durability.md.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,10 +16,21 @@ from typing import Any
 import apsw
 import msgspec
 
+from agent_orchestrator import typed
+from agent_orchestrator.beneath import open_own
 from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.printed import Identity
 from agent_orchestrator.errors import Conflict, RunExists, StoreNewer, StoreVanished
-from agent_orchestrator.store.database import integrity_faults, let_others_in, open_database, queue_up, read_pragma
+from agent_orchestrator.store.database import (
+    integrity_faults,
+    keep_reserve,
+    keep_schema,
+    let_others_in,
+    open_database,
+    queue_up,
+    read_pragma,
+    rescue_into_file,
+)
 from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.ledger import Ledger
 from agent_orchestrator.store.lists import list_statement
@@ -40,30 +50,33 @@ from agent_orchestrator.store.port import (
     Which,
     fits,
 )
-from agent_orchestrator.store.queries import migrations, queries
+from agent_orchestrator.store.queries import newest_version, queries
 from agent_orchestrator.store.rows import read_run
 
 PRINTED_KEPT = 16
 PAGE = 1_000
 """Runs read at once by whoever goes through all of them."""
-RESERVE_BYTES = 1024 * 1024
 DELETES = (
     *("insert_pruned", "delete_events", "delete_inbox", "delete_reservations"),
     *("delete_printed", "delete_spec", "delete_run"),
 )
 
 _encode = msgspec.json.encode
-_identity = msgspec.json.Decoder(Identity).decode
+_identity = typed.decoder(Identity)
 
 
 class SqliteStore:
     """One connection to `<folder>/orc.db`."""
 
+    remote = False
+    accounts = None
+    kind = f"SQLite {apsw.sqlite_lib_version()}"
+
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self.path = folder / "orc.db"
         self._folder = folder
         self._sql = queries()
-        self._version = len(migrations())
+        self._version = newest_version()
         self._name = str(self.path)
         self._keys: dict[str, int] = {}
         self._seqs: dict[str, int] = {}
@@ -79,26 +92,26 @@ class SqliteStore:
             self._turnstile = -1
             with self._guarded:
                 self._inode = os.stat(self.path).st_ino
-                self._data_version = self._pragma("data_version")
+                self._data_version = read_pragma(self._db, "data_version")
                 if self.unwritable is None:
-                    self._turnstile = os.open(folder / "turnstile", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                    self._turnstile = open_own(folder, folder / "turnstile")
         except BaseException:
             self._db.close()
             raise
-
-    def _pragma(self, name: str) -> int:
-        return read_pragma(self._db, name)
 
     def _refuse_unwritable(self) -> None:
         if self.unwritable is not None:
             raise self.unwritable
 
-    def driving(self) -> int:
-        """Return a descriptor to hold for as long as this process drives runs: it keeps migrations away."""
+    @property
+    def exists(self) -> bool:
+        """True while the file is there."""
+        return self._find_inode() >= 0
+
+    def driving(self) -> contextlib.AbstractContextManager[None]:
+        """Keep migrations away for as long as this process drives runs."""
         self._refuse_unwritable()
-        lock = os.open(self._folder / "drivers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        return lock
+        return keep_schema(self._folder)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -126,19 +139,19 @@ class SqliteStore:
         """Insert a run with its first events, after copied rows."""
         context = run.context
         summary = run.summary
-        about = (context.run, run.system, run.name, _encode(context), _encode(summary), context.created_us, summary.ended)
+        about = (first.run, run.system, run.name, _encode(context), _encode(summary), context.created_us, summary.ended)
         self._refuse_unwritable()
         with self._guarded:
             try:
                 with queue_up(self._turnstile), self._writing():
                     self._db.execute(self._sql["insert_run"], about)
                     self._db.execute(self._sql["insert_spec"], (run.spec,))
-                    self._db.executemany(self._sql["insert_event"], ((self._key(context.run), *row) for row in copied))
+                    self._db.executemany(self._sql["insert_event"], ((self._key(first.run), *row) for row in copied))
                     conflict = self._append(first)
                     assert conflict is None, conflict
             except apsw.ConstraintError as error:
-                known = self.run(context.run)
-                raise RunExists(run=context.run, status=known.summary.status if known else "unknown") from error
+                known = self.run(first.run)
+                raise RunExists(run=first.run, status=known.summary.status if known else "unknown") from error
         self._check_inode()
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
@@ -211,22 +224,13 @@ class SqliteStore:
     def _check_inode(self) -> None:
         """Raise StoreVanished for a database that `git clean` unlinked: it would go on acknowledging commits into nothing."""
         if self._find_inode() != self._inode:
-            raise StoreVanished(path=self.path, rescue=self._rescue())
+            raise StoreVanished(path=self.path, rescue=rescue_into_file(self._db, self._folder))
 
     def _find_inode(self) -> int:
         try:
             return os.stat(self._name).st_ino
         except FileNotFoundError:
             return -1
-
-    def _rescue(self) -> Path:
-        folder = next(parent for parent in self._folder.parents if parent.is_dir())
-        copy = folder / f"orc-rescued-{os.getpid()}.db"
-        with contextlib.suppress(FileNotFoundError):
-            copy.unlink()
-        os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # for its owner alone
-        self._db.execute("VACUUM INTO ?", (str(copy),))
-        return copy
 
     def _fetch(self, name: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
         with self._guarded:
@@ -267,7 +271,7 @@ class SqliteStore:
     def mark(self) -> object:
         """Return a value that changes with every commit, by whomever, and when another file takes this one's place."""
         with self._guarded:
-            return self._pragma("data_version"), self._writes, self._find_inode()
+            return read_pragma(self._db, "data_version"), self._writes, self._find_inode()
 
     def newest(self) -> tuple[str, int]:
         """Return the store's epoch and the key of its newest row."""
@@ -293,7 +297,7 @@ class SqliteStore:
     def moved(self) -> bool:
         """Return True if another connection committed, or a directive was posted, since the last call."""
         with self._guarded:
-            seen, self._data_version = self._data_version, self._pragma("data_version")
+            seen, self._data_version = self._data_version, read_pragma(self._db, "data_version")
         return seen != self._data_version
 
     def inbox(self, run: RunId) -> list[tuple[str, bytes]]:
@@ -379,17 +383,15 @@ class SqliteStore:
 
     def keep_reserve_file(self, *, release: bool) -> None:
         """Keep or give up a file of a megabyte."""
-        reserve = self._folder / "reserve"
-        with contextlib.suppress(OSError):
-            if release:
-                reserve.unlink(missing_ok=True)
-            elif not reserve.exists():
-                reserve.write_bytes(bytes(RESERVE_BYTES))
+        keep_reserve(self._folder / "reserve", release=release)
 
     def health(self) -> tuple[int, list[str]]:
         """Return the schema version and what SQLite finds wrong with the file; slow on a large one."""
         with self._guarded:
-            return self._pragma("user_version"), integrity_faults(self._db)
+            return read_pragma(self._db, "user_version"), integrity_faults(self._db)
+
+    def give_up(self) -> None:
+        """Do nothing: it is never away."""
 
     def close(self) -> None:
         """End the connection."""

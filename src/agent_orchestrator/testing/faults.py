@@ -9,9 +9,9 @@ import random
 from collections.abc import Sequence
 
 from agent_orchestrator.core.ids import RunId
-from agent_orchestrator.errors import Conflict, DiskFull, StoreLocked
+from agent_orchestrator.errors import Conflict, DiskFull, StoreAway, StoreLocked
 from agent_orchestrator.store.memory import MemoryStore
-from agent_orchestrator.store.port import Append
+from agent_orchestrator.store.port import Append, Day, RateWindow
 
 
 class Crash(SystemExit):
@@ -41,9 +41,10 @@ class Faults:
             raise Crash
 
     def store_refuses(self) -> None:
-        """Refuse a commit, or not: the disk may be full, the store busy."""
+        """Refuse a commit, or not: the disk may be full, the store busy or away."""
         if not self.calm and self._random.random() < self._store_chance:
-            raise self._random.choice((DiskFull(path="orc.db"), StoreLocked(path="orc.db", seconds=10)))
+            away = StoreAway(place="simulated", detail="by chance")
+            raise self._random.choice((DiskFull(path="orc.db"), StoreLocked(path="orc.db", seconds=10), away))
 
 
 class FaultyStore(MemoryStore):
@@ -62,6 +63,21 @@ class FaultyStore(MemoryStore):
         self.commits += 1
         self._faults.boundary()
         return answers
+
+    def moved(self) -> bool:
+        """Look as in any store, which may be away."""
+        self._faults.store_refuses()
+        return super().moved()
+
+    def windows(self) -> list[RateWindow]:
+        """Read as from any store, which may be away."""
+        self._faults.store_refuses()
+        return super().windows()
+
+    def day(self, since_us: int, but_for: str = "") -> Day:
+        """Read as from any store, which may be away."""
+        self._faults.store_refuses()
+        return super().day(since_us, but_for)
 
     def knows(self, run: RunId, text: str) -> bool:
         """Return True if a durable event of the run contains the text."""

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.testing.model_wire import (
     Block,
@@ -150,7 +151,7 @@ class Lane:
         with self._lock:
             sign = -1 if back else 1
             sums = {name: (getattr(self.charged, name) or 0) + sign * (getattr(usage, name) or 0) for name in names}
-            self.charged = msgspec.convert(sums, Usage)
+            self.charged = typed.convert(sums, Usage)
 
 
 class ModelServer:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.effects import (
     ACTIVE,
     Effect,
@@ -294,7 +295,7 @@ class Play:
         documents = [(document.path, document.body) for document in self.system.documents(state, 0)]
         life, doing, details = state.lifecycle, list(state.doing), self.system.details(state)
         for unit in details.get("steps", {}).values():  # Whoever shows checks shows them for every system alike.
-            msgspec.convert(unit.get("evidence", []), list[Evidence])
+            typed.convert(unit.get("evidence", []), list[Evidence])
         shown = [documents, self.system.summary(state), details, doing, life.phase, life.halting, life.stop]
         return msgspec.json.encode([*shown, life.detail, state.doing.active])
 

@@ -5,7 +5,10 @@ Give it a function that makes an empty store; it raises AssertionError with the 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,12 +21,13 @@ from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, RunExists
 from agent_orchestrator.store.port import Append, Cursor, Day, Delivery, NewRun, RateWindow, Spending, Store, UsageRow, Which
 
+PROCESSES, SHARES = 4, 6
 ONE, TWO, THREE = RunId("one"), RunId("two"), RunId("three")
 DELIVERIES = (("a", 20, "x"), ("a", 9, "y"), ("a", 9, "x"), ("b", 1, "x"))
 
 
-def check_store(make: Callable[[], Store]) -> None:
-    """Run every check on a fresh store each."""
+def check_store(make: Callable[[], Store], join: Callable[[Store], Store] | None = None) -> None:
+    """Run every check on a fresh store each; `join` opens one once more, as another process would."""
     for check in (
         _a_run_is_there_with_its_first_events,
         _lists_have_what_is_asked_for,
@@ -38,6 +42,7 @@ def check_store(make: Callable[[], Store]) -> None:
         _a_day_is_shared_by_all_runs,
         _identities_are_kept_newest_last,
         _a_renamed_run_keeps_everything,
+        _a_kept_journal_is_created_under_its_own_id,
         _a_deleted_run_leaves_nothing,
         _rows_of_all_runs_are_read_on_in_order,
         _a_key_never_returns,
@@ -45,11 +50,11 @@ def check_store(make: Callable[[], Store]) -> None:
         _a_readers_place_moves_with_its_deliveries,
         _deliveries_wait_in_order_until_dropped,
     ):
-        store = make()
-        try:
+        with closing(make()) as store:
             check(store)
-        finally:
-            store.close()
+    if join is not None:
+        with closing(make()) as store:
+            _two_cannot_both_have_what_is_left_of_a_day(store, partial(join, store))
 
 
 def new_run(run: RunId, created_us: int = 1) -> tuple[NewRun, Append]:
@@ -238,6 +243,26 @@ def _a_day_is_shared_by_all_runs(store: Store) -> None:
     assert store.day(1).reserved_tokens == 0, "a forgotten run sets nothing aside"
 
 
+def _two_cannot_both_have_what_is_left_of_a_day(store: Store, join: Callable[[], Store]) -> None:
+    store.create(*new_run(ONE))
+    ready, had = threading.Barrier(PROCESSES), []
+
+    def ask(number: int) -> None:
+        with closing(join()) as own:
+            ready.wait()
+            effects = [EffectId(f"one/{number}-{share}") for share in range(SHARES)]
+            had.extend([own.reserve(ONE, effect, (0.1, 10), (SHARES / 10, 10**9), 0, 1) for effect in effects])
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(PROCESSES)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(had) == PROCESSES * SHARES
+    assert had.count(True) == SHARES, "all shares were given out, and none twice"
+    assert store.day(0).reserved_tokens == SHARES * 10
+
+
 def _identities_are_kept_newest_last(store: Store) -> None:
     store.create(*new_run(ONE))
     for number in range(40):
@@ -256,6 +281,19 @@ def _a_renamed_run_keeps_everything(store: Store) -> None:
     assert store.inbox(RunId("one~1")) == [("d1", b"a")]
     store.create(*new_run(ONE))
     assert store.inbox(ONE) == []
+
+
+def _a_kept_journal_is_created_under_its_own_id(store: Store) -> None:
+    new, first = new_run(ONE)
+    kept = RunId("one~1")
+    store.create(new, msgspec.structs.replace(first, run=kept, expected_seq=2), [(1, 1, b"[0]"), (2, 1, b"[1]")])
+    assert store.run(ONE) is None
+    found = store.run(kept)
+    assert found is not None
+    assert found.context.run == ONE, "the context is the one of the run that it was"
+    assert [seq for seq, _, _ in store.rows(kept)] == [1, 2, 3]
+    store.create(new, first)
+    assert len(store.rows(ONE)) == 1
 
 
 def _a_deleted_run_leaves_nothing(store: Store) -> None:

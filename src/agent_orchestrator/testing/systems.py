@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.system import System
 from agent_orchestrator.testing.bounds import check_bounds, check_returns, check_stops
 from agent_orchestrator.testing.outcomes import Reports
@@ -29,7 +30,7 @@ def check_system(
 ) -> None:
     """Play every specification under every seed, through trouble that does not end, and with a stop in every state."""
     for spec in specs:
-        again = msgspec.json.decode(msgspec.json.encode(spec), type=system.spec_type)
+        again = typed.decode(msgspec.json.encode(spec), system.spec_type)
         assert again == spec, "a specification survives being stored"
         for seed in seeds:
             Play(system, spec, random.Random(seed), reports, check_document).play(ticks)

@@ -93,13 +93,14 @@ class Machine:
 
     def _say(self, process: Process, now_s: float) -> None:
         """Write the lines that are due."""
-        due = [line for at_s, line in process.part.says[process.said :] if process.started_s + at_s <= now_s]
-        if due:
-            process.said += len(due)
+        says, first = process.part.says, process.said
+        while process.said < len(says) and process.started_s + says[process.said][0] <= now_s:
+            process.said += 1
+        if process.said > first:
             directory = self.directory(process.effect)
             directory.mkdir(parents=True, exist_ok=True)
             with (directory / "out").open("a", encoding="utf-8") as out:
-                out.writelines(f"{line}\n" for line in due)
+                out.writelines(f"{line}\n" for _, line in says[first : process.said])
 
     def end(self, process: Process, exit_code: int) -> None:
         """End a program, which leaves its report."""

@@ -88,3 +88,25 @@ def test_resetting_a_unit_blocks_what_depends_on_it_again() -> None:
     assert dag.peek() == "a"
     dag.take("a")
     assert dag.peek() is None
+
+
+class Looked(str):
+    """A unit that counts how often it is looked up."""
+
+    __slots__ = ()
+    times = 0
+
+    def __hash__(self) -> int:
+        Looked.times += 1
+        return super().__hash__()
+
+
+def test_the_first_look_after_a_long_fold_costs_what_is_ready_and_not_what_ever_was() -> None:
+    units = [Looked(f"s{number}") for number in range(1000)]
+    dag = Dag({unit: units[number - 1 : number] if number else [] for number, unit in enumerate(units)})
+    for unit in units[:-1]:
+        dag.take(unit)
+        dag.finish(unit)
+    Looked.times = 0
+    assert dag.peek() == "s999"
+    assert Looked.times <= 5

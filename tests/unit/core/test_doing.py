@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_orchestrator.core.doing import Doing
+from agent_orchestrator.core.doing import Doing, PlannedAgent
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck, Wait
 from agent_orchestrator.core.events import (
     Aborted,
@@ -96,6 +96,44 @@ def test_words_for_a_unit_reach_each_of_its_agents_once_and_again_when_the_same_
     assert told(agent("1.1", "executor", launch=2)) == ("the lexer",)
     assert told(agent("1.1", "executor", iteration=1)) == ()
     assert told(agent("1.2", "executor")) == ()
+
+
+class Planned(PlannedAgent, frozen=True):
+    """An agent that notes when it is built."""
+
+    effect: RunAgent
+    built: list[str]
+
+    @classmethod
+    def of(cls, effect: RunAgent, built: list[str]) -> Planned:
+        return cls(effect.id, effect.unit, effect, built)
+
+    def build(self) -> RunAgent:
+        self.built.append(self.unit)
+        return self.effect
+
+
+def test_an_agent_that_is_planned_counts_as_one_and_is_built_once_when_somebody_looks() -> None:
+    doing, built = Doing(), list[str]()
+    for unit in ("over", "looked at", "left"):
+        doing.put(Planned.of(agent(unit, "executor"), built))
+    assert (doing.active, len(doing), doing.wants(agent("over", "executor").id)) == (3, 3, True)
+    doing.drop("over")
+    doing.put(check("looked at"))
+    doing.put(Planned.of(agent("looked at", "executor", launch=2), built))
+    assert (doing.active, built) == (2, [])
+    assert doing.of("looked at") == agent("looked at", "executor", launch=2)
+    assert list(doing) == [agent("looked at", "executor", launch=2), agent("left", "executor")]
+    assert (doing.active, built) == (2, ["looked at", "left"])
+
+
+def test_an_agent_that_is_planned_reads_the_words_that_are_there() -> None:
+    doing = Doing()
+    doing.steer(UnitSteered(text="this", unit="1.1"))
+    doing.put(Planned.of(agent("1.1", "executor"), []))
+    found = doing.of("1.1")
+    assert isinstance(found, RunAgent)
+    assert found.steering == ("this",)
 
 
 def test_a_question_of_an_agent_at_work_stands_until_it_is_answered_or_the_agent_ends() -> None:

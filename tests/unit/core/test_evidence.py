@@ -41,6 +41,13 @@ Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.02 s - in a.BT
         ("?   \texample.org/a\t[no test files]\nok  \texample.org/b\t0.002s [no tests to run]", (0, 0)),
         ("?   \texample.org/a\t[no test files]\nok  \texample.org/b\t0.002s", None),
         ("ok  \texample.org/b\t(cached)", None),
+        ("===== 3 passed, 1 failed, 2 subtests passed in 0.10s =====", (4, 3)),
+        ("No tests found, exiting with code 0", (0, 0)),
+        ("\nNo test files found, exiting with code 0\n", (0, 0)),
+        (
+            "--- PASS: TestA (0.00s)\n    --- PASS: TestA/sub (0.00s)\n--- SKIP: TestB (0.00s)\n--- FAIL: TestC (0.01s)\nFAIL",
+            (2, 1),
+        ),
         ("Found 12 errors", None),
         ("", None),
     ],
@@ -53,7 +60,8 @@ def test_tests_are_counted_by_the_last_words_of_known_runners(output: str, count
     ("tests", "most", "changed", "doubts"),
     [
         (12, 12, (), ()),
-        (None, 12, (), ()),
+        (None, 12, (), ("it cannot be told how many tests ran, where 12 ran before",)),
+        (None, 0, (), ()),
         (0, None, (), ("no tests ran",)),
         (11, 12, (), ("11 tests ran where 12 ran before",)),
         (0, 12, (), ("0 tests ran where 12 ran before",)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -82,7 +83,13 @@ class Rig:
         faults = Faults()
         faults.calm = True
         play = cast or (lambda effect: LaunchCourse(5.0))
-        self.machine = Machine(0, folder / "launches", faults, lambda effect, chance: play(effect))
+        self._launched = asyncio.Event()
+
+        def launch(effect: EffectId, chance: Random) -> LaunchCourse:
+            self._launched.set()
+            return play(effect)
+
+        self.machine = Machine(0, folder / "launches", faults, launch)
         self.machine.store = self.store
         self.clock = self.machine.clock
         self.toy = ToySystem()
@@ -159,9 +166,14 @@ class Rig:
         return answers
 
     async def _pass_time(self) -> None:
+        self._launched = asyncio.Event()  # One belongs to the loop in which it was first waited for.
         while True:
             self.machine.pass_time()
-            await asyncio.sleep(TICK_S)
+            if any(process.alive for process in self.machine.processes.values()):
+                await asyncio.sleep(TICK_S)
+            else:  # An hour in the park has nothing that a tick could end.
+                await self._launched.wait()
+                self._launched.clear()
 
     def world(self) -> World:
         """Return the world of an engine of this rig."""

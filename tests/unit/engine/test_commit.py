@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,44 @@ def test_what_is_appended_now_is_durable_at_once_and_raises_what_went_wrong() ->
 
     run_jumping(main(), FakeClock())
     assert [one.run for one in store.batches[0]] == ["two"]
+
+
+class Distant(Recorder):
+    """A store that answers when it is let, as a server would."""
+
+    remote = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.answers = threading.Semaphore(0), threading.Semaphore(len(RUNS))
+        for run in RUNS:
+            self.create(*new_run(RunId(run)))
+            self.begun.acquire()
+        self.batches.clear()
+
+    def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
+        self.begun.release()
+        assert self.answers.acquire(timeout=60)
+        return super().append(batch)
+
+
+def test_the_loop_goes_on_while_a_distant_store_is_written_to_one_batch_after_the_other() -> None:
+    store = Distant()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        committer = Committer(store, loop)
+        assert not committer.is_idle, "nothing is committed in place"
+        first = committer.append(part("one"))
+        await loop.run_in_executor(None, store.begun.acquire)
+        others = [committer.append(part(run)) for run in ("two", "three")]
+        assert not first.done(), "the loop goes on before there is an answer"
+        store.answers.release()
+        await first
+        assert not any(done.done() for done in others)
+        store.answers.release()
+        await asyncio.gather(*others)
+        committer.close()
+
+    asyncio.run(main())
+    assert [[one.run for one in batch] for batch in store.batches] == [["one"], ["two", "three"]]

@@ -17,7 +17,10 @@ from agent_orchestrator.core.who import Surface, Who
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.errors import Conflict, DiskFull, StoreCorrupt, StoreLocked
 from agent_orchestrator.store.port import Append
+from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
+from agent_orchestrator.systems.workflow.system import WORKFLOW
 from agent_orchestrator.testing.world import LaunchCourse
+from tests.counting import count_calls
 from tests.unit.engine.rig import Rig, agent, jump, named, until
 from tests.unit.engine.toy import Did, Wanted
 
@@ -300,3 +303,17 @@ def test_a_played_agent_ends_with_its_process_and_is_lost_afterwards(tmp_path: P
     rig.drive(run)
     (done,) = rig.of_kind(run, Did)
     assert done.outcome.failure.kind is FailureKind.LOST
+
+
+def test_a_step_that_nothing_limits_looks_its_agent_up_once_and_at_no_budget(tmp_path: Path) -> None:
+    calls = []
+    for length in (10, 60):
+        (tmp_path / str(length)).mkdir()
+        rig = Rig(tmp_path / str(length), system=WORKFLOW)
+        steps = [StepSpec(id=f"s{n}", agent="worker", prompt="p", needs=(f"s{n - 1}",) if n else ()) for n in range(length)]
+        run = rig.create(WorkflowSpec(name="chain", steps=tuple(steps), agents={"": AgentChoice(name="scripted")}))
+        calls.append(count_calls(lambda rig=rig, run=run: rig.drive(run)))  # type: ignore[misc]
+    few, many = calls
+    assert many["act"] - few["act"] == 50
+    assert many["agent_effect"] - few["agent_effect"] == 50
+    assert many["is_set"] == few["is_set"]

@@ -307,3 +307,13 @@ def test_a_tree_that_cannot_be_had_fails_the_launch_with_a_sentence(name: str, t
     assert outcome(rig, run).failure.kind is FailureKind.LAUNCH
     assert "checked out elsewhere" in outcome(rig, run).failure.message
     assert rig.machine.starts == []
+
+
+@pytest.mark.parametrize("has_tree", [True, False])
+def test_a_tree_is_kept_after_each_agent_only_where_there_is_one(has_tree: bool, tmp_path: Path) -> None:
+    """To look for a repository takes no thread; to keep a tree does."""
+    kept: list[Path] = []
+    rig = Rig(tmp_path)
+    rig.more = {"keep_tree": lambda folder, scratch, run, tree: kept.append(folder), "has_tree": lambda folder: has_tree}
+    rig.drive(rig.toys(agent("a"), agent("b")))
+    assert kept == [rig.home] * (3 if has_tree else 1), "as it was found, and then after each agent"

@@ -20,6 +20,7 @@ from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Document, ListedRun
 from agent_orchestrator.engine.engine import World
 from agent_orchestrator.engine.overview import HEARTBEAT_S, Overviews
+from agent_orchestrator.engine.owners import LockOwners
 from agent_orchestrator.engine.ownership import Ownership
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.testing.world import LaunchCourse
@@ -61,7 +62,7 @@ def rig(tmp_path: Path) -> ListingRig:
 
 
 def overviews(rig: Rig) -> Overviews:
-    return Overviews(rig.store, rig.home / "store", rig.clock)
+    return Overviews(rig.store, LockOwners(rig.home / "store"), rig.home / "store", rig.clock)
 
 
 def listed(rig: Rig) -> Any:
@@ -111,7 +112,7 @@ def test_while_a_run_is_driven_its_overview_follows_every_change_and_the_heartbe
             written.append(rig.clock.monotonic_s())
             return super().write(system, home, wait=wait) if len(written) != 2 else False
 
-    rig.more["overviews"] = Counting(rig.store, rig.home / "store", rig.clock)
+    rig.more["overviews"] = Counting(rig.store, LockOwners(rig.home / "store"), rig.home / "store", rig.clock)
     rig.drive(run)
     assert listed(rig) == {"one": [2, False]}
     gaps = [later - earlier for earlier, later in pairwise(written)]

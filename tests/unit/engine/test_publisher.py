@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from agent_orchestrator.errors import DiskFull
 from agent_orchestrator.projections.inspection import find_known
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.world import LaunchCourse
+from tests.counting import count_calls
 from tests.unit.engine.rig import Rig, agent, jump, named, until
 from tests.unit.engine.toy import Did, as_system
 
@@ -348,24 +347,6 @@ class Record(msgspec.Struct, frozen=True):
     """A print-out that does not change."""
 
     number: int
-
-
-def count_calls(act: Callable[[], object]) -> Counter[str]:
-    """Count the calls of functions by name."""
-    calls: Counter[str] = Counter()
-
-    def note(frame: Any, event: str, called: Any) -> None:
-        if event == "call":
-            calls[frame.f_code.co_name] += 1
-        elif event == "c_call":
-            calls[called.__name__] += 1
-
-    sys.setprofile(note)
-    try:
-        act()
-    finally:
-        sys.setprofile(None)
-    return calls
 
 
 @pytest.mark.parametrize("once", [True, False])

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -113,6 +114,26 @@ def test_a_value_in_base64_is_taken_out_wherever_it_begins(before: str, encode: 
     text = f"Authorization: {encode((before + secret + ' and more').encode()).decode()}"
     shown = Redactor([secret]).redact_text(text)
     assert "[redacted]" in shown
+
+
+@pytest.mark.parametrize("before", [0, 30, 50, 56, 57])
+@pytest.mark.parametrize("size", [9, 20, 60, 300, 2000])
+@pytest.mark.parametrize("spell", [str, json.dumps, lambda text: json.dumps(json.dumps(text))])
+def test_a_value_in_lines_of_base64_is_taken_out(before: int, size: int, spell: Callable[[str], str]) -> None:
+    secret = "".join(chr(33 + number * 7 % 90) for number in range(size))
+    lines = base64.encodebytes(b"." * before + secret.encode() + b" and more").decode()
+    shown = Redactor([secret]).redact_text(spell(lines))
+    whole = base64.b64encode(b"." * before + secret.encode()).decode()
+    assert "[redacted]" in shown
+    assert not [
+        one for one in shown.replace('"', "").replace("\\", "\n").split("\n") if len(one) > 9 and one in whole[before * 2 :]
+    ]
+
+
+def test_a_value_in_a_url_is_taken_out() -> None:
+    secret = "hunter2/+&hunter2 ?"
+    for spelt in (quote(secret, safe=""), quote_plus(secret)):
+        assert Redactor([secret]).redact_text(f"https://anna:{spelt}@host/") == "https://anna:[redacted]@host/"
 
 
 def test_a_value_in_json_in_json_is_taken_out() -> None:

@@ -19,9 +19,10 @@ from agent_orchestrator.core.inputs import CheckpointEnded, MergeEnded, MergeVer
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.launches import CannotStart, Order, Watch
 from agent_orchestrator.engine.perform.merge import NoMerges
-from agent_orchestrator.errors import Shortage
+from agent_orchestrator.errors import Shortage, StoreAway
+from agent_orchestrator.store.port import RateWindow
 from agent_orchestrator.testing.world import SimulatedLaunches
-from tests.unit.engine.rig import Rig, agent, jump, named
+from tests.unit.engine.rig import Recorder, Rig, agent, jump, named
 from tests.unit.engine.toy import Did
 
 
@@ -63,6 +64,32 @@ def test_a_shortage_that_lasts_is_the_reason_that_the_unit_waits_for(tmp_path: P
     (held,), (ended,) = rig.of_kind(run, UnitHeld), rig.of_kind(run, HoldEnded)
     assert (held.hold.why, held.hold.reason) == (HoldReason.SHORTAGE, "the machine is short of something: no processes left")
     assert ended.effect == named("a")
+    assert rig.machine.starts == [named("a")]
+
+
+class Away(Recorder):
+    """A store that does not say, for the first nine times, which rate limits there are."""
+
+    left = 9
+
+    def windows(self) -> list[RateWindow]:
+        if self.left:
+            self.left -= 1
+            raise StoreAway(place="db", detail="gone")
+        return super().windows()
+
+
+def test_a_store_that_cannot_be_asked_for_long_is_one_fact_and_no_attempt(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    store = Away()
+    rig.store = rig.machine.store = store
+    run = rig.toys(agent("a"))
+    rig.drive(run)
+    assert outcome(rig, run).failure is None
+    assert not store.left
+    (held,) = rig.of_kind(run, UnitHeld)
+    assert (held.hold.why, held.hold.until_us) == (HoldReason.SHORTAGE, None)
+    assert "The store at db is away" in held.hold.told
     assert rig.machine.starts == [named("a")]
 
 

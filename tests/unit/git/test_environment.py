@@ -112,7 +112,7 @@ def test_a_screen_that_the_person_likes_in_colour_changes_nothing_that_we_read(r
 def test_a_repository_of_somebody_else_is_refused_unless_the_person_calls_it_safe(repo: Path, home: Path) -> None:
     variables = current_environment().variables
     use_environment(GitEnvironment(variables={**variables, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}))
-    with pytest.raises(GitFailed, match="dubious ownership"):
+    with pytest.raises(GitFailed, match="belongs to another user; if you trust it: `git config"):
         identify_tree(repo, repo.parent / "scratch")
     add(home, f"[safe]\ndirectory = {repo}\n")
     assert identify_tree(repo, repo.parent / "scratch")

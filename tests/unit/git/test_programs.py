@@ -189,14 +189,14 @@ def test_what_the_user_configured_for_all_repositories_outranks_what_this_one_sa
     repo: Path, marker: Path, tmp_path: Path
 ) -> None:
     environ = trust(tmp_path, "")
-    (tmp_path / "home" / ".gitconfig").write_text('[filter "lfs"]\nclean = tr a-z A-Z\nrequired = true\n')
-    configure(repo, ("filter.lfs.clean", planted(marker)), ("filter.lfs.smudge", planted(marker)))
-    (repo / ".gitattributes").write_text("*.md filter=lfs\n")
+    (tmp_path / "home" / ".gitconfig").write_text('[filter "shout"]\nclean = tr a-z A-Z\nrequired = true\n')
+    configure(repo, ("filter.shout.clean", planted(marker)), ("filter.shout.smudge", planted(marker)))
+    (repo / ".gitattributes").write_text("*.md filter=shout\n")
     (repo / "README.md").write_text("filtered\n")
     load_settings(str(repo), environ)
     saved = save_snapshot(repo, tmp_path / "scratch", "refs/orc/x", "x", 0)
     assert git(repo, "cat-file", "blob", f"{saved.commit}:README.md") == "FILTERED"
-    configure(repo, ("filter.lfs.process", planted(marker)))
-    with pytest.raises(GitFailed, match="filter 'lfs' failed"):
+    configure(repo, ("filter.shout.process", planted(marker)))
+    with pytest.raises(GitFailed, match="filter 'shout' failed"):
         identify_tree(repo, tmp_path / "scratch")
     assert not marker.exists()

@@ -120,3 +120,9 @@ def test_many_trees_can_be_asked_for_at_once(repo: Path) -> None:
     with ThreadPoolExecutor(len(trees)) as threads:
         list(threads.map(lambda tree: open_tree(repo, "f8c1", tree), trees))
     assert all((folder_of(repo, "f8c1", tree) / "README.md").exists() for tree in trees)
+
+
+def test_a_branch_that_is_named_like_the_folder_of_ours_is_named_with_what_to_do(repo: Path) -> None:
+    git(repo, "branch", "orc")
+    with pytest.raises(GitFailed, match="a branch named orc, and git cannot make orc/f8c1 beside it: git branch -m orc NAME"):
+        add_worktree(repo, "f8c1")

@@ -120,6 +120,11 @@ def test_every_field_may_be_odd_and_each_is_accounted_for(file: dict[str, Any]) 
     check_stable(taken)
 
 
+def test_an_orchestrator_that_stands_twice_in_two_spellings_is_read_once_and_the_other_is_said() -> None:
+    taken = take({**example("agent_state_example.json"), "Orchestrator": {"current_phase": 9}})
+    assert "Orchestrator (orchestrator is used)" in taken.account.lines("left")
+
+
 def check_stable(taken: ImportedPhases) -> None:
     first = print_out(taken)
     again = print_out(take(first))

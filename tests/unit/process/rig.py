@@ -21,8 +21,8 @@ STOPPED = Failure(kind=FailureKind.STOPPED, message="asked to stop")
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
 
 
-def make_launches(tmp_path: Path, *, pidfds: bool = True) -> ProcessLaunches:
-    return ProcessLaunches(tmp_path / "launches", SystemClock(), boot_id(), pidfds=pidfds)
+def make_launches(tmp_path: Path, *, pidfds: bool = True, cgroups: bool = True) -> ProcessLaunches:
+    return ProcessLaunches(tmp_path / "launches", SystemClock(), boot_id(), pidfds=pidfds, cgroups=cgroups)
 
 
 def name(launch: int = 1, *, run: str = "run1", unit: str = "build") -> EffectId:
@@ -56,9 +56,9 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-def run_to_end(tmp_path: Path, start: Order, limits: Watch | None = None, *, pidfds: bool = True) -> Ending:
+def run_to_end(tmp_path: Path, start: Order, limits: Watch | None = None, *, pidfds: bool = True, cgroups: bool = True) -> Ending:
     async def play() -> Ending:
-        launches = make_launches(tmp_path, pidfds=pidfds)
+        launches = make_launches(tmp_path, pidfds=pidfds, cgroups=cgroups)
         launches.start(start)
         ending = await over(ending_of(launches, start.effect, limits))
         launches.close()

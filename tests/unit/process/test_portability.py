@@ -38,7 +38,7 @@ SHELLS = [[path] for shell in ("dash", "bash", "ksh", "zsh") if (path := shutil.
 def play(shell: list[str], folder: Path, *argv: str) -> subprocess.Popen[bytes]:
     folder.mkdir()
     (folder / "lock").write_text("born\n")
-    words = [*shell, "-c", SHIM, SHIM_NAME, str(folder), "256", "/dev/null", str(folder.parent), "nonce", *argv]
+    words = [*shell, "-c", SHIM, SHIM_NAME, str(folder), "256", "/dev/null", str(folder.parent), "nonce", "/dev/null", *argv]
     return subprocess.Popen(words, env=ENV, start_new_session=True, stderr=subprocess.DEVNULL)
 
 

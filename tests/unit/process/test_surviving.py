@@ -265,7 +265,7 @@ def test_an_unreaped_shim_is_dead_although_its_pid_answers(tmp_path: Path) -> No
     asyncio.run(play())
 
 
-def test_the_living_launches_of_a_run_are_found_by_their_locks(tmp_path: Path) -> None:
+def test_the_living_store_of_a_run_are_found_by_their_locks(tmp_path: Path) -> None:
     async def play() -> None:
         launches = make_launches(tmp_path)
         assert launches.living(RunId("run1")) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,20 @@ def test_an_edit_in_place_is_recognised(tmp_path: Path) -> None:
 def test_a_missing_file_and_a_missing_folder_are_missing(tmp_path: Path) -> None:
     assert inspect(tmp_path, tmp_path / "state.json", []).state is PrintoutState.MISSING
     assert inspect(tmp_path, tmp_path / "none" / "state.json", []).state is PrintoutState.MISSING
+
+
+def test_a_shortage_says_nothing_about_a_file_and_is_no_edit(tmp_path: Path) -> None:
+    known = [printed(tmp_path)]
+    most, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limit))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            inspect(tmp_path, tmp_path / "state.json", known)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, limit))
+    assert inspect(tmp_path, tmp_path / "state.json", known).state is PrintoutState.OURS
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 4096, b" \n\t", b"\0\n\0"])

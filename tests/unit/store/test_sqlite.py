@@ -30,7 +30,7 @@ from agent_orchestrator.errors import (
     Unavailable,
     UnsupportedFilesystem,
 )
-from agent_orchestrator.store import sqlite as sqlite_module
+from agent_orchestrator.store import database
 from agent_orchestrator.store.failures import translated
 from agent_orchestrator.store.filesystem import refuse_network_filesystem
 from agent_orchestrator.store.port import Append, Day, UsageRow
@@ -109,11 +109,10 @@ def test_a_newer_schema_stops_driving(tmp_path: Path) -> None:
 
 def test_the_schema_is_not_changed_while_somebody_drives(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    driving = store.driving()
-    store._db.pragma("user_version", 0)
-    with pytest.raises(Unavailable, match="another orc is running"):
-        SqliteStore(tmp_path)
-    os.close(driving)
+    with store.driving():
+        store._db.pragma("user_version", 0)
+        with pytest.raises(Unavailable, match="another orc is running"):
+            SqliteStore(tmp_path)
 
 
 def test_migrations_make_the_schema_that_the_queries_need(tmp_path: Path) -> None:
@@ -364,6 +363,6 @@ def test_a_local_disk_below_a_network_mount_is_fine(tmp_path: Path) -> None:
 def test_the_reserve_is_kept_and_given_up(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     store.keep_reserve_file(release=False)
-    assert (tmp_path / "reserve").stat().st_size == sqlite_module.RESERVE_BYTES
+    assert (tmp_path / "reserve").stat().st_size == database.RESERVE_BYTES
     store.keep_reserve_file(release=True)
     assert not (tmp_path / "reserve").exists()

@@ -348,6 +348,14 @@ def test_groups_stay_done_when_one_place_is_odd(files: dict[str, Any]) -> None:
     assert not taken.resume() & {"A", "B"}
 
 
+def test_a_list_that_stands_twice_in_two_spellings_is_read_once_and_the_other_is_said() -> None:
+    story = SEEDED["orchestrator_state"]
+    doubled = {**story, "activeAgents": story["active_agents"]}
+    taken = Taken(**{**SEEDED, "orchestrator_state": doubled})
+    assert find_unsaid(doubled, taken.made.account, "orchestrator_state", KEPT_WHOLE) == []
+    assert "orchestrator_state.activeAgents (it says the same as orchestrator_state.active_agents)" in taken.said
+
+
 def test_one_odd_entry_of_a_history_takes_no_other_with_it() -> None:
     told = {
         "status": "complete",

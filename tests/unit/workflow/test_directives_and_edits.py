@@ -269,9 +269,7 @@ def folded_import(document: dict[str, Any], text: str = CHAIN) -> tuple[World, t
     world = World(text)
     imported = import_state(document, world.spec)
     assert imported.run == document["run_id"]
-    world.state = WORKFLOW.fresh(world.spec, world.context)
-    world.journal = []
-    world._add([*WORKFLOW.begin(world.spec, world.context), *imported.facts])
+    world.open_journal(*imported.facts)
     world.check()
     return world, (*imported.account.lines("changed"), *imported.account.lines("left"))
 

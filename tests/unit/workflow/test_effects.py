@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from agent_orchestrator.core.effects import AgentChoice, AskHuman, AwaitGates, ReadFile
+from agent_orchestrator.core.events import AgentsSet
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.inputs import FileRead, TimerFired
 from agent_orchestrator.core.report import Report, check_report
+from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.systems.workflow.decide.outcomes import inside, stringify
+from agent_orchestrator.systems.workflow.events import SpecReplaced, StateEdited
 from agent_orchestrator.systems.workflow.items import items_in_text
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 from tests.scenarios.world import HOME, RUN, World, failing, rule_of
@@ -34,6 +38,22 @@ def test_the_effect_carries_what_the_agent_needs() -> None:
     assert (effect.variables, effect.env, effect.inputs) == ({"X": "1", "run_id": RUN}, {"K": "V"}, {"a": ("x.py",)})
     assert effect.answer_file == f".agents/runs/{RUN}/manual_inputs/{RUN}__b.json"
     assert effect.report.ids == {"run_id": RUN, "step_id": "b", "agent": "reviewer"}
+
+
+def test_an_agent_has_what_there_was_when_it_started_however_late_somebody_looks() -> None:
+    world = World(steps("id: a, agent: x, prompt: p.md", "id: b, agent: x, prompt: p.md, needs: [a]"), variables={"X": "1"})
+    world.agent("a", {"artifacts": ["x.py"]})
+    began = world.doing("b")
+    late = Folded(WORKFLOW, WORKFLOW.fresh(world.spec, world.context), 0, world.context.created_us)
+    other = msgspec.structs.replace(world.spec, variables={"X": "2"}, timeout_s=1.0, env={"K": "V"})
+    later = (
+        AgentsSet(agents={"": AgentChoice(name="claude")}),
+        StateEdited(changes={"a": {"artifacts": ["y.py"]}, "b": {"attempts": 7, "iteration_count": 7}}),
+        SpecReplaced(spec=other),
+    )
+    for event, at_us in (*world.journal, *((event, world.now_us) for event in later)):
+        late.apply([event], at_us)
+    assert late.state.doing.of("b") == began
 
 
 @pytest.mark.parametrize(

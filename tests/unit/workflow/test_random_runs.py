@@ -113,6 +113,7 @@ def test_whatever_happens_the_run_stays_sound_and_can_end(seed: int) -> None:
             perform(world, luck.choice(doing), luck, kindly=True)
         else:
             world.tell(Resume(id=world.directive()))
+    world.compare(world.folded())
     assert summary.status in {"completed", "aborted"}
     if summary.status == "completed":
         assert set(world.statuses().values()) <= {"COMPLETED", "SKIPPED"}

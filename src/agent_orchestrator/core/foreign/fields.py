@@ -40,6 +40,8 @@ class ForeignFields:
                 found = usable
                 self._read[name] = key
                 self._keep_account(key, name, value, usable)
+            elif usable == found and isinstance(value, dict | list):
+                self.account.leave(f"{self.place(key)} (it says the same as {self.path(name)})")
             elif usable == found:
                 self.account.take(self.place(key))
             else:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.foreign.account import FieldAccount
 from agent_orchestrator.core.foreign.fields import ForeignFields
 from agent_orchestrator.core.foreign.values import say, time_of
@@ -28,7 +29,7 @@ def read_entry(given: object, where: str, kind: type[T], blanks: Mapping[str, An
         return None
     missing = {name: blank for name, blank in blanks.items() if given.get(name) is None}
     try:
-        read = msgspec.convert({**given, **missing}, kind)
+        read = typed.convert({**given, **missing}, kind)
     except msgspec.ValidationError as error:
         account.change(f"{where}: {error}; left out")
         return None
@@ -72,11 +73,11 @@ def read_record(
         if value is not None:
             found[name] = value
     fields.leave_rest()
-    return msgspec.convert(found, kind)
+    return typed.convert(found, kind)
 
 
 def _fits(kind: Any, value: object) -> Any:
     try:
-        return msgspec.convert(value, kind)
+        return typed.convert(value, kind)
     except msgspec.ValidationError:
         return None

@@ -18,9 +18,11 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.core.inputs import AgentEnded
-from agent_orchestrator.core.limits import DAY_RECHECK_S, WAIT_RECHECK_S
+from agent_orchestrator.core.limits import DAY_RECHECK_S, SHORTAGE_RECHECK_S, WAIT_RECHECK_S
 from agent_orchestrator.core.units import US
-from agent_orchestrator.engine.budget.rates import account_of
+from agent_orchestrator.engine.budget.accounts import ROOM_RECHECK_S, WorkingAgents
+from agent_orchestrator.engine.budget.rates import account_of, limited_account
+from agent_orchestrator.errors import STORE_PASSES
 from agent_orchestrator.store.port import RateWindow
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class Admission:
 
     def __init__(self, driver: Driver) -> None:
         self._driver, self._engine = driver, driver.engine
-        self._budget = driver.budget
+        self._budget, self._working = driver.budget, WorkingAgents(driver)
         self._granted: set[EffectId] = set()
         """Held effects that may start as soon as that is durable."""
         self._asked: set[EffectId] = set()
@@ -53,6 +55,8 @@ class Admission:
     def watches(self, effect: RunAgent) -> bool:
         """Say whether the start of this effect has to be asked for at all."""
         doing = self._doing
+        if self._working.counted:
+            return True
         return self._budget.covers(effect) or self._engine.rates.any_closed or self.pending or bool(doing.holds or doing.taken)
 
     @property
@@ -78,6 +82,7 @@ class Admission:
         """Count what an agent uses that is at work, or was, since before this process."""
         if self._budget.covers(effect):
             self._budget.adopt(effect)
+        self._working.adopt(effect)
 
     def holds_true(self, event: Event) -> bool:
         """Say whether a fact that was noted may still be written down: the run may have moved on since."""
@@ -92,7 +97,7 @@ class Admission:
             true = running and self._doing.is_held(event.effect)
             if not true:
                 self._granted.discard(event.effect)
-                self._budget.release(event.effect)
+                self._give_back(event.effect)
             return true
         return running if isinstance(event, Paused) else True
 
@@ -101,7 +106,7 @@ class Admission:
         self._wake_in(None)
         for effect_id in [one for one in self._granted if not self._doing.wants(one)]:
             self._granted.discard(effect_id)
-            self._budget.release(effect_id)
+            self._give_back(effect_id)
         if not self._driver.state.lifecycle.running or not self._driver.durable:
             return
         wake_s: float | None = None
@@ -122,6 +127,10 @@ class Admission:
             if hold.until_us is not None:
                 left_s = (hold.until_us - self._engine.clock.now_us()) / US
                 wake_s = min(left_s, WAIT_RECHECK_S) if wake_s is None else min(left_s, wake_s)
+            elif hold.why is HoldReason.SHORTAGE:
+                wake_s = min(SHORTAGE_RECHECK_S, wake_s or SHORTAGE_RECHECK_S)
+            elif hold.why is HoldReason.ACCOUNT:
+                wake_s = min(ROOM_RECHECK_S, wake_s or ROOM_RECHECK_S)
             short = short or (hold if hold.why is HoldReason.BUDGET else None)
         if short is not None and not self._granted and self._budget.idle:
             if self._budget.others_may_release():
@@ -133,11 +142,18 @@ class Admission:
 
     def _judge(self, effect: RunAgent) -> Hold | None:
         """Return why an agent may not start now; if it may, reserve what it needs."""
+        try:
+            return self._judge_known(effect)
+        except STORE_PASSES as error:  # Nobody knows what others spend, and which accounts are refused.
+            self._give_back(effect.id)
+            return Hold(effect=effect.id, why=HoldReason.SHORTAGE, reason=str(error).rstrip("."))
+
+    def _judge_known(self, effect: RunAgent) -> Hold | None:
         if effect.unit in self._doing.taken:
             way = f"continue with: orc attach {self._driver.run.id} {effect.unit}"
             return Hold(effect=effect.id, why=HoldReason.PERSON, reason=f"a person has taken it over; {way}")
-        account = account_of(effect.agent)
-        closed = self._engine.rates.closed(account, effect.id)
+        rates = self._engine.rates
+        closed = rates.closed(self._limited(effect), effect.id) if rates.any_closed else None
         if closed is not None:
             window, until_us = closed
             return Hold(
@@ -145,11 +161,18 @@ class Admission:
                 why=HoldReason.RATE_LIMIT,
                 reason="the account's rate limit is reached",
                 until_us=until_us,
-                account=account,
+                account=account_of(effect.agent),
                 window=window.name,
             )
-        if not self._budget.covers(effect):
-            return None
+        full = self._working.start(effect)
+        if full is not None or not self._budget.covers(effect):
+            return full
+        short = self._judge_budget(effect)
+        if short is not None:
+            self._working.end(effect.id)
+        return short
+
+    def _judge_budget(self, effect: RunAgent) -> Hold | None:
         if self._budget.time_left_s() <= 0:
             self._shortages[effect.id] = "--max-time TIME"
             return Hold(effect=effect.id, why=HoldReason.BUDGET, reason=self._time_is_over())
@@ -166,6 +189,11 @@ class Admission:
         self._shortages[effect.id] = flags.get((short.scope.level, short.kind), "")
         return Hold(effect=effect.id, why=HoldReason.BUDGET, reason=str(short))
 
+    def _give_back(self, effect: EffectId) -> None:
+        """Give back what was set aside for an agent that does not start after all."""
+        self._budget.release(effect)
+        self._working.end(effect)
+
     def _wake_in(self, seconds: float | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -180,12 +208,24 @@ class Admission:
             self._engine.loop.call_soon(self.look_again)
         return failure
 
-    def refusals(self, outcome: AgentEnded) -> tuple[RateWindow, ...]:
+    def refusals(self, outcome: AgentEnded, effect: RunAgent | None) -> tuple[RateWindow, ...]:
         """Return the window that a refused launch closes, for all runs on its account."""
-        failure, effect = outcome.failure, self._driver.slots.agent_effect(outcome.effect)
+        failure = outcome.failure
         if failure is None or failure.kind is not FailureKind.RATE_LIMITED or effect is None:
             return ()
-        return (self._engine.rates.refused(account_of(effect.agent), failure),)
+        return (self._engine.rates.refused(self._limited(effect), failure),)
+
+    def _limited(self, effect: RunAgent) -> str:
+        return limited_account(effect.agent, self._engine.world.key_of(effect.agent, self._driver.run.context.pass_env))
+
+    def accounts_for(self, effect: EffectId) -> bool:
+        """Say whether the store has anything set aside for a launch, or counts its agent."""
+        return self._budget.has_reserved(effect) or self._working.counts(effect)
+
+    def settle(self, outcome: AgentEnded) -> None:
+        """Count what a launch used as spent, and its agent no more, once its end is durable."""
+        self._budget.settle(outcome)
+        self._working.forget(outcome.effect)
 
     def watch_time(self) -> None:
         """Arm the end of the run's working time; called after each tick, and nothing is armed while nothing works."""

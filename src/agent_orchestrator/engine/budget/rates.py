@@ -16,6 +16,7 @@ from agent_orchestrator.core.limits import RATE_BACKOFF_BASE_S, RATE_BACKOFF_CAP
 from agent_orchestrator.core.retry import DOUBLINGS_MAX
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.clock import Clock
+from agent_orchestrator.errors import STORE_PASSES
 from agent_orchestrator.store.port import RateWindow, Store
 
 PROGRAMS = ("command", "wrapper")
@@ -23,13 +24,19 @@ PROGRAMS = ("command", "wrapper")
 
 
 def account_of(choice: AgentChoice) -> str:
-    """Whose rate limits an agent is under: as configured, else its adapter, with the variable that holds its key."""
+    """Return the account of an agent for people: as configured, else its adapter, with the variable that holds its key."""
     options: dict[str, Any] = choice.options
     if account := options.get("account"):
         return str(account)
     name = choice.name if choice.performer in PROGRAMS else choice.performer
     key = next((one for one in options.get("pass_env") or () if "KEY" in one or "TOKEN" in one), "")
     return f"{name}:{key}" if key else name
+
+
+def limited_account(choice: AgentChoice, key: str) -> str:
+    """Return whose rate limits an agent is under: there may be different keys under one name, here later or on other hosts."""
+    account = account_of(choice)
+    return account if choice.options.get("account") or not key else f"{account}#{key}"
 
 
 def jitter_us(effect: EffectId, window: RateWindow) -> int:
@@ -53,13 +60,21 @@ class Rates:
 
     @property
     def any_closed(self) -> bool:
-        """Say whether any account may have to wait; cheap, because it is asked before every start."""
+        """Say whether any account may have to wait, or nobody knows; cheap, because it is asked before every start."""
         if self._stale:
-            self._load()
+            try:
+                self._load()
+            except STORE_PASSES:
+                return True
         return self._latest_us != 0 and self._clock.now_us() < self._latest_us
 
     def closed(self, account: str, effect: EffectId) -> tuple[RateWindow, int] | None:
-        """The window of the account that opens last, and when this effect may start, if that is not now."""
+        """The window of the account that opens last, and when this effect may start, if that is not now.
+
+        Raises what keeps the store from being read: who does not know starts nobody.
+        """
+        if self._stale:
+            self._load()
         if not self.any_closed:
             return None
         mine = [window for window in self._windows.values() if window.account == account]
@@ -89,8 +104,9 @@ class Rates:
         return window
 
     def _load(self) -> None:
+        windows = self._store.windows()
         self._stale = False
-        for window in self._store.windows():
+        for window in windows:
             known = self._windows.get((window.account, window.name))
             if known is None or known.seen_us <= window.seen_us:
                 self._add(window)

@@ -6,6 +6,7 @@ store. It starts, holds and stops nothing: `admission` does, by what is answered
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import TYPE_CHECKING
 
@@ -30,12 +31,12 @@ from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.ids import EffectId, split_effect_id, unit_of
 from agent_orchestrator.core.inputs import AgentEnded, Usage
 from agent_orchestrator.core.units import US, day_start_us
-from agent_orchestrator.errors import DiskFull, StoreLocked
+from agent_orchestrator.errors import STORE_PASSES, DiskFull, StoreAway, StoreLocked
+from agent_orchestrator.store.port import Day
 
 if TYPE_CHECKING:
     from agent_orchestrator.core.doing import Doing
     from agent_orchestrator.engine.driver import Driver
-    from agent_orchestrator.store.port import Day
 
 NO_LIMIT_TOKENS = 2**62
 
@@ -63,8 +64,11 @@ class RunBudget:
         self._balance: Balance | None = None
         self._shares: dict[str, float] = {}
         """Dollars that agents which bound themselves may spend, by effect."""
+        self._seen = Day()
         self._said: dict[str, int] = {}
         """Warnings that are not durable yet."""
+        if self._engine.store.remote:
+            self._loaded()  # later the store may be away
 
     @property
     def _doing(self) -> Doing:
@@ -82,7 +86,7 @@ class RunBudget:
 
     def covers(self, effect: RunAgent) -> bool:
         """Say whether anything this agent consumes is limited; asked before every start."""
-        budget = self._doing.budget
+        budget = self._driver.state.doing.budget
         if budget is not self._budget:
             self._budget, self._limited = budget, budget.is_set
             self._said.clear()
@@ -137,7 +141,7 @@ class RunBudget:
         """Reserve for a launch that is at work, or was, since before it could be asked for: whatever it uses counts."""
         if not is_free(effect):
             self._loaded().adopt(effect.id, self._scopes(effect), self._next_call(effect))
-            self._reserve_day(effect)
+            self._follow_day(effect)
 
     def release(self, effect: EffectId) -> None:
         """Give back what was reserved for a launch that does not start after all."""
@@ -190,17 +194,17 @@ class RunBudget:
         self._see_day()
         short = balance.use(effect.id, used, self._next_call(effect))
         if short is None:
-            short = self._reserve_day(effect)
+            short = self._follow_day(effect)
         self._warn(balance.reservations[effect.id].scopes)
         return None if short is None else Failure(kind=FailureKind.BUDGET, message=f"Stopped: {short}.")
 
     def settle(self, outcome: AgentEnded) -> None:
         """Count what a launch used as spent, once its end is durable."""
-        effect = self._driver.slots.agent_effect(outcome.effect)
         self._shares.pop(outcome.effect, None)
         balance, usage = self._balance, outcome.usage
         if balance is None:
             return
+        effect = self._driver.slots.agent_effect(outcome.effect)
         reserved = balance.reservations.get(outcome.effect)
         used = Call(usage.cost_usd, usage.tokens) if usage is not None else Call()
         timed = effect is not None and self.limits_time(effect)
@@ -267,6 +271,13 @@ class RunBudget:
             spent.cost_usd, spent.tokens = day.cost_usd + day.reserved_usd, day.tokens + day.reserved_tokens
             spent.wall_s = day.wall_s
 
+    def _follow_day(self, effect: RunAgent) -> Shortfall | None:
+        """Store the reservation of an agent at work; one is not stopped because the store is away for a while."""
+        try:
+            return self._reserve_day(effect)
+        except StoreAway:
+            return None
+
     def _reserve_day(self, effect: RunAgent) -> Shortfall | None:
         """Store the reservation for all processes to see; another one may have been quicker to take the rest of the day."""
         limit = self._doing.budget.day
@@ -286,16 +297,22 @@ class RunBudget:
     def _store_reservation(
         self, effect: EffectId, amount: tuple[float, int], most: tuple[float, int], *, unwritten: bool
     ) -> bool:
-        """Say whether it fits; `unwritten` is the answer when the store cannot be written now."""
+        """Say whether it fits; `unwritten` is the answer when the store cannot be written now. Raises StoreAway if it matters."""
         store, now_us = self._engine.store, self._engine.clock.now_us()
         try:
             return store.reserve(self._driver.run.id, effect, amount, most, day_start_us(now_us), now_us)
+        except StoreAway:
+            if unwritten:
+                return True
+            raise
         except (DiskFull, StoreLocked):
             return unwritten
 
     def _day(self) -> Day:
-        """Read the day but for this run's own reservations."""
-        return self._engine.store.day(day_start_us(self._engine.clock.now_us()), but_for=self._driver.run.id)
+        """Read the day but for this run's own reservations, as it was last known: the store judges again what is reserved."""
+        with contextlib.suppress(*STORE_PASSES):
+            self._seen = self._engine.store.day(day_start_us(self._engine.clock.now_us()), but_for=self._driver.run.id)
+        return self._seen
 
     # Calls and levels
 

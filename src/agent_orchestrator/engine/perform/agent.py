@@ -122,9 +122,9 @@ class AgentWork(Launched):
 
     def read_when_judging(self, ending: Ending) -> tuple[Path, ...]:
         """The report is read too, and may be as large as an agent likes."""
-        report = self._task.report
-        asked = self._announcing.report_file(self._task) if self._announcing is not None else report
-        return (ending.out, ending.err, report) if asked == report else (ending.out, ending.err, report, asked)
+        files = (ending.out, ending.err, self._task.report)
+        asked = self._announcing.report_file(self._task) if self._announcing is not None else None
+        return files if asked is None or asked in files else (*files, asked)
 
     def judge(self, ending: Ending) -> AgentEnded:
         """Secrets are taken out of the stored output first, so that nothing quoted from it carries one."""

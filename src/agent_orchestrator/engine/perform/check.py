@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.agents.output import read_tail, read_tails
-from agent_orchestrator.beneath import open_folder
+from agent_orchestrator.beneath import open_folder, write_plainly
+from agent_orchestrator.bounded import store_of
 from agent_orchestrator.core.effects import RunCheck
 from agent_orchestrator.core.evidence import count_tests, find_doubts
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import CheckEnded
 from agent_orchestrator.core.limits import TAIL_CHARS
-from agent_orchestrator.engine.files import write_plainly
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.perform.launch import Launched
 from agent_orchestrator.engine.perform.work import Finished
@@ -52,7 +52,7 @@ class CheckWork(Launched):
         if self.effect.argv:
             self._guards = guard_variables(self._workdir, self.driver.child_env)
             return  # A program that speaks to the world is evidence of nothing about the tree.
-        root = self.directory.parents[1]
+        root = store_of(self.directory)
         with open_folder(root, self.directory, make=True):
             tree = self.engine.tree_of(self._workdir, self.directory) or ""
         write_plainly(root, self.directory / TREE, tree.encode("ascii"))
@@ -78,7 +78,7 @@ class CheckWork(Launched):
         if not self.effect.stdin:
             return None
         file = self.directory / STDIN
-        write_plainly(self.directory.parents[1], file, self.effect.stdin.encode())
+        write_plainly(store_of(self.directory), file, self.effect.stdin.encode())
         return file
 
     def limits(self) -> Watch:

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.beneath import open_folder, replace_file, stat_beneath
-from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.bounded import read_bounded, store_of
 from agent_orchestrator.core.effects import ACTIVE, AskHuman
 from agent_orchestrator.core.events import DirectiveRefused
 from agent_orchestrator.core.files import DRAFT
@@ -100,13 +100,13 @@ class HumanWork(Waiting):
             ours = QUESTION in os.listdir(folder)
             if not ours or self._changed_ns(file) <= _ended_ns(self._launches.directory(self.effect.after)):
                 # Whole or not at all: on a full disk a question without a word would be named by every answer without one.
-                replace_file(folder, QUESTION, f".{QUESTION}{DRAFT}", secrets.token_hex(WORD_BYTES).encode(), 0o600)
+                replace_file(folder, QUESTION, f".{QUESTION}{DRAFT}", os.urandom(WORD_BYTES).hex().encode(), 0o600)
         word = read_bounded(file, WORD_LIMIT_BYTES, root=self._root(file)).decode("ascii", "replace")
         return _Asked(self._changed_ns(file), word)
 
     def _root(self, file: Path) -> Path:
         """Return the folder below which no link to the file is followed."""
-        return self._home if file == self._file else self._folder.parents[1]
+        return self._home if file == self._file else store_of(self._folder)
 
     def _changed_ns(self, file: Path) -> int:
         """When the file was last written or moved; a program cannot set this time, unlike that of the modification."""
@@ -180,7 +180,7 @@ class HumanWork(Waiting):
         return HumanAnswered(effect=self.effect.id, approved=answer.approved, comments=answer.comments, who=who)
 
     def _decode(self, file: Path) -> _Answer:
-        return msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES, root=self._root(file)), type=_Answer)
+        return typed.decode(read_bounded(file, REPORT_LIMIT_BYTES, root=self._root(file)), _Answer)
 
     def _owner(self, file: Path) -> Who:
         uid = stat_beneath(self._root(file), file).st_uid
@@ -196,7 +196,7 @@ def _example(word: str) -> str:
 
 def _ended_ns(launch_dir: Path) -> int:
     try:
-        with open_folder(launch_dir.parents[1], launch_dir) as folder:
+        with open_folder(store_of(launch_dir), launch_dir) as folder:
             marks = [name for name in os.listdir(folder) if name.startswith("exit.")]
             return max((os.stat(mark, dir_fd=folder, follow_symlinks=False).st_ctime_ns for mark in marks), default=0)
     except FileNotFoundError:

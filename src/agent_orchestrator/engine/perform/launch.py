@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.agents.adapter import Ending
-from agent_orchestrator.bounded import launches_of, read_bounded
+from agent_orchestrator.bounded import read_bounded, store_of
 from agent_orchestrator.core.effects import Merge, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import Outcome
@@ -19,9 +19,8 @@ from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.engine.launches import CannotStart, Order, Standing, Watch
 from agent_orchestrator.engine.perform.shortage import ShortageWait, caught
 from agent_orchestrator.engine.perform.work import Finished
-from agent_orchestrator.engine.walls.enclosure import enclose
 from agent_orchestrator.engine.walls.places import Surroundings
-from agent_orchestrator.errors import OrcError, is_shortage
+from agent_orchestrator.errors import OrcError, Shortage, is_shortage
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -119,7 +118,10 @@ class Launched:
             self._end_unstarted(STOPPED)
             return
         try:
-            self.engine.launches.start(self._behind_wall(self.order()))
+            order = self._behind_wall(self.order())
+            if not self.engine.may_act():
+                raise Shortage(detail="this process has no lease on the run, which another host may have taken up")
+            self.engine.launches.start(order)
         except CannotStart as error:
             self._end_unstarted(Failure(kind=FailureKind.LAUNCH, message=str(error)))
         except (OrcError, OSError) as error:
@@ -147,13 +149,15 @@ class Launched:
             return order
         around = Surroundings(
             repo=self.driver.home,
-            store=self.engine.launches.directory(self._effect.id).parents[2],
+            store=store_of(self.directory),
             tree=order.cwd,
             launch=self.directory,
             env=order.env,
             more=self.open_paths(),
         )
         online = context.sandbox.network == "on" or (context.sandbox.network == "agents" and isinstance(self._effect, RunAgent))
+        from agent_orchestrator.engine.walls.enclosure import enclose
+
         return enclose(order, context.sandbox, around, online=online, passed=context.pass_env)
 
     def _watch(self) -> None:
@@ -164,7 +168,7 @@ class Launched:
         if self._abandoned:
             return
         if not ending.unstarted:
-            self.engine.slices.add(lambda: self._collect(ending))
+            self._collect(ending)  # Ends that come at once are handed over in slices already.
             return
         self._watching = False
         if self._unwanted:
@@ -199,7 +203,7 @@ class Launched:
     def read_own(self, name: str) -> bytes:
         """Reads a file that this launch's start put into its folder, through no link. Raises OSError."""
         file = self.directory / name
-        return read_bounded(file, REPORT_LIMIT_BYTES, root=launches_of(file))
+        return read_bounded(file, REPORT_LIMIT_BYTES, root=store_of(self.directory))
 
     def redact(self, *files: Path) -> None:
         """Takes secrets out of what the program left, before anything is quoted from it."""

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.agents.output import read_tails
+from agent_orchestrator.beneath import write_plainly
+from agent_orchestrator.bounded import store_of
 from agent_orchestrator.core.effects import KeptTree, Merge, Tree
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.inputs import MergeEnded, MergeVerdict, Outcome
-from agent_orchestrator.engine.files import write_plainly
 from agent_orchestrator.engine.launches import Order, Watch
 from agent_orchestrator.engine.perform.launch import Launched
 from agent_orchestrator.engine.perform.work import Finished
@@ -87,7 +89,7 @@ class MergeWork(Launched):
                 return msgspec.structs.replace(plan, conflict_text=self.engine.redactor.redact_text(plan.conflict_text))
             if effect.check is None:
                 return merges.land(self._repo, effect, plan)
-            write_plainly(self.directory.parents[1], self.directory / PLAN, msgspec.json.encode(plan))
+            write_plainly(store_of(self.directory), self.directory / PLAN, msgspec.json.encode(plan))
             merges.checkout(self._repo, self._folder, plan.commit)
         except (OrcError, OSError) as error:
             return error if is_shortage(error) else self._unavailable(str(error))
@@ -147,7 +149,7 @@ class MergeWork(Launched):
 
     def _landed(self) -> MergeEnded:
         try:
-            plan = msgspec.json.decode(self.read_own(PLAN), type=PlannedMerge)
+            plan = typed.decode(self.read_own(PLAN), PlannedMerge)
             return self.engine.world.merges.land(self._repo, self.effect, plan)
         except (OrcError, OSError, msgspec.DecodeError) as error:
             if is_shortage(error):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LOST = Failure(kind=FailureKind.LOST, message="The rehearsed agent ended with the process that played it")
 STOPPED = Failure(kind=FailureKind.STOPPED, message="stopped")
+NOWHERE = Path()
+"""It has no launch directory; to make a path takes as long as to encode the events of a tick."""
 
 
 class PlayedWork:
@@ -62,7 +64,7 @@ class PlayedWork:
         if problem is not None:
             self._end_with(Failure(kind=FailureKind.LAUNCH, message=str(problem)))
             return
-        self._task = make_task(self.driver, self.effect, Path(), self._agent)
+        self._task = make_task(self.driver, self.effect, NOWHERE, self._agent)
         delay_s = self._agent.delay_s(self._task)
         limit_s = self.effect.timeout_s if self.effect.timeout_s is not None else math.inf
         budget_s = self.driver.budget.launch_left_s(self.effect)

@@ -11,11 +11,10 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import COPIES, Agent, AgentTask, InProcessAgent, RunServer
 from agent_orchestrator.agents.environment import render_prompt, tell_refused, tell_steering
-from agent_orchestrator.beneath import open_folder
-from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.beneath import open_folder, write_plainly
+from agent_orchestrator.bounded import read_bounded, store_of
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
-from agent_orchestrator.engine.files import write_plainly
 from agent_orchestrator.engine.launches import CannotStart
 from agent_orchestrator.errors import is_shortage
 
@@ -82,10 +81,12 @@ def make_environment(effect: RunAgent, agent: object, passed: tuple[str, ...], s
 
 def _refused(driver: Driver, effect: RunAgent) -> tuple[str, ...]:
     """Return what this agent was refused before, less what it has been allowed since."""
+    refusals = driver.state.doing.refused.values()
+    if not refusals:
+        return ()
     options = effect.agent.options
     now = {f"--allow-tool {shlex.quote(tool)}" for tool in options.get("allowed_tools") or ()}
     now.add(f"--permission-mode {options.get('permission_mode')}")
-    refusals = driver.state.doing.refused.values()
     return tuple(
         f"{one.tool}: {one.asked}" if one.asked else one.tool
         for one in refusals
@@ -96,7 +97,7 @@ def _refused(driver: Driver, effect: RunAgent) -> tuple[str, ...]:
 def write_task(task: AgentTask, agent: Agent) -> None:
     """Writes what the agent will read. Raises CannotStart when its prompt cannot be had."""
     effect = task.effect
-    launches = task.launch_dir.parents[1]
+    store = store_of(task.launch_dir)
     with open_folder(task.home, task.artifacts_dir, make=True):
         pass  # It is there, and no link leads to it.
     text = effect.prompt_text if effect.prompt_text is not None else _read_prompt(effect.prompt_file)
@@ -107,10 +108,10 @@ def write_task(task: AgentTask, agent: Agent) -> None:
         prompt = f"{prompt.rstrip()}\n\n{tell_refused(task.refused)}"
     if asked := agent.ask_for_report(task):
         prompt = f"{prompt.rstrip()}\n\n{asked}"
-    write_plainly(launches, task.prompt, prompt.encode())
+    write_plainly(store, task.prompt, prompt.encode())
     if task.feedback is not None:
         entries = (*effect.told, *effect.feedback, *({"said": text} for text in effect.steering))
-        write_plainly(launches, task.feedback, msgspec.json.format(msgspec.json.encode({"entries": entries})) + b"\n")
+        write_plainly(store, task.feedback, msgspec.json.format(msgspec.json.encode({"entries": entries})) + b"\n")
     if task.answer is not None:
         with open_folder(task.home, task.answer.parent, make=True):
             pass

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.effects import AwaitGates, ReadFile, Wait
 from agent_orchestrator.core.failure import Failure, FailureKind
@@ -60,7 +61,7 @@ class GatesWork(Waiting):
     def _read(self) -> dict[str, object]:
         file = Path(self.effect.file)
         try:
-            return msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES), type=dict[str, object])
+            return typed.decode(read_bounded(file, REPORT_LIMIT_BYTES), dict[str, object])
         except FileNotFoundError:
             problem = "does not exist yet"
         except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable
+from functools import partial
 
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.process.watched import Watched
@@ -23,7 +24,8 @@ class Agenda:
         self._pushed = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = 0.0
-        self._waking = False
+        self._looks = SliceQueue(loop, clock)
+        """Launches that are due: no end waits for more than a slice of them."""
         self.slices = SliceQueue(loop, clock)
         """Ends to take soon: a thousand at once are taken in slices."""
 
@@ -32,8 +34,11 @@ class Agenda:
         watched.due_s = self._clock.monotonic_s() + max(wait_s, 0.001)
         self._pushed += 1
         heapq.heappush(self._heap, (watched.due_s, self._pushed, watched))
-        if not self._waking:
-            self._arm()
+        self._arm()
+
+    def drop(self, watched: Watched) -> None:
+        """Looks at it no more, until it is given another date."""
+        watched.due_s = 0.0
 
     def close(self) -> None:
         """Forgets everything."""
@@ -41,6 +46,7 @@ class Agenda:
             self._timer.cancel()
             self._timer = None
         self._heap.clear()
+        self._looks.clear()
         self.slices.clear()
 
     def _arm(self) -> None:
@@ -55,16 +61,12 @@ class Agenda:
     def _wake(self) -> None:
         self._timer = None
         until_s = self._clock.monotonic_s() + WAKE_GAP_S
-        batch: list[Watched] = []
         while self._heap and self._heap[0][0] <= until_s:
             due_s, _, watched = heapq.heappop(self._heap)
-            if watched.due_s == due_s and not watched.over:
-                batch.append(watched)
-        self._waking = True
-        try:
-            for watched in batch:
-                self._look(watched)
-        finally:
-            self._waking = False
-            if self._heap:
-                self._arm()
+            self._looks.add(partial(self._take, watched, due_s))
+        if self._heap:
+            self._arm()
+
+    def _take(self, watched: Watched, due_s: float) -> None:
+        if watched.due_s == due_s and not watched.over:
+            self._look(watched)

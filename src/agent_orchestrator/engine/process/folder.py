@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.beneath import LinkInTheWay, open_folder, replace_file
-from agent_orchestrator.bounded import TooLarge, launches_of, open_launched, read_bounded
+from agent_orchestrator.bounded import TooLarge, open_launched, read_bounded, store_of
 from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.errors import says_shortage
 
@@ -41,7 +42,7 @@ _OUR_WORDS = ("orc: ", "bwrap: ")
 """The shim and the walls begin their messages so."""
 
 
-class Birth(msgspec.Struct, frozen=True, kw_only=True):
+class Birth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The lock file's first line: everything about a launch that is known before its process exists."""
 
     nonce: str
@@ -49,33 +50,47 @@ class Birth(msgspec.Struct, frozen=True, kw_only=True):
     started_us: int
     started_s: float
     """The monotonic clock at the start; it goes on counting through an engine's death, not through a reboot."""
+    cgroup: str = ""
+    """The folder of its cgroup, where it has one."""
 
 
 class Marks(NamedTuple):
     """The marks that a launch left behind."""
 
-    exit_codes: tuple[int, ...] = ()
-    """One, unless somebody else than the shim made one."""
+    exits: tuple[tuple[int, int], ...] = ()
+    """Exit codes, and the microsecond at which each was written, 0 if that is not known; one, but for what others made."""
     begun: bool = False
     void: bool = False
     hung: bool = False
 
     @property
+    def exit_codes(self) -> tuple[int, ...]:
+        """The exit codes, in order."""
+        return tuple(code for code, _ in self.exits)
+
+    @property
     def exit_code(self) -> int | None:
         """The exit code, where there is no doubt about it."""
-        return self.exit_codes[0] if len(self.exit_codes) == 1 else None
+        return self.exits[0][0] if len(self.exits) == 1 else None
 
     @property
     def ended(self) -> bool:
         """Say whether it may never be started (again)."""
-        return self.begun or self.void or bool(self.exit_codes)
+        return self.begun or self.void or bool(self.exits)
+
+
+class Taken(NamedTuple):
+    """A launch whose lock we hold, and the marks that were there when we got it."""
+
+    lock: int
+    marks: Marks
 
 
 @contextmanager
 def _held(folder: Path) -> Iterator[int]:
     """Hold the folder open; FileNotFoundError where a link leads to it, too."""
     try:
-        with open_folder(folder.parents[1], folder) as held:
+        with open_folder(store_of(folder), folder) as held:
             yield held
     except LinkInTheWay as error:
         raise FileNotFoundError(errno.ENOENT, error.strerror, error.filename) from None
@@ -84,7 +99,7 @@ def _held(folder: Path) -> Iterator[int]:
 def find_link(folder: Path) -> str | None:
     """Return the link that leads to a launch's folder, or that stands for its lock; None without one."""
     try:
-        with open_folder(folder.parents[1], folder) as held:
+        with open_folder(store_of(folder), folder) as held:
             return f"{folder}/{LOCK}" if _is_link(LOCK, held) else None
     except LinkInTheWay as error:
         return str(error.filename)
@@ -95,7 +110,12 @@ def find_link(folder: Path) -> str | None:
 def take_lock(folder: Path, *, create: bool = False) -> int | None:
     """A descriptor that holds the launch's lock; None while somebody else does. FileNotFoundError without a lock file."""
     with _held(folder) as held:
-        lock = _open_lock(held, create=create)
+        return take_lock_in(held, create=create)
+
+
+def take_lock_in(held: int, *, create: bool = False) -> int | None:
+    """Take the lock of a launch whose folder is held open; None while somebody else has it."""
+    lock = _open_lock(held, create=create)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -105,6 +125,22 @@ def take_lock(folder: Path, *, create: bool = False) -> int | None:
         os.close(lock)
         raise
     return lock
+
+
+def take(folder: Path, *, create: bool = False) -> Taken | None:
+    """Take the lock of a launch and read its marks; None while somebody else has it. FileNotFoundError without a lock file.
+
+    `create` makes folder and lock where they are missing; a link on the way to them is raised then.
+    """
+    with open_folder(store_of(folder), folder, make=True) if create else _held(folder) as held:
+        lock = take_lock_in(held, create=create)
+        if lock is None:
+            return None
+        try:
+            return Taken(lock, _marks_in(held))
+        except BaseException:
+            os.close(lock)
+            raise
 
 
 def _open_lock(held: int, *, create: bool) -> int:
@@ -137,12 +173,23 @@ def read_marks(folder: Path) -> Marks:
     """The marks as they stand; call it while holding the lock if anything is concluded from what is missing."""
     try:
         with _held(folder) as held:
-            names = os.listdir(held)
-            begun = LOCK in names and _size(LOCK, held) > 0
+            return _marks_in(held)
     except FileNotFoundError:
         return Marks()
-    codes = tuple(sorted(code for name in names if (code := _exit_code(name)) is not None))
-    return Marks(exit_codes=codes, begun=begun, void=VOID in names, hung=HUNG in names)
+
+
+def _marks_in(held: int) -> Marks:
+    names = os.listdir(held)
+    begun = LOCK in names and _size(LOCK, held) > 0
+    exits = sorted((code, _changed_us(name, held)) for name in names if (code := _exit_code(name)) is not None)
+    return Marks(exits=tuple(exits), begun=begun, void=VOID in names, hung=HUNG in names)
+
+
+def _changed_us(name: str, held: int) -> int:
+    try:
+        return _changed_ns(name, held) // 1000
+    except FileNotFoundError:  # One that lives may take its own marks away.
+        return 0
 
 
 def _exit_code(name: str) -> int | None:
@@ -200,8 +247,13 @@ def write_birth(lock: int, birth: Birth) -> None:
 def keep_birth(folder: Path, birth: Birth) -> None:
     """Write down the birth of an ended launch that took its lock, or all of its folder, away: it is known to have lived."""
     if read_birth(folder) is None:
-        with open_folder(folder.parents[1], folder, make=True) as held:
+        with open_folder(store_of(folder), folder, make=True) as held:
             replace_file(held, LOCK, f".{LOCK}{DRAFT}", _BIRTH.encode(birth) + b"\n")
+
+
+def holds_birth(lock: int) -> bool:
+    """Say whether the birth of a launch stands in its lock, through the descriptor that holds it."""
+    return _read_birth(os.pread(lock, _LINES_BYTES_MAX, 0).partition(b"\n")[0]) is not None
 
 
 def unwrite_birth(lock: int) -> None:
@@ -219,7 +271,7 @@ def find_unstarted(folder: Path, code: int | None) -> str:
     if code is None or code <= 0:
         return ""
     try:
-        said = read_bounded(folder / ERR, _LINES_BYTES_MAX, root=launches_of(folder / ERR)).decode("utf-8", "replace").strip()
+        said = read_bounded(folder / ERR, _LINES_BYTES_MAX, root=store_of(folder)).decode("utf-8", "replace").strip()
         with _held(folder) as held:
             if _size(OUT, held) > 0:
                 return ""
@@ -247,8 +299,12 @@ def reopen(folder: Path, lock: int) -> None:
 
 def read_birth(folder: Path) -> Birth | None:
     """Return who was started, or None when that is not (any more) known: never begun, or torn by a power cut."""
+    return _read_birth(_lines(folder)[0])
+
+
+def _read_birth(line: bytes) -> Birth | None:
     try:
-        return msgspec.json.decode(_lines(folder)[0], type=Birth)
+        return typed.decode(line, Birth)
     except msgspec.DecodeError:
         return None
 
@@ -274,15 +330,6 @@ def _lines(folder: Path) -> tuple[bytes, bytes]:
         if birth:
             return birth, rest.partition(b"\n")[0]
     return b"", b""
-
-
-def ended_us(folder: Path, code: int) -> int | None:
-    """When the shim wrote the exit mark."""
-    try:
-        with _held(folder) as held:
-            return _changed_ns(f"{_EXIT}{code}", held) // 1000
-    except OSError:
-        return None
 
 
 def last_sign_ns(folder: Path, *, same_boot: bool) -> int:

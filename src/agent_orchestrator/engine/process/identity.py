@@ -11,19 +11,23 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from agent_orchestrator.engine.kinship import HAS_PROC, listed_by_ps, nonces_of
-from agent_orchestrator.engine.process.folder import is_locked, read_birth
+from agent_orchestrator.engine.kinship import HAS_PROC, listed_by_ps, nonces_of, read_nonces, read_proc
+from agent_orchestrator.engine.process.cgroups import list_members
+from agent_orchestrator.engine.process.folder import Birth, is_locked, read_birth
 
 log = logging.getLogger(__name__)
 
 HAS_PIDFD = HAS_PROC and hasattr(os, "pidfd_open")
 
+SETTLED_S = 1.0
+"""A process that is older has become the program that it was made for, and what it was started with is known for good."""
+
 _RETRY_S = 1.0
-_SLICE = 256
-"""Processes looked at before the event loop gets its turn again: about 2 ms."""
+_SLICE_S, _SLICE = 0.002, 32
+"""Time that a pass goes on before the event loop gets its turn again, and the processes after which the clock is read."""
 
 
 def carries(pid: int, nonce: str) -> bool:
@@ -57,9 +61,58 @@ def signal_carrier(pid: int, nonce: str, number: int, *, pidfds: bool) -> bool:
 def signal_launches(run: Path) -> int:
     """Tell every process of a run's living launches to end, where nothing can be written; return how many were told."""
     births = [read_birth(folder) for folder in run.iterdir() if is_locked(folder)] if run.is_dir() else []
-    living = {birth.nonce for birth in births if birth is not None}
-    found = [(pid, nonce) for pid, nonces in _processes() for nonce in living.intersection(nonces)]
+    found = list_carriers(birth for birth in births if birth is not None)
     return sum(signal_carrier(pid, nonce, signal.SIGTERM, pidfds=HAS_PIDFD) for pid, nonce in found)
+
+
+def list_carriers(births: Iterable[Birth]) -> list[tuple[int, str]]:
+    """Return the living processes of some launches, each with the nonce of its launch."""
+    wanted = {birth.nonce: birth.cgroup for birth in births}
+    if not wanted:
+        return []
+    found = {(pid, nonce) for pid, carried in ProcessTable().list_all() for nonce in wanted.keys() & carried}
+    return sorted(found | {(pid, nonce) for nonce, cgroup in wanted.items() for pid in list_members(cgroup, nonce)})
+
+
+_Seen = tuple[int, float, list[str] | None]
+"""A process: the number of its folder in /proc, when it was first seen, and what it carries once it has settled."""
+_NEW: _Seen = (-1, 0.0, None)
+
+
+class ProcessTable:
+    """The processes of the machine, and the nonces that each was started with.
+
+    The environment of a process is read until it has settled; then it is known by its id and the number of its folder in
+    /proc, which no other process with that id has. One that takes the nonces off later is still listed.
+    """
+
+    def __init__(self, now_s: Callable[[], float] = lambda: 0.0) -> None:
+        self._now_s = now_s
+        self._known: dict[str, _Seen] = {}
+
+    def list_all(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield every living process and its nonces; none for one that is gone, a zombie, or somebody else's."""
+        if not HAS_PROC:
+            yield from listed_by_ps("-ax")
+            return
+        before, self._known = self._known, {}
+        with os.scandir("/proc") as entries:
+            for entry in entries:
+                if (name := entry.name).isdecimal():
+                    inode, first_s, nonces = before.get(name, _NEW)
+                    if inode != entry.inode():
+                        inode, first_s, nonces = entry.inode(), self._now_s(), None
+                    if nonces is None:
+                        nonces, settled = self._read(name, first_s)
+                        self._known[name] = (inode, first_s, nonces if settled else None)
+                    else:
+                        self._known[name] = (inode, first_s, nonces)
+                    yield int(name), nonces
+
+    def _read(self, name: str, first_s: float) -> tuple[list[str], bool]:
+        """The nonces of a process, and whether they are known for good."""
+        environ = read_proc(f"/proc/{name}/environ") or b""
+        return read_nonces(environ), self._now_s() - first_s >= SETTLED_S and bool(environ.strip(b"\0"))
 
 
 class Sweep:
@@ -70,6 +123,7 @@ class Sweep:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._table = ProcessTable(loop.time)
         self._waiting: dict[str, Callable[[list[int]], None]] = {}
         self._asked: dict[str, Callable[[list[int]], None]] = {}
         self._found: dict[str, list[int]] = {}
@@ -83,15 +137,16 @@ class Sweep:
     def _begin(self) -> None:
         self._asked, self._waiting = {**self._asked, **self._waiting}, {}
         self._found = {nonce: [] for nonce in self._asked}
-        self._loop.call_soon(self._go_on, _processes())
+        self._loop.call_soon(self._go_on, self._table.list_all())
 
     def _go_on(self, rest: Iterator[tuple[int, list[str]]]) -> None:
+        until_s = self._loop.time() + _SLICE_S
         try:
             for looked, (pid, nonces) in enumerate(rest, 1):
                 for nonce in nonces:
-                    if nonce in self._found:
+                    if nonce in self._found and (not HAS_PROC or carries(pid, nonce)):
                         self._found[nonce].append(pid)
-                if looked == _SLICE:
+                if looked % _SLICE == 0 and self._loop.time() >= until_s:
                     self._loop.call_soon(self._go_on, rest)
                     return
         except OSError as error:
@@ -103,12 +158,3 @@ class Sweep:
             self._begin()
         for nonce, answer in asked.items():
             answer(found[nonce])
-
-
-def _processes() -> Iterator[tuple[int, list[str]]]:
-    if not HAS_PROC:
-        yield from listed_by_ps("-ax")
-        return
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            yield int(name), nonces_of(int(name))

@@ -9,23 +9,26 @@ import asyncio
 import contextlib
 import errno
 import os
-import secrets
 import shutil
+import stat
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from agent_orchestrator.agents.adapter import Ending
-from agent_orchestrator.beneath import open_folder
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.ids import EffectId, RunId, launch_folder, launched_in
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.launches import CannotStart, Order, Standing, Watch
 from agent_orchestrator.engine.process import folder as folders
+from agent_orchestrator.engine.process.cgroups import make_cgroup, remove_cgroup
 from agent_orchestrator.engine.process.identity import HAS_PIDFD
 from agent_orchestrator.engine.process.monitor import Monitor
+from agent_orchestrator.engine.process.newcomers import Given, ids_given
 from agent_orchestrator.engine.process.shim import prepare_engine, spawn
 from agent_orchestrator.engine.process.watched import Shim, Watched
 from agent_orchestrator.errors import Shortage, is_shortage
+from agent_orchestrator.git.worktree import reach_tree
 
 PLANTED = "planted-"
 
@@ -33,43 +36,43 @@ PLANTED = "planted-"
 class ProcessLaunches:
     """All launches under one root directory; see the port `engine.launches.Launches`.
 
-    Without `pidfds` (macOS) ends are found by polling the locks.
+    Without `pidfds` (macOS) ends are found by polling the locks; without `cgroups` what took its mark off is not found.
     """
 
-    def __init__(self, root: Path, clock: Clock, boot: str, *, pidfds: bool = HAS_PIDFD) -> None:
-        self._root, self._clock, self._boot, self._pidfds = root.absolute(), clock, boot, pidfds
+    def __init__(self, root: Path, clock: Clock, boot: str, *, pidfds: bool = HAS_PIDFD, cgroups: bool = True) -> None:
+        self._root, self._clock, self._boot, self._pidfds, self._cgroups = root.absolute(), clock, boot, pidfds, cgroups
         self._started: dict[str, Shim] = {}
         self._stopped: set[str] = set()
         """Launches with the mark of a stop, as far as this process has seen."""
+        self._given: Given | None = None
         self._monitor: Monitor | None = None
         prepare_engine()
 
     def directory(self, effect: EffectId) -> Path:
         """The launch's own; nothing is created."""
-        return Path(f"{self._root}/{launch_folder(effect)}")
+        return _folder_of(self._root, effect)
 
     def standing(self, effect: EffectId, *, same_boot: bool) -> Standing:
         """Return what became of a launch that an earlier engine may have started."""
         folder = self.directory(effect)
         try:
-            lock = folders.take_lock(folder)
+            taken = folders.take(folder)
         except FileNotFoundError:
             # The lock comes before every mark, and goes only by becoming one, or by a hand that is not ours. After a reboot a
             # mark may have been lost, so nothing proves that it never ran.
             untouched = not folders.has(folder, folders.OUT) and folders.find_link(folder) is None
             return Standing.NEW if same_boot and untouched else Standing.OVER
-        if lock is None:
+        if taken is None:
             return Standing.ALIVE
-        try:
-            ended = folders.read_marks(folder).ended
-        finally:
-            os.close(lock)
-        return Standing.OVER if ended or not same_boot else Standing.NEW
+        os.close(taken.lock)
+        return Standing.OVER if taken.marks.ended or not same_boot else Standing.NEW
 
     def claim(self, effect: EffectId) -> Path | None:
         """Moves away what somebody put where a launch is to be made for the first time: marks there would pass for its end."""
         folder = self.directory(effect)
-        planted = folder.with_name(f"{PLANTED}{secrets.token_hex(4)}.{folder.name.replace('~', '-')}")
+        if not os.path.lexists(folder):
+            return None
+        planted = folder.with_name(f"{PLANTED}{os.urandom(4).hex()}.{folder.name.replace('~', '-')}")
         try:
             folder.rename(planted)
         except FileNotFoundError:
@@ -81,14 +84,14 @@ class ProcessLaunches:
         _check_startable(order)
         folder = self.directory(order.effect)
         try:
-            lock = self._lock_for_start(folder)
-            if lock is None:
+            taken = folders.take(folder, create=True)
+            if taken is None:
                 return
             try:
-                if not folders.read_marks(folder).ended:
-                    self._spawn(order, folder, lock)
+                if not taken.marks.ended:
+                    self._spawn(order, folder, taken.lock)
             finally:
-                os.close(lock)
+                os.close(taken.lock)
         except OSError as error:
             raise refusal(error, order.argv[0]) from error
 
@@ -135,14 +138,14 @@ class ProcessLaunches:
 
     def void(self, effect: EffectId) -> None:
         """Marks a launch that never started, so that it never will; one that somebody holds is left to him."""
-        lock = self._lock_for_start(self.directory(effect))
-        if lock is None:
+        taken = folders.take(self.directory(effect), create=True)
+        if taken is None:
             return
         try:
-            if not folders.read_marks(self.directory(effect)).ended:
+            if not taken.marks.ended:
                 folders.leave_mark(self.directory(effect), folders.VOID)
         finally:
-            os.close(lock)
+            os.close(taken.lock)
 
     def watch(self, effect: EffectId, limits: Watch, done: Callable[[Ending], None]) -> None:
         """Calls `done` once, on the event loop, when the launch is over: in the loop's next turn, if it is over already."""
@@ -172,14 +175,11 @@ class ProcessLaunches:
             shim.release()
         self._started.clear()
 
-    def _lock_for_start(self, folder: Path) -> int | None:
-        """The folder is made where it is missing; a link on the way to it is not followed."""
-        with open_folder(self._root, folder, make=True):
-            return folders.take_lock(folder, create=True)
-
     def _spawn(self, order: Order, folder: Path, lock: int) -> None:
+        nonce = os.urandom(16).hex()
         birth = folders.Birth(
-            nonce=secrets.token_hex(16),
+            nonce=nonce,
+            cgroup=make_cgroup(nonce) if self._cgroups else "",
             boot=self._boot,
             started_us=self._clock.now_us(),
             started_s=self._clock.monotonic_s(),
@@ -187,21 +187,30 @@ class ProcessLaunches:
         try:
             folders.write_birth(lock, birth)
             stdin = order.stdin.absolute() if order.stdin is not None else None
+            self._given = ids_given(self._given)
             pid = spawn(
                 folder,
                 lock,
                 birth.nonce,
                 argv=order.argv,
                 env=order.env,
-                cwd=order.cwd.absolute(),
+                cwd=reach_tree(order.cwd.absolute()),
                 stdin=stdin,
+                cgroup=birth.cgroup,
                 terminal=order.terminal,
             )
         except (OSError, ValueError) as error:
             folders.unwrite_birth(lock)
+            remove_cgroup(birth.cgroup, nonce)
             raise refusal(error, order.argv[0]) from error
         if pid is not None:
-            self._started[order.effect] = Shim(birth, pid, pidfds=self._pidfds)
+            self._started[order.effect] = Shim(birth, pid, self._given, pidfds=self._pidfds)
+
+
+@lru_cache(maxsize=4096)
+def _folder_of(root: Path, effect: EffectId) -> Path:
+    """Kept, because each launch asks four times, and to make a Path takes as long as to make a file."""
+    return Path(f"{root}/{launch_folder(effect)}")
 
 
 def refusal(error: OSError | ValueError, program: str) -> Shortage | CannotStart:
@@ -232,7 +241,9 @@ def _check_startable(order: Order) -> None:
             raise CannotStart(f"{program} cannot be started: it was not found on the PATH.")
         return
     path = os.path.join(order.cwd, program)
-    if not os.path.exists(path):
-        raise CannotStart(f"{program} cannot be started: there is no such file.")
-    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+    try:
+        is_file = stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        raise CannotStart(f"{program} cannot be started: there is no such file.") from None
+    if not is_file or not os.access(path, os.X_OK):
         raise CannotStart(f"{program} cannot be started: it is not an executable file; `chmod +x` makes it one.")

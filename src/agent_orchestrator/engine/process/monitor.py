@@ -24,6 +24,7 @@ from agent_orchestrator.core.units import say_duration
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.process import folder as folders
 from agent_orchestrator.engine.process.agenda import Agenda
+from agent_orchestrator.engine.process.cgroups import remove_cgroup
 from agent_orchestrator.engine.process.identity import Sweep
 from agent_orchestrator.engine.process.watched import Watched, WatchPhase
 
@@ -156,16 +157,17 @@ class Monitor:
     def _shim_ended(self, watched: Watched) -> None:
         self._unfollow(watched)
         watched.shim.reap()
+        self._agenda.drop(watched)  # Looked at now: a date that is due meanwhile would only repeat it.
         self._agenda.slices.add(partial(self._look, watched))
 
     def _settle(self, watched: Watched, now_s: float) -> None:
         """The shim is gone: the launch is over, unless it left something behind."""
         if watched.phase is WatchPhase.LINGERING and now_s >= watched.turn_s:
             self._begin_stop(watched)
+        elif watched.nonce is None or not watched.is_of(self._boot) or watched.shim.left_nothing():
+            self._finish(watched)
         elif folders.is_locked(watched.folder):
             self._linger(watched, now_s)
-        elif watched.nonce is None or not watched.is_of(self._boot):
-            self._finish(watched)
         else:  # also what left group and session and let go of the lock carries the nonce
             self._find_rest(watched, watched.nonce)
 
@@ -183,41 +185,48 @@ class Monitor:
 
     def _swept(self, watched: Watched, pids: list[int]) -> None:
         now_s = self._clock.monotonic_s()
-        if not pids and watched.shim.gone and not folders.is_locked(watched.folder):
+        clear = not pids and watched.shim.gone and not folders.is_locked(watched.folder)
+        unmarked = watched.shim.members() if clear else []
+        if clear and not unmarked:
             self._finish(watched)
         elif watched.phase is WatchPhase.STOPPING:
-            watched.signal_found(pids, self._stage(watched, now_s))
+            # What has no mark may be cleaning up after those that had one, as the monitor of a container does.
+            if pids or watched.has_cleaned_up(now_s):
+                watched.signal_found(pids or unmarked, self._stage(watched, now_s))
             self._stop_look(watched)
         elif watched.shim.gone:
             self._linger(watched, now_s)
 
     def _finish(self, watched: Watched) -> None:
         try:
-            lock = folders.take_lock(watched.folder)
-        except FileNotFoundError:
-            lock = -1  # never locked, or the whole folder was deleted
-        if lock is None:  # somebody looks at it at this very moment
-            self._agenda.set(watched, STOP_LOOK_MIN_S)
+            taken = folders.take(watched.folder)
+        except FileNotFoundError:  # never locked, or the whole folder was deleted
+            taken = folders.Taken(-1, folders.read_marks(watched.folder))
+        if taken is None:  # somebody looks at it at this very moment, or something without a mark holds it
+            self._linger(watched, self._clock.monotonic_s())
             return
+        lock = taken.lock
         try:
             unstarted = folders.find_unstarted(watched.folder, watched.shim.code) if watched.cause is None and lock >= 0 else ""
-            ending = self._ending(watched) if not unstarted else self._unstarted(watched, lock, unstarted)
+            ending = self._ending(watched, taken) if not unstarted else self._unstarted(watched, lock, unstarted)
         finally:
             if lock >= 0:
                 os.close(lock)
         watched.over = True
         self._unfollow(watched)
         watched.shim.release()
+        if watched.shim.birth is not None:
+            remove_cgroup(watched.shim.birth.cgroup, watched.shim.birth.nonce)
         del self._watched[watched.effect]
         self._agenda.slices.add(partial(watched.done, ending))
 
-    def _ending(self, watched: Watched) -> Ending:
-        """Return what became of it, concluded while holding the lock."""
-        folder, birth = watched.folder, watched.shim.birth or folders.read_birth(watched.folder)
-        if birth is not None:
+    def _ending(self, watched: Watched, taken: folders.Taken) -> Ending:
+        """Return what became of it, concluded while holding the lock, if there is one."""
+        folder, birth, (lock, marks) = watched.folder, watched.shim.birth or folders.read_birth(watched.folder), taken
+        if birth is not None and (lock < 0 or not folders.holds_birth(lock)):
             with contextlib.suppress(OSError):
                 folders.keep_birth(folder, birth)
-        marks = folders.read_marks(folder)
+            marks = folders.read_marks(folder)
         now_us = self._clock.now_us()
         started_us = birth.started_us if birth is not None else now_us
         ended_us = now_us
@@ -225,7 +234,7 @@ class Monitor:
         after_result = marks.hung and cause is None
         code, forged = _exit_code(watched, marks)
         if code is not None:
-            ended_us = folders.ended_us(folder, code) or now_us
+            ended_us = dict(marks.exits).get(code) or now_us
         elif cause is None and not after_result:
             named = marks.begun and folders.read_pid(folder) is not None
             cause = Failure(kind=FailureKind.LOST, message=forged or self._why_lost(folder, birth, named=named))

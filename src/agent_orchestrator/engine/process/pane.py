@@ -20,13 +20,15 @@ trap : TERM INT
 trap '' HUP
 cd -- "$1" || exit
 echo $$ >>lock
+echo 0 >"$6"
 ulimit -S -n "$2"
 stty -ixon 2>/dev/null
 mkfifo pane.out pane.err || exit
 (trap '' TERM INT PIPE; exec tee -a out <pane.out >&9) &
 (trap '' TERM INT PIPE; exec tee -a err <pane.err >&9) &
 exec 9>&-
-(cd -- "$4" || exit 126; shift 5; exec "$@") 2>pane.err >pane.out <"$3"
+(cd -P -- "$4" || exit 126; test "$PWD" = "$4" || { echo "orc: $PWD is not $4" >&2; exit 126; }
+shift 6; exec "$@") 2>pane.err >pane.out <"$3"
 code=$?
 rm -f pane.out pane.err
 true >"exit.$code" || mv lock "exit.$code"

@@ -17,13 +17,16 @@ from pathlib import Path
 
 from agent_orchestrator.engine.kinship import NONCE_VARIABLE
 from agent_orchestrator.engine.process import pane
+from agent_orchestrator.engine.process.cgroups import PROCESSES
 
 SHIM = """\
 trap : TERM INT HUP
 cd -- "$1" || exit
 echo $$ >>lock
+echo 0 >"$6"
 ulimit -S -n "$2"
-(cd -- "$4" || exit 126; shift 5; exec "$@") 2>>err >>out <"$3"
+(cd -P -- "$4" || exit 126; test "$PWD" = "$4" || { echo "orc: $PWD is not $4" >&2; exit 126; }
+shift 6; exec "$@") 2>>err >>out <"$3"
 code=$?
 true >"exit.$code" || mv lock "exit.$code"
 exit $code
@@ -35,6 +38,8 @@ exit $code
 - The shim names its own pid, below its birth in the lock file (one file more costs a start more than the line does): a
   record written by the engine after spawning would be missing if the engine died between the two. Liveness needs no
   pid, and a pid is believed only if its process carries the nonce (`identity.py`).
+- `0` is the shim itself, and `$6` the list of its cgroup, or /dev/null: what it starts from then on is in the cgroup, too.
+- `cd -P` says in PWD where it really led: a link that was planted after the engine looked is seen there.
 - `2>>err` comes first, so that whatever else cannot be opened is said there.
 - The exit code is a file *name*: it cannot be torn. Creating it is a builtin (an `mv` costs a fork and an exec between
   an agent's end and the next one's start); where the disk is too full for a new file, a rename still succeeds.
@@ -85,6 +90,7 @@ def spawn(
     env: dict[str, str],
     cwd: Path,
     stdin: Path | None,
+    cgroup: str = "",
     terminal: str | None = None,
 ) -> int | None:
     """Starts the shim in its own session with nothing but the lock, and returns its pid. Raises OSError or ValueError.
@@ -93,7 +99,7 @@ def spawn(
     """
     inherited = lock if lock != _LOCK_FD else fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, _LOCK_FD + 1)
     source = str(stdin) if stdin is not None else os.devnull
-    given = [prepare_engine(), source, str(cwd), nonce, *argv]
+    given = [prepare_engine(), source, str(cwd), nonce, f"{cgroup}/{PROCESSES}" if cgroup else os.devnull, *argv]
     words = ["sh", "-c", SHIM, SHIM_NAME, str(folder), *given]
     if terminal is not None:
         words = ["sh", "-c", '"$@" &', SHIM_NAME, sys.executable, "-I", pane.__file__, "start", str(folder), terminal, *given]

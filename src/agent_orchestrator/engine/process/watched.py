@@ -16,8 +16,13 @@ from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.engine.launches import Watch
+from agent_orchestrator.engine.process.cgroups import drop_cgroup, list_members
 from agent_orchestrator.engine.process.folder import ERR, OUT, Birth, read_birth, read_pid
 from agent_orchestrator.engine.process.identity import carries, signal_carrier
+from agent_orchestrator.engine.process.newcomers import Given, left_nothing
+
+CLEAN_UP_S = 5.0
+"""The time that processes without a mark have for themselves, when nothing else of a launch that is stopped lives."""
 
 
 class WatchPhase(Enum):
@@ -32,10 +37,10 @@ class WatchPhase(Enum):
 class Shim:
     """The shim's process, as far as it is known: started by us, or found again by what it wrote."""
 
-    __slots__ = ("birth", "child", "code", "gone", "ours", "pid", "pidfd", "pidfds")
+    __slots__ = ("before", "birth", "child", "code", "gone", "ours", "pid", "pidfd", "pidfds")
 
-    def __init__(self, birth: Birth | None = None, pid: int | None = None, *, pidfds: bool) -> None:
-        self.birth, self.pid, self.pidfds = birth, pid, pidfds
+    def __init__(self, birth: Birth | None = None, pid: int | None = None, before: Given | None = None, *, pidfds: bool) -> None:
+        self.birth, self.pid, self.before, self.pidfds = birth, pid, before, pidfds
         self.child = self.ours = pid is not None
         self.pidfd: int | None = None
         self.gone = False
@@ -82,6 +87,18 @@ class Shim:
         look.register(self.pidfd, select.POLLIN)
         return bool(look.poll(0))
 
+    def members(self) -> list[int]:
+        """Return the living processes in the cgroup of its launch; none where it has no cgroup."""
+        return list_members(self.birth.cgroup, self.birth.nonce) if self.birth is not None else []
+
+    def left_nothing(self) -> bool:
+        """Say whether it is gone, and certain that nothing else of its launch lives."""
+        if not self.gone or self.before is None or self.birth is None or self.pid is None:
+            return False
+        if not left_nothing(self.birth.nonce, self.pid, self.before):
+            return False
+        return drop_cgroup(self.birth.cgroup, self.birth.nonce) or not self.members()
+
     def release(self) -> None:
         """Lets go of the process without touching it."""
         if self.pidfd is not None:
@@ -104,8 +121,8 @@ class Watched:
     """A launch under watch."""
 
     __slots__ = (
-        "cause", "done", "due_s", "effect", "files", "finished", "folder", "grew_s", "interval_s", "limits", "over", "phase",
-        "reached", "shim", "signalled", "size", "turn_s", "unreachable", "watched_s",
+        "cause", "cleaned_up_s", "done", "due_s", "effect", "files", "finished", "folder", "grew_s", "interval_s", "limits",
+        "over", "phase", "reached", "shim", "signalled", "size", "turn_s", "unreachable", "watched_s",
     )  # fmt: skip
 
     def __init__(
@@ -125,6 +142,8 @@ class Watched:
         self.due_s = 0.0
         self.turn_s = 0.0
         """When this phase ends: the leftovers' grace, or the time of the KILL."""
+        self.cleaned_up_s: float | None = None
+        """When the time is over that only processes without a mark were given, once there are no others."""
         self.signalled: int | None = None
         self.reached: set[int] = set()
         self.unreachable: set[int] = set()
@@ -160,6 +179,12 @@ class Watched:
             self.reached.add(pid)
             if not signal_carrier(pid, self.nonce, number, pidfds=self.shim.pidfds):
                 self.unreachable.add(pid)
+
+    def has_cleaned_up(self, now_s: float) -> bool:
+        """Say whether processes without a mark have been alone for long enough."""
+        if self.cleaned_up_s is None:
+            self.cleaned_up_s = now_s + CLEAN_UP_S
+        return now_s >= self.cleaned_up_s
 
     def is_of(self, boot: str) -> bool:
         """Say whether it began since the machine was started: nothing of it can be left otherwise."""

@@ -16,12 +16,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from agent_orchestrator.beneath import open_folder, write_plainly
+from agent_orchestrator.bounded import store_of
 from agent_orchestrator.core.sandbox import Sandbox, Wall
-from agent_orchestrator.engine.files import write_plainly
 from agent_orchestrator.engine.launches import CannotStart, Order
 from agent_orchestrator.engine.walls import confine
 from agent_orchestrator.engine.walls.machine import AS_IT_IS, BWRAP, find_fault
-from agent_orchestrator.engine.walls.places import Access, Places, Surroundings, child_env, find_places
+from agent_orchestrator.engine.walls.places import CACHE, SCRATCH, Access, Places, Surroundings, child_env, find_places
+from agent_orchestrator.git.worktree import reach_tree
 
 UNDISTURBED = ("/bin/sh", "-c", 'trap "" TERM INT HUP; exec "$@"', "orc")
 KERNEL_FILES = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
@@ -34,10 +36,11 @@ def enclose(order: Order, sandbox: Sandbox, around: Surroundings, *, online: boo
     """Return the order behind its wall; `online` is for a program that may use the network. Raise CannotStart without a wall."""
     if (fault := find_fault(sandbox, around.env.get("PATH"))) is not None:
         raise CannotStart(fault)
-    around = msgspec.structs.replace(around, programs=(*around.programs, order.argv[0]))
+    for folder in (around.launch / SCRATCH, around.launch.parent / CACHE):
+        with open_folder(around.store, folder, make=True):
+            pass  # It is there, and no link leads to it.
+    around = msgspec.structs.replace(around, programs=(*around.programs, order.argv[0]), tree=reach_tree(around.tree))
     places = find_places(sandbox, around)
-    for folder in (places.scratch, *((places.cache,) if places.cache else ())):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
     env = child_env(order.env, places, sandbox, passed)
     if sandbox.wall is Wall.LANDLOCK:
         if (hole := places.find_hole()) is not None:
@@ -98,7 +101,7 @@ def _fill(order: Order, sandbox: Sandbox, around: Surroundings, env: dict[str, s
     environment, which is the launch's, and no secret is written anywhere.
     """
     listed, launch = f"{places.scratch}/env", os.path.dirname(places.scratch)
-    write_plainly(Path(launch).parents[1], Path(listed), "".join(f"{name}\n" for name in env).encode())
+    write_plainly(store_of(Path(launch)), Path(listed), "".join(f"{name}\n" for name in env).encode())
     words = {"{tree}": str(order.cwd), "{launch}": launch, "{env}": listed, "{name}": _name(order), "{repo}": str(around.repo)}
     words["{artifacts}"] = str(around.more[0]) if around.more else launch
     for word in sandbox.command:

@@ -35,6 +35,9 @@ OPEN_BELOW_RUN = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManage
 OUR_FOLDERS = (".git", ".agents")
 """Within the working tree, where that is the repository itself."""
 
+SCRATCH, CACHE = "tmp", "cache"
+"""In the folder of the launch, and in that of the run."""
+
 LEFT_BEHIND = ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "TMUX_TMPDIR", "DBUS_SESSION_BUS_ADDRESS")
 """Variables that name sockets of the user's: nothing behind the wall could use them, or it should not."""
 
@@ -86,7 +89,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 def find_places(sandbox: Sandbox, around: Surroundings) -> Places:
     """Return the places of one launch."""
     home, launch = around.env.get("HOME", ""), os.path.realpath(around.launch)
-    cache = "" if _opens_cache(sandbox, around.env) else f"{os.path.dirname(launch)}/cache"
+    cache = "" if _opens_cache(sandbox, around.env) else f"{os.path.dirname(launch)}/{CACHE}"
     needed = (*_folders_of_programs(around), sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]), home, str(around.repo))
     private = _real(PRIVATE)
     tree = os.path.realpath(around.tree)
@@ -103,7 +106,7 @@ def find_places(sandbox: Sandbox, around: Surroundings) -> Places:
         *_all(Access.HIDE, (str(around.store),)),
         *_all(Access.WRITE, (launch, cache, *map(str, around.more))),
     ]
-    return Places(rules=tuple(rules), scratch=f"{launch}/tmp", cache=cache)
+    return Places(rules=tuple(rules), scratch=f"{launch}/{SCRATCH}", cache=cache)
 
 
 def _folders_of_programs(around: Surroundings) -> Iterator[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import filecmp
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from agent_orchestrator.bounded import TooLarge, read_bounded
 from agent_orchestrator.core.foreign.values import snake
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context
-from agent_orchestrator.engine.files import move_aside
+from agent_orchestrator.engine.files import move_aside, write_whole
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.errors import InvalidDocument, LoopExists, UsageError
 from agent_orchestrator.git.repository import top_level
@@ -64,7 +63,7 @@ class FoundFiles(msgspec.Struct, frozen=True, kw_only=True):
 def read_state(path: Path) -> dict[str, Any]:
     """Read a state file; raise InvalidDocument that says what is wrong with it."""
     try:
-        content = read_bounded(path, EDIT_LIMIT_BYTES).removeprefix(b"\xef\xbb\xbf")
+        content = read_bounded(path, EDIT_LIMIT_BYTES, root=path.parent).removeprefix(b"\xef\xbb\xbf")
         if not content.strip():
             raise InvalidDocument(path=path, what=WHAT, detail="it is empty")
         document = msgspec.json.decode(content)
@@ -222,7 +221,7 @@ def keep_originals(home: Path, name: str) -> None:
     """Keep a registry.json of another tool, and a current-loop.json about this loop, before ours take their places."""
     registry, legacy = home / REGISTRY, home / LEGACY
     if names_loop(home, name):
-        _keep_copy(legacy, legacy)
+        _keep_copy(home, legacy, legacy)
     if registry.is_file():
         try:
             if is_registry(msgspec.json.decode(read_bounded(registry, EDIT_LIMIT_BYTES, root=home))):
@@ -234,7 +233,7 @@ def keep_originals(home: Path, name: str) -> None:
             return  # It is neither read nor written.
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
-        _keep_copy(registry, registry)
+        _keep_copy(home, registry, registry)
 
 
 @contextlib.contextmanager
@@ -250,18 +249,17 @@ def _kept(home: Path, one: LoopFile) -> Iterator[None]:
             raise
         return
     if one.path not in (home / LEGACY, home / REGISTRY):
-        _keep_copy(one.path, folder / one.path.name)
+        _keep_copy(home, one.path, folder / one.path.name)
     yield
 
 
-def _keep_copy(source: Path, place: Path) -> None:
-    """Copy a file to `<place>.imported`, numbered; once, however often it is asked for."""
+def _keep_copy(home: Path, source: Path, place: Path) -> None:
+    """Copy a file to `<place>.imported` below the home, numbered; once, however often it is asked for."""
     kept = sorted(place.parent.glob(f"{place.name}.{KEPT}*"))
     if any(filecmp.cmp(source, one, shallow=False) for one in kept):
         return
     target = place.with_name(f"{place.name}.{KEPT}" + (f"-{len(kept) + 1}" if kept else ""))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(source, target)
+    write_whole(home, target, read_bounded(source, EDIT_LIMIT_BYTES, root=source.parent))
 
 
 def name_of(spec: LoopSpec) -> str:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import ID_LENGTH_MAX
@@ -107,7 +108,7 @@ def prepare(options: LoopOptions, home: Path, configured: Mapping[str, AgentSett
     spec = spec.with_assigned(check_agents(spec.assigned, home, options.permissions))
     refuse_unable(spec)
     changes = {name: value for name, value in changes_of(options).items() if name != "execution_mode"}
-    return Prepared(spec=msgspec.convert(msgspec.to_builtins(spec) | changes, LoopSpec))
+    return Prepared(spec=typed.convert(msgspec.to_builtins(spec) | changes, LoopSpec))
 
 
 def _memory(given: str | int | None) -> int:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.budget import Budget
 from agent_orchestrator.core.effects import AgentChoice, RunAgent, RunCheck
 from agent_orchestrator.core.inputs import Instruct, Resume
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.core.units import say_count
-from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.launches import Standing
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.errors import AmbiguousRun, LoopExists, Refused, RunBusy, UsageError
@@ -83,7 +83,7 @@ def _lost(orchestrator: Orchestrator, run: StoredRun) -> str | None:
     launches = orchestrator.launches()
     for effect in state.doing:
         if isinstance(effect, (RunAgent, RunCheck)):
-            same_boot = state.doing.boot_of(effect.unit) in (None, boot_id())
+            same_boot = state.doing.boot_of(effect.unit) in (None, orchestrator.boot)
             if launches.standing(effect.id, same_boot=same_boot) is not Standing.OVER:
                 return None  # It lives, or never started: whoever resumes adopts or starts it.
             codes = [int(file.suffix[1:]) for file in launches.directory(effect.id).glob("exit.*") if file.suffix[1:].isdigit()]
@@ -225,7 +225,7 @@ def _changed(state: LoopState, change: Change) -> LoopSpec:
     except (msgspec.ValidationError, ValueError) as error:
         raise Refused(why=f"Loop {state.context.run} cannot continue: {error}.") from None
     agent = change.values.get("agent")
-    return spec if agent is None else msgspec.structs.replace(spec, agent=msgspec.convert(agent, AgentChoice))
+    return spec if agent is None else msgspec.structs.replace(spec, agent=typed.convert(agent, AgentChoice))
 
 
 def _successor(orchestrator: Orchestrator, old: StoredRun, change: Change) -> LoopSpec:

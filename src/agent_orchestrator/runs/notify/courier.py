@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.config.subscribers import Subscriber
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.clock import Clock
@@ -29,10 +30,10 @@ GIVEN_UP_AFTER_S = 24 * 3600.0
 FORGOTTEN_AFTER_S = 7 * 24 * 3600.0
 """A message that was given up is shown for so long."""
 
-_encode, _decode = msgspec.json.encode, msgspec.json.Decoder(WaitingMessage).decode
+_encode, _decode = msgspec.json.encode, typed.decoder(WaitingMessage)
 Window = tuple[int, int]
 """The time at which the spacing began, and the messages since."""
-_windows = msgspec.json.Decoder(dict[str, Window]).decode
+_windows = typed.decoder(dict[str, Window])
 
 
 Tell = Callable[[Message, StoredRun | None], Response]

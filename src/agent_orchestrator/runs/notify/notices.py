@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.config.subscribers import NoticeKind
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.hold import Hold, HoldReason
@@ -74,7 +75,7 @@ def _find_in(row: TailRow, run: StoredRun, event: dict[str, Any]) -> Iterator[No
             spent = f"{event['spent']:g} of {event['limit']:g}"
             yield _notice(row, run, NoticeKind.BUDGET, f"has used {event['percent']} % of {event['what']} ({spent})")
         case "unit_held":
-            hold = msgspec.convert(event["hold"], Hold)
+            hold = typed.convert(event["hold"], Hold)
             if hold.why is HoldReason.RATE_LIMIT:
                 yield _notice(row, run, NoticeKind.PARKED, "is parked", hold.told, event["unit"])
             elif hold.why is HoldReason.BUDGET:

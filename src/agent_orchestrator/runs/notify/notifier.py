@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Protocol
 
 import msgspec
 
+from agent_orchestrator.beneath import open_own
 from agent_orchestrator.config import Settings
 from agent_orchestrator.config.defaults import load_configuration, load_telemetry
 from agent_orchestrator.config.subscribers import NoticeKind, Subscriber, Way
@@ -35,6 +37,10 @@ from agent_orchestrator.store.port import Outbox, StoredRun
 LOOK_S = 0.25
 LOCK_LOOK_S, LOCK_LOOKS = 0.05, 10
 """A process that ends waits so long for another one that does, too; one that goes on delivers for it."""
+OTHERS_S = 1.0
+"""Between two looks whether another process still delivers."""
+CARRY_S, RENEWALS = 20.0, 4
+"""A claim in a shared store holds for so long after whoever made it died: longer than it takes to tell somebody once."""
 TROUBLE_S = 5.0
 LAST_S = 5.0
 """The time that a process which ends gives to a receiver; programs have their own."""
@@ -65,13 +71,19 @@ def make_courier(orchestrator: Orchestrator, subscriber: Subscriber, outbox: Out
         outbox=outbox or orchestrator.store.outbox,
         clock=clock,
         redactor=make_notice_redactor(settings, subscriber),
-        repository=settings.home.name,
+        repository=name_of(orchestrator),
     )
 
     def tell(message: Message, run: StoredRun | None) -> Response:
         return send(subscriber, make_sending(settings, clock, message, run))
 
     return Courier(subscriber, books, tell, SPACING_S if subscriber.run is None else 0.0)
+
+
+def name_of(orchestrator: Orchestrator) -> str:
+    """Return what messages call the repository: the name of its folder, or that which all hosts know it by."""
+    address = orchestrator.address
+    return orchestrator.settings.home.name if address is None else Path(address.repository).name.removesuffix(".git")
 
 
 def make_notice_redactor(settings: Settings, subscriber: Subscriber) -> Redactor:
@@ -85,18 +97,33 @@ def make_sending(settings: Settings, clock: Clock, message: Message, run: Stored
 
 
 class CourierLock:
-    """The right to deliver to a subscriber, which one process has at a time; its death gives it back."""
+    """The right to deliver to a subscriber, which one process has at a time.
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._path = folder / "notify" / f"{name}.lock"
+    On one machine it is a lock on a file, which its death gives back; in a store that hosts share, a claim that runs out.
+    """
+
+    def __init__(self, orchestrator: Orchestrator, name: str, for_s: float = CARRY_S) -> None:
+        self._orchestrator, self._name, self._for_s = orchestrator, name, for_s
+        self._path = orchestrator.settings.folder / "notify" / f"{name}.lock"
         self._descriptor: int | None = None
+        self._holder, self._said_s = uuid.uuid4(), -for_s
 
     def take(self) -> bool:
-        """Take it; False while another process has it."""
+        """Take it, or make sure of it; False while another process has it."""
+        return self._carry() if self._orchestrator.store.remote else self._lock()
+
+    def _carry(self) -> bool:
+        now_s = self._orchestrator.clock.monotonic_s()
+        if now_s - self._said_s < self._for_s / RENEWALS:
+            return True
+        mine = self._orchestrator.store.outbox.carry(self._name, self._holder, self._for_s)
+        self._said_s = now_s if mine else -self._for_s
+        return mine
+
+    def _lock(self) -> bool:
         if self._descriptor is not None:
             return True
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_own(self._orchestrator.settings.folder, self._path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -110,6 +137,9 @@ class CourierLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+        if self._said_s > 0:
+            with contextlib.suppress(OrcError):  # A store that is away lets it run out.
+                self._orchestrator.store.outbox.carry(self._name, self._holder, 0.0)
 
 
 class Post(Protocol):
@@ -137,21 +167,23 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     alone: bool = True
     """False where no other process tells the same."""
     last_s: float = LAST_S
+    carry_s: float = CARRY_S
 
 
 class _Thread(threading.Thread):
     """Tells one of them until the process ends. A daemon: whoever hangs in a receiver keeps nobody."""
 
-    def __init__(self, settings: Settings, of: Round) -> None:
+    def __init__(self, settings: Settings, of: Round, *, patient: bool) -> None:
         super().__init__(name=f"notify-{of.name}", daemon=True)
         self.of, self._settings = of, settings
+        self._look_s, self._looks = (OTHERS_S, round(of.carry_s / OTHERS_S) + 1) if patient else (LOCK_LOOK_S, LOCK_LOOKS)
         self.ending = threading.Event()
         self.problems: list[str] = []
 
     def run(self) -> None:
         """Look, deliver, wait."""
-        lock = CourierLock(self._settings.folder, self.of.name)
         with Orchestrator(settings=self._settings) as orchestrator:
+            lock = CourierLock(orchestrator, self.of.name, self.of.carry_s)
             post: Post | None = None
             while True:
                 last = self.ending.is_set()
@@ -163,14 +195,14 @@ class _Thread(threading.Thread):
                     self.problems = [str(error)]
                 if last:
                     break
-                self.ending.wait(TROUBLE_S if trouble else LOOK_S)
-        lock.give_back()
+                self.ending.wait(TROUBLE_S if trouble else LOOK_S if post is not None else OTHERS_S)
+            lock.give_back()
 
     def _turn(self, orchestrator: Orchestrator, post: Post | None, lock: CourierLock, *, last: bool) -> Post | None:
+        looks = self._looks if last and post is None else 1
+        if self.of.alone and not any(lock.take() or _wait(self._look_s if last else 0) for _ in range(looks)):
+            return None
         if post is None:
-            looks = LOCK_LOOKS if last else 1
-            if self.of.alone and not any(lock.take() or _wait(LOCK_LOOK_S if last else 0) for _ in range(looks)):
-                return None
             post = self.of.make(orchestrator)
             post.load()
         post.turn(last=last)
@@ -192,6 +224,7 @@ def make_round(subscriber: Subscriber) -> Round:
         make=lambda orchestrator: make_courier(orchestrator, subscriber, outbox),
         alone=outbox is None,
         last_s=LAST_S + (PROGRAM_S if subscriber.way in PROGRAMS else 0.0),
+        carry_s=CARRY_S + (PROGRAM_S if subscriber.way in PROGRAMS else 0.0),
     )
 
 
@@ -207,16 +240,32 @@ def telemetry_rounds(settings: Settings) -> tuple[Round, ...]:
 
 
 class Notifier:
-    """The posts of this process. Begun before a run is driven, so that no fact of it is missed."""
+    """The posts of this process. Begun before a run is driven, so that no fact of it is missed.
 
-    def __init__(self, orchestrator: Orchestrator, rounds: Sequence[Round]) -> None:
-        self._clock = orchestrator.clock
+    One with a place to stand outlives the run and its home: its last turn waits until a claim of a host that died has run out.
+    """
+
+    def __init__(self, orchestrator: Orchestrator, rounds: Sequence[Round], place: Path | None = None) -> None:
+        self._clock, settings = orchestrator.clock, orchestrator.settings
         for one in rounds:
             one.make(orchestrator).register()
-        self._threads = [_Thread(orchestrator.settings, one) for one in rounds]
+        self._threads = [
+            _Thread(msgspec.structs.replace(settings, home=place or settings.home), one, patient=place is not None)
+            for one in rounds
+        ]
         for thread in self._threads:
             with contextlib.suppress(RuntimeError):  # No thread is left: what waits goes with the next process.
                 thread.start()
+
+    def end(self) -> None:
+        """Let each have its last turn, and do not wait for it."""
+        for thread in self._threads:
+            thread.ending.set()
+
+    @property
+    def has_problems(self) -> bool:
+        """True while something could not be told, and waits to be tried again."""
+        return any(thread.problems for thread in self._threads)
 
     def finish(self) -> list[str]:
         """Give each a last turn, for a while; return what went wrong with the commands of this process."""
@@ -233,7 +282,19 @@ class Notifier:
 @contextlib.contextmanager
 def notifying(orchestrator: Orchestrator, own: Sequence[Subscriber], note: Callable[[str], object]) -> Iterator[None]:
     """Tell subscribers what happens meanwhile; whatever is wrong with that is a note, and stops nobody."""
-    notifier, rounds = None, [make_round(one) for one in own]
+    notifier = begin_notifying(orchestrator, own, note)
+    try:
+        yield
+    finally:
+        for problem in notifier.finish() if notifier is not None else ():
+            note(problem)
+
+
+def begin_notifying(
+    orchestrator: Orchestrator, own: Sequence[Subscriber], note: Callable[[str], object], place: Path | None = None
+) -> Notifier | None:
+    """Begin to tell subscribers what happens; None where there is nobody to tell."""
+    rounds = [make_round(one) for one in own]
     try:
         rounds += [make_round(one) for one in load_subscribers(orchestrator.settings)]
     except OrcError as error:
@@ -243,11 +304,7 @@ def notifying(orchestrator: Orchestrator, own: Sequence[Subscriber], note: Calla
     except OrcError as error:
         note(f"Telemetry is not exported: {error}")
     try:
-        notifier = Notifier(orchestrator, rounds) if rounds else None
+        return Notifier(orchestrator, rounds, place) if rounds else None
     except OrcError as error:
         note(f"Nobody is told of this: {error}")
-    try:
-        yield
-    finally:
-        for problem in notifier.finish() if notifier is not None else ():
-            note(problem)
+        return None

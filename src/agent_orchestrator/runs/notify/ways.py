@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 from agent_orchestrator.config.subscribers import Subscriber, Way
 from agent_orchestrator.runs.facts import state_file
@@ -61,7 +62,9 @@ def _run(
 ) -> Response:
     """Run a program of the person's to its end, for so long only; what it writes goes to our standard error or nowhere."""
     env = {**sending.environ, **{name: value.replace("\0", " ") for name, value in facts.items()}}
-    where = {"cwd": sending.run.context.home if sending.run is not None else sending.home, "env": env}
+    home = sending.run.context.home if sending.run is not None else sending.home
+    # The home of a queued run is on its worker's host, for as long as it is driven.
+    where = {"cwd": home if Path(home).is_dir() else sending.home, "env": env}
     try:
         child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=out, stderr=out, start_new_session=True, **where)  # type: ignore[call-overload]
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.agents.options import AgentSettings, resolve_agent
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.effects import AgentChoice
@@ -150,7 +151,7 @@ def earlier_lessons(home: Path) -> tuple[Lesson, ...]:
     found = []
     for line in lines:
         try:
-            found.append(msgspec.json.decode(line, type=Lesson))
+            found.append(typed.decode(line, Lesson))
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # Another tool's line is left where it is.
     return tuple(found)

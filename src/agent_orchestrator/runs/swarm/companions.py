@@ -30,7 +30,7 @@ def find_owner(file: Path) -> str | None:
     if not file.name.endswith(SUFFIX):
         return None
     try:
-        document = msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES))
+        document = msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES, root=file.parent))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         document = None
     bead = document.get("bead") if isinstance(document, dict) else None

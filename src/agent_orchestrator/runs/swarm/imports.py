@@ -89,7 +89,7 @@ def _import(orchestrator: Orchestrator, bead: str, by: AgentOptions, account: Fi
     told = FieldAccount()
     try:
         checked_id(bead, "The bead")
-        run, result = (read_object(file, "record") if file.exists() else None for file in files)
+        run, result = (read_object(file, "record", root=home) if file.exists() else None for file in files)
         taken = read_records(home, bead, run, result, told)
     except (InvalidDocument, InvalidId) as error:
         if single:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.analysis.records import CUSTOM, Outcome, Record, decode_record, merge_records
+from agent_orchestrator.beneath import open_folder
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
 from agent_orchestrator.core.units import US
@@ -44,36 +47,53 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 def outcomes_of_files(home: Path, costs: dict[str, float], faults: list[Unreadable]) -> Iterator[Outcome]:
     """One outcome per bead that has a record; what cannot be read is added to the faults."""
-    runs, results = str(home / RUNS), str(home / RESULTS)
-    named = _names(runs)
-    left = set(_names(results))
-    for name in named:
-        run = _record(f"{runs}/{name}", faults)
-        result = None
-        if name in left:
-            left.discard(name)
-            result = _record(f"{results}/{name}", faults)
-        outcome = merge_records(run, result, costs.get(name[:-5])) if run is not None or result is not None else None
-        if outcome is not None:
-            yield outcome
-    for name in sorted(left):
-        outcome = merge_records(None, _record(f"{results}/{name}", faults), costs.get(name[:-5]))
-        if outcome is not None:
-            yield outcome
+    with _folder(home, home / RUNS, faults) as runs, _folder(home, home / RESULTS, faults) as results:
+        left = set(results.names)
+        for name in runs.names:
+            run = _record(runs, name, faults)
+            result = None
+            if name in left:
+                left.discard(name)
+                result = _record(results, name, faults)
+            outcome = merge_records(run, result, costs.get(name[:-5])) if run is not None or result is not None else None
+            if outcome is not None:
+                yield outcome
+        for name in sorted(left):
+            outcome = merge_records(None, _record(results, name, faults), costs.get(name[:-5]))
+            if outcome is not None:
+                yield outcome
 
 
-def _names(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(one.name for one in entries if one.name.endswith(".json") and not one.name.startswith("."))
-    except FileNotFoundError:
-        return []
+class _Folder(NamedTuple):
+    """A folder of records that is held open, and their names."""
+
+    path: str
+    descriptor: int = -1
+    names: tuple[str, ...] = ()
 
 
-def _record(path: str, faults: list[Unreadable]) -> Record | None:
+@contextmanager
+def _folder(home: Path, folder: Path, faults: list[Unreadable]) -> Iterator[_Folder]:
+    """Hold a folder of records open, reached through no link."""
+    with ExitStack() as opened:
+        held = _Folder(str(folder))
+        try:
+            descriptor = opened.enter_context(open_folder(home, folder))
+            with os.scandir(descriptor) as entries:
+                named = [one.name for one in entries if one.name.endswith(".json") and not one.name.startswith(".")]
+            held = _Folder(str(folder), descriptor, tuple(sorted(named)))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            faults.append(Unreadable(str(folder), str(error)))
+        yield held
+
+
+def _record(folder: _Folder, name: str, faults: list[Unreadable]) -> Record | None:
+    path = f"{folder.path}/{name}"
     try:
         # Plain calls: over 100,000 files what pathlib adds would be half of the time.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.descriptor)
         try:
             content = os.read(descriptor, USUAL_BYTES)
             if len(content) == USUAL_BYTES:
@@ -98,7 +118,7 @@ def outcomes_of_store(orchestrator: Orchestrator) -> Iterator[Outcome]:
             continue
         told = run.summary.facts.get("outcome")
         if told is not None:
-            yield msgspec.convert(told, Outcome)
+            yield typed.convert(told, Outcome)
         elif not run.summary.facts.get("dispatch"):
             yield from outcomes_of_state(orchestrator.fold(run).state)
 
@@ -186,7 +206,7 @@ def check_record(kind: str, path: Path, *, fix: bool) -> Checked:
 
 def _document(path: Path, checked: Checked) -> dict[str, Any] | None:
     try:
-        document = msgspec.json.decode(read_bounded(path, REPORT_LIMIT_BYTES))
+        document = msgspec.json.decode(read_bounded(path, REPORT_LIMIT_BYTES, root=path.parent))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         checked.faults.append(f"it is not JSON: {error}" if not isinstance(error, OSError) else f"it cannot be read: {error}")
         return None
@@ -214,5 +234,5 @@ def _other(kind: str, path: Path) -> dict[str, Any] | None:
 def _keep(path: Path) -> Path:
     """Keeps the original as `<file>.bak`, numbered where there is one."""
     aside = move_aside(path, "bak")
-    write_whole(path.parent, path, aside.read_bytes())
+    write_whole(path.parent, path, read_bounded(aside, REPORT_LIMIT_BYTES, root=aside.parent))
     return aside

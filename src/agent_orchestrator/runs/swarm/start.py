@@ -6,11 +6,14 @@ else ever prints its records; counting, looking and creating happen under one lo
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from agent_orchestrator import typed
+from agent_orchestrator.beneath import move_beneath
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.inputs import Instruct
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
@@ -103,7 +106,7 @@ class Swarm:
     def _members(self, run: StoredRun) -> set[str]:
         if run.summary.facts.get("dispatch"):
             return {run.context.run}
-        spec = msgspec.json.decode(self.orchestrator.store.spec(run.id), type=_Named)
+        spec = typed.decode(self.orchestrator.store.spec(run.id), _Named)
         return {bead.id for bead in spec.beads}
 
 
@@ -273,7 +276,7 @@ def _keep_foreign_records(orchestrator: Orchestrator, bead: str, *, force: bool)
     told = {}
     for folder, file in files.items():
         try:
-            told[folder] = msgspec.json.decode(read_bounded(file, REPORT_LIMIT_BYTES, root=home), type=_Told)
+            told[folder] = typed.decode(read_bounded(file, REPORT_LIMIT_BYTES, root=home), _Told)
         except (OSError, msgspec.DecodeError):
             continue  # It is kept as it is, whatever stands in it.
     if any(one.status == "done" for one in told.values()) and not force:
@@ -282,7 +285,6 @@ def _keep_foreign_records(orchestrator: Orchestrator, bead: str, *, force: bool)
     for folder, file in files.items():
         if file.is_file():
             target = home / name_attempt(bead, number, "run" if folder == RUNS else "result")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if not target.exists():
-                file.rename(target)
+            if not os.path.lexists(target):
+                move_beneath(home, file, target)
     return number

@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 import agent_orchestrator.systems.swarm as package
+from agent_orchestrator import typed
 from agent_orchestrator.bounded import read_bounded_text
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.core.limits import REPORT_LIMIT_BYTES
@@ -96,7 +97,7 @@ def _parsed(file: Path) -> Template:
     if match is None:
         return Template(name=file.stem, text=text)
     try:
-        head = msgspec.convert(yaml.safe_load(match[1] or "") or {}, _Head)
+        head = typed.convert(yaml.safe_load(match[1] or "") or {}, _Head)
     except (yaml.YAMLError, msgspec.ValidationError, ValueError, OverflowError, LookupError) as error:
         said = " ".join(str(error).split())
         raise UsageError(detail=f"The head of the template {file} is not valid: {said}.") from None

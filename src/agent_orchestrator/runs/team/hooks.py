@@ -101,7 +101,7 @@ class TeamHooks(Hooks):
             detail = "it has no original_requirements and no task_groups: there is no team to take over"
             raise InvalidDocument(path=plan, what="state file", detail=detail)
         settings, given = orchestrator.settings, TeamOptions(text=text, **options.only(TeamOptions))
-        spec = prepare(self.complete(orchestrator, given), settings.home, load_agents(settings)).spec
+        spec = prepare(self.complete(orchestrator, given), settings.home, load_agents(settings), may_be_over=True).spec
         taken = import_team(orchestrator, spec, plan, files)
         return msgspec.structs.replace(taken, notes=(*broken, *taken.notes))
 
@@ -113,7 +113,7 @@ def read_files(found: dict[str, Path]) -> tuple[dict[str, dict[str, Any]], tuple
         if name == PM_STATE or not file.is_file():
             continue
         try:
-            given = msgspec.json.decode(read_bounded(file, EDIT_LIMIT_BYTES).removeprefix(BOM_UTF8))
+            given = msgspec.json.decode(read_bounded(file, EDIT_LIMIT_BYTES, root=found[PM_STATE].parent).removeprefix(BOM_UTF8))
         except (OSError, msgspec.DecodeError, RecursionError) as error:
             notes.append(f"{file.name}: cannot be read, {error}; left out")
             continue

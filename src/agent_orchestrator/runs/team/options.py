@@ -51,10 +51,22 @@ class TeamOptions(AgentOptions, frozen=True, kw_only=True):
     agent_timeout: str | None = None
 
 
-def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY) -> Prepared[TeamSpec]:
-    """Return the specification, or say in a sentence what is wrong; agents may be `configured`."""
+UNKNOWN = AgentChoice(name="unknown")
+"""Whoever worked in a team that has ended elsewhere, where nobody is named."""
+
+
+def prepare(
+    options: TeamOptions, home: Path, configured: Mapping[str, AgentSettings] = NOBODY, *, may_be_over: bool = False
+) -> Prepared[TeamSpec]:
+    """Return the specification, or say in a sentence what is wrong; agents may be `configured`.
+
+    In a team that `may_be_over` nobody has to be named: `refuse_nobody` says so if it is not.
+    """
     text = _requirements(options)
-    agents = _agents(options, home, configured)
+    agents = choose_agents(options, home, configured, list(Role))
+    if may_be_over and _find_missing(agents):
+        agents = {**agents, "": UNKNOWN}
+    _refuse_missing(agents)
     escalate = choose_for_roles(options.escalate, "--escalate", home, list(Role))
     into = _target(options.into, home)
     if options.check is not None and options.no_check:
@@ -79,7 +91,7 @@ def prepare(options: TeamOptions, home: Path, configured: Mapping[str, AgentSett
     )
     warnings = ("no check is known: merges are made without one; --check gives one.",)
     return Prepared(
-        spec=spec.with_assigned(check_agents(spec.assigned, home, options.permissions)),
+        spec=spec if UNKNOWN in agents.values() else spec.with_assigned(check_agents(spec.assigned, home, options.permissions)),
         warnings=warnings if spec.check is None and not options.no_check else (),
     )
 
@@ -113,13 +125,19 @@ def _target(given: str | None, home: Path) -> str:
     return branch
 
 
-def _agents(options: TeamOptions, home: Path, configured: Mapping[str, AgentSettings]) -> dict[str, AgentChoice]:
-    chosen = choose_agents(options, home, configured, list(Role))
-    missing = [role.value for role in Role if role.value not in chosen]
-    if "" not in chosen and missing:
+def refuse_nobody(spec: TeamSpec) -> None:
+    """Raise where a team has work left, and nobody was named for it."""
+    _refuse_missing({role: choice for role, choice in spec.agents.items() if choice != UNKNOWN})
+
+
+def _refuse_missing(chosen: Mapping[str, AgentChoice]) -> None:
+    if missing := _find_missing(chosen):
         ways = "--agent, --agent-command, --rehearse or --role ROLE=AGENT"
         raise UsageError(detail=f"Nobody would work as {', '.join(missing)}: give {ways}.")
-    return chosen
+
+
+def _find_missing(chosen: Mapping[str, AgentChoice]) -> list[str]:
+    return [] if "" in chosen else [role.value for role in Role if role.value not in chosen]
 
 
 def _testing(given: str | None) -> QaMode:

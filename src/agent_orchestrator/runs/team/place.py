@@ -7,10 +7,13 @@ beside them. Nothing is ever overwritten or deleted here.
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator import typed
+from agent_orchestrator.beneath import LinkInTheWay, move_beneath, open_folder
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.errors import InvalidId, Refused
@@ -40,9 +43,9 @@ def claim_folder(orchestrator: Orchestrator, run: str, *, again: Path | None = N
     home = again or orchestrator.settings.home
     refuse_unfinished(orchestrator, run, home)
     folder = home / FOLDER
-    owner = owner_of(folder)
+    owner = owner_of(home, folder)
     if owner is not None and owner != run and not (again is not None and owner == FOREIGN):
-        _archive(folder, owner)
+        _archive(home, folder, owner)
 
 
 def refuse_unfinished(orchestrator: Orchestrator, run: str, home: Path | None = None) -> None:
@@ -56,18 +59,18 @@ def refuse_unfinished(orchestrator: Orchestrator, run: str, home: Path | None = 
             )
 
 
-def owner_of(folder: Path) -> str | None:
-    """Return the team that the files in a folder are of; None when there are none."""
+def owner_of(home: Path, folder: Path) -> str | None:
+    """Return the team that the files in a folder below its home are of; None when there are none."""
     if not any((folder / name).exists() for name in FILES):
         return None
     try:
-        content = read_bounded(folder / "orchestrator_state.json", EDIT_LIMIT_BYTES)
-        return checked_id(msgspec.json.decode(content, type=_Session).session_id, "The session")
+        content = read_bounded(folder / "orchestrator_state.json", EDIT_LIMIT_BYTES, root=home)
+        return checked_id(typed.decode(content, _Session).session_id, "The session")
     except (OSError, msgspec.DecodeError, InvalidId):
         return FOREIGN
 
 
-def _archive(folder: Path, owner: str) -> Path:
+def _archive(home: Path, folder: Path, owner: str) -> Path:
     place, number = folder / "archive" / owner, 1
     while place.exists():
         number += 1
@@ -76,19 +79,26 @@ def _archive(folder: Path, owner: str) -> Path:
     for name in FILES:
         # A file that somebody committed and no team wrote is his own.
         if (folder / name).exists() and not (owner == FOREIGN and f"{folder.name}/{name}" in tracked):
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).rename(place / name)
+            _move(home, folder / name, place / name)
     # Whoever committed a file of this name gets it back: it would be missing from the working tree.
     put_back(folder.parent, tracked)
-    with contextlib.suppress(OSError):  # Something else may lie there.
-        (folder / "messages").rmdir()
+    with contextlib.suppress(OSError), open_folder(home, folder) as opened:  # Something else may lie there.
+        os.rmdir("messages", dir_fd=opened)
     return place
+
+
+def _move(home: Path, file: Path, target: Path) -> None:
+    try:
+        move_beneath(home, file, target)
+    except LinkInTheWay as error:
+        raise Refused(why=f"{file} cannot be moved to {target.parent}: {error.filename} is a link; remove it.") from None
 
 
 def archives_of(run: StoredRun) -> list[Path]:
     """Return the folders that hold nothing but a team's files; those that are still in use are archived first."""
-    folder = Path(run.context.home, FOLDER)
-    if owner_of(folder) == run.id:
-        _archive(folder, run.id)
+    home = Path(run.context.home)
+    folder = home / FOLDER
+    if owner_of(home, folder) == run.id:
+        _archive(home, folder, run.id)
     archives = sorted((folder / "archive").glob(f"{run.id}*"))
-    return [archive for archive in archives if owner_of(archive) == run.id]
+    return [archive for archive in archives if owner_of(home, archive) == run.id]

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.events import Ended
 from agent_orchestrator.core.ids import RunId, checked_id
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.files import move_aside
@@ -19,6 +20,7 @@ from agent_orchestrator.runs.imports import TakenOver
 from agent_orchestrator.runs.lock import alone
 from agent_orchestrator.runs.orchestrator import Beginning, Orchestrator
 from agent_orchestrator.runs.start import NOTHING_SPECIAL, Start, Started, create_owned
+from agent_orchestrator.runs.team.options import refuse_nobody
 from agent_orchestrator.runs.team.place import FOLDER, claim_folder, refuse_unfinished
 from agent_orchestrator.runs.trees import entering
 from agent_orchestrator.store.port import StoredRun, Which
@@ -31,7 +33,8 @@ def start_team(orchestrator: Orchestrator, spec: TeamSpec, start: Start = NOTHIN
     """Create a team; raises Refused while another one of the repository is unfinished."""
     home = orchestrator.settings.home
     with alone(orchestrator.settings.folder, "teams"):
-        run = _free(orchestrator, session_id(orchestrator.clock.now_us()))
+        made = _free(orchestrator, session_id(orchestrator.clock.now_us())) if start.run_id is None else start.run_id
+        run = checked_id(made, "--run-id")
         refuse_unfinished(orchestrator, run)
         with entering(orchestrator, TEAM.name, {checkout_of(str(home))}, run=run, shared=start.shared) as notes:
             claim_folder(orchestrator, run)
@@ -47,6 +50,8 @@ def import_team(orchestrator: Orchestrator, spec: TeamSpec, path: Path, files: M
     """A team made of the files of `coordination/`, by their names below it, and the account of them; raises RunExists."""
     home, now_us = orchestrator.settings.home, orchestrator.clock.now_us()
     taken = import_files(files, str(path), spec, lambda branch: _look(home, branch, spec.into))
+    if not any(isinstance(fact, Ended) for fact in taken.facts):
+        refuse_nobody(spec)
     with alone(orchestrator.settings.folder, "teams"):
         run, notes = _session(orchestrator, taken, now_us)
         refuse_unfinished(orchestrator, run)

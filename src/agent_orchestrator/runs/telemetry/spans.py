@@ -161,6 +161,11 @@ def closing_spans(run: StoredRun, launches: Sequence[EndedLaunch], end: Ended, a
 
 def read_spans(store: Store, run: StoredRun) -> list[SpanFact]:
     """Read every span of a run that has ended by now; the run's own and those of its units come with its end."""
+    return read_trace(store, run)[0]
+
+
+def read_trace(store: Store, run: StoredRun) -> tuple[list[SpanFact], list[EndedLaunch]]:
+    """Read the same, and the launches of agents, which metrics count."""
     ledger = read_ledger(store, run)
     launches: list[EndedLaunch] = []
     end: tuple[Ended, int] | None = None
@@ -169,7 +174,9 @@ def read_spans(store: Store, run: StoredRun) -> list[SpanFact]:
         launches += read_launches(run, events, ledger)
         end = next(((one, at_us) for one in events if isinstance(one, Ended)), end)
     spans = [launch_span(run, one) for one in launches]
-    return [*spans, *closing_spans(run, launches, *end)] if end is not None and run.summary.ended else spans
+    if end is not None and run.summary.ended:
+        spans += closing_spans(run, launches, *end)
+    return spans, [one for one in launches if isinstance(one.event, AgentLaunchFinished)]
 
 
 def _sum(some: Sequence[Usage]) -> Usage:

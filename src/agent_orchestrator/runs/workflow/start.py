@@ -34,7 +34,8 @@ def start_workflow(orchestrator: Orchestrator, spec: WorkflowSpec, start: Start 
     """Create a run; raises RunExists for an id that is in use, and Refused for a working tree that is."""
     run = checked_id(start.run_id, "--run-id") if start.run_id is not None else new_run_id(orchestrator)
     if start.run_id is not None:
-        _make_room(orchestrator, run)
+        if not start.remote:  # The home of a queued run is new, so that nothing in it says what its id was used for.
+            _make_room(orchestrator, run)
         if (known := orchestrator.store.run(run)) is not None:
             raise RunExists(run=run, status=known.summary.status)
     home = orchestrator.settings.home

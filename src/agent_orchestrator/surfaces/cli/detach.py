@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent_orchestrator.beneath import open_own
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.runs.facts import run_facts
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -58,20 +60,21 @@ def again_arguments(run: StoredRun, arguments: Sequence[str]) -> list[str]:
 def detach(orchestrator: Orchestrator, run: StoredRun, arguments: Sequence[str], manner: Manner) -> int:
     """Starts the driver in a session of its own and waits until it owns the run, or failed to."""
     log = orchestrator.settings.folder / "runs" / f"{run.id}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
     before = orchestrator.fold(run).seq
-    with log.open("ab") as out:
+    folder = orchestrator.settings.folder
+    with os.fdopen(open_own(folder, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as out:
         start = out.tell()
         child = subprocess.Popen(
             [sys.executable, "-m", "agent_orchestrator.cli", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
+            env=dict(orchestrator.settings.environ),
             start_new_session=True,
         )
     code = _wait_until_driven(orchestrator, run, child, before)
     if code is not None:
-        with log.open("rb") as written:
+        with os.fdopen(open_own(folder, log, os.O_RDONLY), "rb") as written:
             written.seek(start)
             said = written.read(LOG_SHOWN_CHARS).decode("utf-8", "replace").strip() or f"it exited with code {code}"
         raise Unavailable(detail=f"Run {run.id} could not be started in the background: {said}")

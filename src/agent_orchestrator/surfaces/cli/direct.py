@@ -39,6 +39,9 @@ def stop_here(orchestrator: Orchestrator, run: StoredRun, directive: Directive, 
         again = "orc abort" if isinstance(directive, Abort) else "orc pause --now"
         detail = f"The disk is full: {stopped} processes of run {run.id} were told to end, but that could not be journaled; "
         raise Unavailable(detail=f"{detail}free some space, then `{again} {run.id}` once more.") from None
+    if run.context.remote:
+        text = f"Run {run.id} was told; the next worker that takes it up does so. Watch it with: orc watch {run.id}"
+        return report_sent(orchestrator, run, Sent(directive=directive.id, taken=False, owner=None), text, as_json=as_json)
     drive(orchestrator, run, orchestrator.own(run.id), Manner(as_json=as_json, rest=True))
     return 0
 
@@ -48,7 +51,8 @@ def answer(orchestrator: Orchestrator, run: StoredRun, said: Answer, *, as_json:
     sent = send_judgement(orchestrator, run, said)
     text = f"{'Approved' if said.approved else 'Rejected'} in run {run.id}"
     if sent.owner is None:
-        text += f": recorded. Nothing is running it now; continue with: orc resume {run.id}"
+        way = "a worker goes on with it." if run.context.remote else f"continue with: orc resume {run.id}"
+        text += f": recorded. Nothing is running it now; {way}"
     else:
         text += "." if sent.taken else f": recorded; {sent.owner} has not taken it yet."
     return report_sent(orchestrator, run, sent, text, as_json=as_json)

@@ -12,7 +12,7 @@ from agent_orchestrator.core.events import Event, StopReason
 from agent_orchestrator.core.inputs import Given
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.units import US, say_count, say_duration
-from agent_orchestrator.engine.ownership import Ownership
+from agent_orchestrator.engine.owners import Owned
 from agent_orchestrator.runs.drive import drive_to_rest
 from agent_orchestrator.runs.exits import INTERRUPTED, exit_code
 from agent_orchestrator.runs.facts import run_facts, state_file
@@ -45,13 +45,13 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     on_end: str | None = None
 
 
-def drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: Manner, inputs: Sequence[Given] = ()) -> int:
+def drive(orchestrator: Orchestrator, run: StoredRun, owner: Owned, manner: Manner, inputs: Sequence[Given] = ()) -> int:
     """Drives the run until it ends or rests; tells how it ended and returns the exit code. Releases the run."""
     with notifying(orchestrator, own_subscribers(run, manner.on_wait, manner.on_end), warn):
         return _drive(orchestrator, run, owner, manner, inputs)
 
 
-def _drive(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, manner: Manner, inputs: Sequence[Given]) -> int:
+def _drive(orchestrator: Orchestrator, run: StoredRun, owner: Owned, manner: Manner, inputs: Sequence[Given]) -> int:
     environ = orchestrator.settings.environ
     screen = Screen(environ, sys.stderr if manner.as_json else sys.stdout)
     stopwatch = Stopwatch()

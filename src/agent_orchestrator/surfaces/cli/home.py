@@ -66,12 +66,12 @@ def _need(run: StoredRun, owner: str | None) -> _Need | None:
         return None  # A kept journal can only be looked at.
     if summary.asks or (summary.stop is StopReason.WAITING_ON_HUMAN and not summary.taken_over):
         why = f"asks you: {', '.join(summary.asks or summary.doing)}"
-        return _Need(run, why, f"orc watch {run.id}" if owner is not None else resume)
+        return _Need(run, why, f"orc watch {run.id}" if owner is not None or run.context.remote else resume)
     if summary.taken_over and not summary.asks:
         return _Need(run, f"you have {', '.join(summary.taken_over)}", f"orc attach {run.id} {summary.taken_over[0]}")
     if summary.status == "paused":
         return _Need(run, f"is paused: {summary.detail}" if summary.detail else "is paused", resume)
-    if owner is None:
+    if owner is None and not run.context.remote:  # that one waits for a worker
         return _Need(run, "not running", resume)
     return None
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
 
 import click
 
+from agent_orchestrator.beneath import LinkInTheWay, NotRegular
 from agent_orchestrator.core.ids import checked_text
+from agent_orchestrator.core.text import clip_line
 from agent_orchestrator.errors import InvalidSpec, OrcError, is_shortage
 from agent_orchestrator.runs.exits import COMPLETED, ENVIRONMENT, EXIT_CODES, FAILED, INTERRUPTED, USAGE
 from agent_orchestrator.surfaces.cli.groups import LazyGroup
@@ -38,6 +41,9 @@ GENERAL = {
     "discard": "Discard the work of a run, kept under a ref.",
     "report": "Tell what happened while you were away.",
     "usage": "Show what agents consumed: tokens and cost.",
+    "worker": "Take runs from a queue and drive them.",
+    "workers": "List the workers of the store, drain one, or limit a repository.",
+    "schedule": "Queue runs by the clock, for workers.",
     "pause": "Pause a run: nothing new starts.",
     "resume": "Continue a run.",
     "abort": "Stop a run for good.",
@@ -52,6 +58,7 @@ GENERAL = {
     "notify": "Show, test and send notifications.",
     "telemetry": "Export spans to a collector.",
     "config": "Show, check and trust the configuration.",
+    "store": "Prepare, check, migrate and copy the store of runs.",
     "doctor": "Check this machine and the repository's store.",
     "schema": "Print a JSON Schema.",
     "prune": "Delete ended runs.",
@@ -70,12 +77,20 @@ def _all_commands() -> tuple[dict[str, str], dict[str, str]]:
         if command.after:
             order.insert(order.index(command.after) + 1, command.name)
     helps = GENERAL | {command.name: command.help for _, command in found}
-    modules = {name: f"{name}.group" for name in ("config", "github", "notify", "telemetry")}
+    modules = {name: f"{name}.group" for name in ("config", "github", "notify", "schedule", "store", "telemetry")}
     modules |= {command.name: f"{system}.{command.module}" for system, command in found}
     return {name: helps[name] for name in order}, modules
 
 
 COMMANDS, ELSEWHERE = _all_commands()
+
+DISK_ERRORS = (errno.EIO, errno.EROFS, errno.ESTALE, errno.ENODEV)
+"""Errors of the system that no path and no program of ours is to blame for."""
+
+PATH_SHOWN_CHARS = 80
+COLLECTED_AFTER = 10_000
+"""New objects before the garbage collector looks: loading a command makes a few thousand, and hardly any is rubbish. An engine
+that drives runs lets it look less often still."""
 
 EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
 
@@ -113,6 +128,8 @@ def orc(ctx: click.Context) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code; nothing escapes from here."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:  # in a process of its own
+        gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -124,6 +141,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except OSError:
             # The reader has seen enough. What Python still holds back goes nowhere, quietly.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if argv is None:
+        gc.freeze()  # the process ends now: the interpreter need not look through all that it is about to drop
     return code
 
 
@@ -159,12 +178,25 @@ def _run(arguments: list[str]) -> int:
     except (BrokenPipeError, SystemExit):
         return COMPLETED  # the reader has seen enough, which click says by SystemExit
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return _fail(f"nothing more can be written: {error.strerror}; free some space.", ENVIRONMENT, "DiskFull", wants_json)
-        if is_shortage(error):
-            return _fail(f"the machine is short of something: {error}; try again later.", ENVIRONMENT, "Shortage", wants_json)
-        return _internal(error, wants_json)
+        kind, text, code = _explain(error)
+        return _fail(text, code, kind, wants_json) if text else _internal(error, wants_json)
     return code if isinstance(code, int) else 0
+
+
+def _explain(error: Exception) -> tuple[str, str, int]:
+    """Return what the system's error is called, what it means, and its exit code; no text for what is a bug of ours."""
+    reason = error.errno if isinstance(error, OSError) else None
+    if reason in (errno.ENOSPC, errno.EDQUOT):
+        return "DiskFull", f"nothing more can be written: {os.strerror(reason)}; free some space.", ENVIRONMENT
+    if isinstance(error, LinkInTheWay | NotRegular):
+        return "Planted", f"{error.filename} is none of ours: {error.strerror}; remove it.", ENVIRONMENT
+    if reason in DISK_ERRORS:
+        return "DiskFailing", f"the disk failed: {error}; check it, then try again.", ENVIRONMENT
+    if reason == errno.ENAMETOOLONG:
+        return "UsageError", f"a path is too long: {clip_line(str(getattr(error, 'filename', '')), PATH_SHOWN_CHARS)}.", USAGE
+    if is_shortage(error):
+        return "Shortage", f"the machine is short of something: {error}; try again later.", ENVIRONMENT
+    return "", "", FAILED
 
 
 def _sentence(error: click.ClickException) -> str:

@@ -146,6 +146,15 @@ def drive_options(noun: str = "run", *, people: str = "a person") -> Function:
     )
 
 
+queue_options = compose(
+    click.option("--queue", is_flag=True, help="Let a worker do it (`orc worker`); returns at once. Needs a shared store."),
+    click.option("--pool", metavar="NAME", help="The workers that may take it; with --queue (default)."),
+    click.option("--priority", metavar="N", help="Taken before those with a lower one; with --queue (0)."),
+    click.option("--firing", metavar="TOKEN", hidden=True, help="For workers: the due time of a schedule that it is the run of."),
+)
+"""The options of handing a run to workers."""
+
+
 edits_option = click.option(
     "--adopt-edits/--no-adopt-edits",
     default=None,
@@ -161,7 +170,7 @@ def read_options(kind: type[SomeOptions], given: dict[str, Any]) -> SomeOptions:
 
 
 def command(name: str, example: str) -> Callable[[Function], click.Command]:
-    """A command with `--repo`, `--json` and an example under its help."""
+    """A command with `--repo`, `--store`, `--json` and an example under its help."""
     epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.strip().splitlines())
 
     def make(function: Function) -> click.Command:
@@ -174,9 +183,26 @@ def command(name: str, example: str) -> Callable[[Function], click.Command]:
             help="The repository; without it, the one around the current directory.",
             shell_complete=_complete_folders,
         )(function)
+        function = click.option(
+            "--store",
+            metavar="URL",
+            expose_value=False,
+            callback=_choose_store,
+            help="Where runs are kept: postgresql://HOST/DATABASE; without it, what is configured, else the repository's own.",
+        )(function)
         return click.command(name, epilog=epilog)(function)
 
     return make
+
+
+def _choose_store(ctx: click.Context, param: click.Parameter, given: str | None) -> None:
+    """Take the store for this command, and for nothing that the process does after it."""
+    if given is None:
+        return
+    from agent_orchestrator.config import choose_store
+
+    choose_store(given)
+    ctx.call_on_close(lambda: choose_store(None))
 
 
 def _complete_folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -208,8 +234,8 @@ def open_orchestrator(repo: str | None) -> Orchestrator:
     return Orchestrator(repo, surface=Surface.CLI, say=warn)
 
 
-def pick(orchestrator: Orchestrator, given: str | None) -> StoredRun:
-    """The run that is meant; left out, the one that is not finished."""
+def pick(orchestrator: Orchestrator, given: str | None, *, or_newest: bool = False) -> StoredRun:
+    """The run that is meant; left out, the one that is not finished or, for a look, the newest if all are finished."""
     if given is not None:
         return orchestrator.find(given)
     from agent_orchestrator.store.port import Which
@@ -218,6 +244,11 @@ def pick(orchestrator: Orchestrator, given: str | None) -> StoredRun:
     if len(unfinished) == 1:
         return unfinished[0]
     if not unfinished:
+        newest = orchestrator.runs(Which(most=1))
+        if newest and or_newest:
+            return newest[0]
+        if not newest:
+            raise Refused(why=f"There are no runs in {orchestrator.settings.home} yet; start one with `orc run`.")
         raise Refused(why=f"There is no unfinished run in {orchestrator.settings.home}; name one, `orc list` shows them.")
     known = ", ".join(f"{run.id} ({run.name}, {run.summary.status})" for run in unfinished)
     hidden = orchestrator.count().unfinished - len(unfinished)

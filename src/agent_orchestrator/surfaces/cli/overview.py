@@ -11,7 +11,7 @@ from agent_orchestrator.core.hold import say_parked
 from agent_orchestrator.core.units import US, from_iso, say_duration
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.runs.budget import budget_facts, budget_lines
-from agent_orchestrator.runs.facts import state_file
+from agent_orchestrator.runs.facts import place_line, say_idle
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.phrases import clock_time
@@ -83,7 +83,7 @@ def print_header(orchestrator: Orchestrator, screen: Screen, run: StoredRun, fol
     for line in budget_lines(budget_facts(orchestrator, run, folded)):
         screen.line(f"  {line}")
     print_owner(screen, run, orchestrator.owner(run), ended=summary.ended)
-    screen.line(f"  state: {state_file(run)}")
+    screen.line(f"  {place_line(run)}")
 
 
 def print_owner(screen: Screen, run: StoredRun, owner: str | None, *, ended: bool) -> None:
@@ -91,7 +91,7 @@ def print_owner(screen: Screen, run: StoredRun, owner: str | None, *, ended: boo
     if owner is not None:
         screen.line(f"  running in {plain(owner)}")
     elif not ended:
-        screen.line(f"  nothing is running it; continue with: {about(run.system).resume} {run.id}")
+        screen.line(f"  {say_idle(run)}")
 
 
 def print_run(orchestrator: Orchestrator, screen: Screen, run: StoredRun, folded: Folded) -> None:

@@ -100,7 +100,8 @@ def say_limits(event: common.Event) -> Phrase:
 
 
 def _taken_up(event: common.TakenUp) -> Phrase:
-    return Phrase("", f"resumed by process {event.pid} on {event.host}", quiet=True)
+    lost = f"; what lost agents had written is kept: {', '.join(event.lost)}" if event.lost else ""
+    return Phrase("", f"resumed by process {event.pid} on {event.host}{lost}", quiet=not lost)
 
 
 def _paused(event: common.Paused) -> Phrase:

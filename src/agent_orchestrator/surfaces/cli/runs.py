@@ -30,7 +30,7 @@ def print_runs(orchestrator: Orchestrator, screen: Screen, runs: Sequence[Stored
         summary = run.summary
         what = summary.detail
         if not summary.ended and summary.status != "paused" and orchestrator.owner(run) is None:
-            what = f"not running: orc resume {run.id}"
+            what = "waits for a worker" if run.context.remote else f"not running: orc resume {run.id}"
         elif not what and summary.doing:
             what = ", ".join(summary.doing)
         rows.append((run.id, run.name, summary.status, f"{summary.done}/{summary.total}", say_age(run.updated_us, now_us), what))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -13,8 +13,8 @@ from agent_orchestrator.config.defaults import load_defaults
 from agent_orchestrator.core.inputs import SetAgents, SetLimits
 from agent_orchestrator.core.pull_request import PullRequestPlan
 from agent_orchestrator.core.units import read_count
-from agent_orchestrator.engine.ownership import Ownership
-from agent_orchestrator.errors import EditsUnconfirmed
+from agent_orchestrator.engine.owners import Owned
+from agent_orchestrator.errors import EditsUnconfirmed, RunExists
 from agent_orchestrator.runs.choices import AgentOptions, Permissions
 from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -28,8 +28,12 @@ from agent_orchestrator.surfaces.cli.detach import detach, resume_arguments
 from agent_orchestrator.surfaces.cli.drive import Manner, drive
 from agent_orchestrator.surfaces.cli.options import read_options
 from agent_orchestrator.surfaces.cli.progress import Writer
+from agent_orchestrator.surfaces.cli.queue import queue_started
 from agent_orchestrator.surfaces.cli.screen import warn
 from agent_orchestrator.systems import about
+
+if TYPE_CHECKING:
+    from agent_orchestrator.cluster.submission import Submitting
 
 
 def read_manner(orchestrator: Orchestrator, given: Mapping[str, Any]) -> Manner:
@@ -61,9 +65,10 @@ def start(
     """Start a run and stay with it, or let it go on in the background; returns the exit code."""
     prepared = prepared or prepare_run(orchestrator, options)
     warn_all(prepared.warnings)
+    under_way: Submitting | None = given.get("submitting")
     how = Start(
         run_id=given.get("run_id"),
-        worktree=given.get("git_worktree"),
+        worktree=_wants_worktree(given),
         worktree_branch=given.get("git_worktree_branch") or "",
         worktree_ref=given.get("git_worktree_ref") or "",
         shared=given["shared_tree"],
@@ -74,8 +79,24 @@ def start(
         mcp=given.get("mcp"),
         budget=read_flag_budget(given),
         sandbox=read_options(SandboxOptions, dict(given)),
+        remote=under_way.submission.remote.url if under_way is not None else "",
     )
-    return drive_started(orchestrator, start_prepared(orchestrator, options, prepared, how), given)
+    try:
+        started = start_prepared(orchestrator, options, prepared, how)
+    except RunExists as error:
+        if under_way is None or not under_way.clear(error.values["run"]):
+            raise
+        started = start_prepared(orchestrator, options, prepared, how)
+    if under_way is not None:
+        warn_all(started.notes)
+        return queue_started(under_way, started, as_json=given["as_json"])
+    return drive_started(orchestrator, started, given)
+
+
+def _wants_worktree(given: Mapping[str, Any]) -> bool | None:
+    """Return what is said about a worktree; a run that workers do has one, so that all of its work is committed on its branch."""
+    said: bool | None = given.get("git_worktree")
+    return True if said is None and given.get("submitting") is not None else said
 
 
 def drive_started(orchestrator: Orchestrator, started: Started, given: Mapping[str, Any]) -> int:
@@ -108,7 +129,7 @@ def take_up_asking(orchestrator: Orchestrator, run: StoredRun, change: Change) -
         return take_up(orchestrator, run, msgspec.structs.replace(change, edits=True))
 
 
-def drive_again(orchestrator: Orchestrator, run: StoredRun, owner: Ownership, taken: TakeUp, manner: Manner) -> int:
+def drive_again(orchestrator: Orchestrator, run: StoredRun, owner: Owned, taken: TakeUp, manner: Manner) -> int:
     """Drive a run that was taken up."""
     announce(run, manner)
     warn_all(taken.notes)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from agent_orchestrator.agents.transcript import Item, TextLine, TranscriptReader
 from agent_orchestrator.bounded import open_launched
@@ -16,9 +16,6 @@ from agent_orchestrator.core.limits import LINE_LIMIT_BYTES
 from agent_orchestrator.surfaces.cli.screen import WIDTH_MAX, Screen
 from agent_orchestrator.surfaces.cli.streams import StreamPrinter, head_of
 from agent_orchestrator.surfaces.transcript import Line, TranscriptText
-
-if TYPE_CHECKING:
-    from agent_orchestrator.runs.orchestrator import Orchestrator
 
 BLOCK_BYTES = 256 * 1024
 BATCH_LINES = 200
@@ -37,14 +34,13 @@ class LogOptions(NamedTuple):
 
 
 def make_printer(
-    orchestrator: Orchestrator, choices: tuple[AgentChoice, ...], options: LogOptions, *, headed: bool
+    root: Path, environ: Mapping[str, str], choices: tuple[AgentChoice, ...], options: LogOptions, *, headed: bool
 ) -> StreamPrinter | TranscriptPrinter:
-    """Return the printer of transcripts, or of the streams as they are."""
-    root = orchestrator.settings.folder / "launches"
+    """Return the printer of transcripts, or of the streams as they are, of launches below a root."""
     stream: Stream = "err" if options.err else "out"
     if options.raw:
         return StreamPrinter(root, stream, headed=headed)
-    screen = Screen(orchestrator.settings.environ)
+    screen = Screen(environ)
     return TranscriptPrinter(root, screen, choices, stream=stream, headed=headed, live=options.follow)
 
 

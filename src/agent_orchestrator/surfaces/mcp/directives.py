@@ -63,7 +63,7 @@ def resume(orchestrator: Orchestrator, run: StoredRun, request_id: str) -> dict[
 def find_sent(orchestrator: Orchestrator, run: StoredRun, request_id: str) -> dict[str, Any] | None:
     """Return what there is to say about a call that was made before; None for a new one."""
     directive = name_directive(request_id)
-    orchestrator.refuse_kept(run)
+    orchestrator.refuse_kept(run, here=False)
     return None if orchestrator.store.posted(run.id, directive) is None else repeated(run)
 
 

@@ -19,6 +19,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agent_orchestrator.beneath import open_folder, write_new
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.config import Settings, data_folder
 from agent_orchestrator.core.ids import EffectId, run_of
@@ -116,14 +117,13 @@ def read_key(settings: Settings) -> str:
 
 def _keep(file: Path, key: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(opened, "w", encoding="ascii") as written:
-        written.write(f"{key}\n")
-    try:
-        os.link(draft, file)
-    finally:
-        draft.unlink()
+    draft = f".{file.name}.{os.getpid()}"
+    with open_folder(file.parent, file.parent) as folder:
+        write_new(folder, draft, f"{key}\n".encode("ascii"), 0o600)
+        try:
+            os.link(draft, file.name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            os.unlink(draft, dir_fd=folder)
 
 
 def refuse_inside(settings: Settings) -> None:

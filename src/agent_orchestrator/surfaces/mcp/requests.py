@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
+from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.engine.files import write_whole
 from agent_orchestrator.errors import InvalidValue
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 
 REQUEST_CHARS_MAX = 200
 RUN_ID_CHARS = 12
+MARK_BYTES_MAX = 100
 
 
 RunName = Annotated[str, Field(description="The id of a run, or the start of one, as list_runs shows it.")]
@@ -51,12 +53,10 @@ def name_run(request_id: str) -> str:
 def was_continued(orchestrator: Orchestrator, run: StoredRun, request_id: str) -> bool:
     """Tell whether a call has continued the run; if not, keep how long its journal is now."""
     mark = _folder(orchestrator) / f"{run.id}.{name_directive(request_id)}"
-    with contextlib.suppress(FileNotFoundError):
-        return bool(orchestrator.store.rows(run.id, int(mark.read_text("ascii"))))
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    draft = mark.with_name(f".{mark.name}.{os.getpid()}")
-    draft.write_text(str(orchestrator.fold(run).seq), "ascii")
-    draft.replace(mark)
+    root = orchestrator.settings.folder
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        return bool(orchestrator.store.rows(run.id, int(read_bounded(mark, MARK_BYTES_MAX, root=root))))
+    write_whole(root, mark, str(orchestrator.fold(run).seq).encode("ascii"))
     return False
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NoReturn
 import msgspec
 from msgspec import Meta
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.inputs import Answer, Instruct, Resume, Steer
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.runs.directives import Sent, refuse_second_answer, send_and_wait, send_judgement
@@ -68,7 +69,7 @@ class PageDirective(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     expect: Seen | None = None
 
 
-_decode = msgspec.json.Decoder(PageDirective).decode
+_decode = typed.decoder(PageDirective)
 
 
 def read_directive(body: bytes) -> PageDirective:
@@ -117,7 +118,7 @@ def refuse_agent(orchestrator: Orchestrator, run_id: str, said: PageDirective, l
 def send(orchestrator: Orchestrator, run_id: str, said: PageDirective) -> PageSent:
     """Send a directive, or say which job does it; raise Refused."""
     run = find_run(orchestrator, run_id)
-    orchestrator.refuse_kept(run)
+    orchestrator.refuse_kept(run, here=False)
     taken = orchestrator.store.posted(run.id, said.id)
     if taken is not None:
         sent = Sent(directive=said.id, taken=taken, owner=orchestrator.owner(run))
@@ -139,7 +140,7 @@ def send(orchestrator: Orchestrator, run_id: str, said: PageDirective) -> PageSe
         case "retry" | "skip":
             return _again(orchestrator, run, said)
         case _:
-            return _finish(run, said)
+            return _finish(orchestrator, run, said)
 
 
 def _resume(orchestrator: Orchestrator, run: StoredRun, said: PageDirective) -> PageSent:
@@ -148,7 +149,7 @@ def _resume(orchestrator: Orchestrator, run: StoredRun, said: PageDirective) -> 
         if sent.owner is not None:
             return PageSent(sent=sent, message=f"Run {run.id} continues.")
     # Nobody drives it, or whoever did had drained it and left before it read this.
-    return PageSent(message=f"Run {run.id} is continued in the background.", job=_orc(run, "resume", "--detach"))
+    return PageSent(message=f"Run {run.id} is continued in the background.", job=_resume_job(orchestrator, run))
 
 
 def _answer(orchestrator: Orchestrator, run: StoredRun, said: PageDirective) -> PageSent:
@@ -184,11 +185,11 @@ def _again(orchestrator: Orchestrator, run: StoredRun, said: PageDirective) -> P
     told = send_and_wait(orchestrator, run, directive) if directive is not None else None
     if directive is None and driven:
         raise Refused(why=f"Run {run.id} is running: it tries failed units again by itself, as often as it may.")
-    job = None if driven else _orc(run, "resume", "--detach")
+    job = None if driven else _resume_job(orchestrator, run)
     return PageSent(sent=told, message=f"Run {run.id} tries {said.unit} again.", job=job)
 
 
-def _finish(run: StoredRun, said: PageDirective) -> PageSent:
+def _finish(orchestrator: Orchestrator, run: StoredRun, said: PageDirective) -> PageSent:
     """Return the command line of a verb that takes its time; what a person wrote can be no option of it."""
     unit = (said.unit,) if said.unit else ()
     match said.directive:
@@ -196,15 +197,15 @@ def _finish(run: StoredRun, said: PageDirective) -> PageSent:
             options = [f"--into={said.into}"] if said.into else []
             options += [f"--check={said.check}"] if said.check else []
             options += ["--no-check"] if said.no_check else []
-            return PageSent(message=f"Run {run.id} is being merged.", job=_orc(run, "merge", *options, units=unit))
+            return PageSent(message=f"Run {run.id} is being merged.", job=_orc(orchestrator, run, "merge", *options, units=unit))
         case "discard":
-            return PageSent(message=f"The work of run {run.id} is being discarded.", job=_orc(run, "discard"))
+            return PageSent(message=f"The work of run {run.id} is being discarded.", job=_orc(orchestrator, run, "discard"))
         case "fork":
             options = [f"--at={_point(said.at)}", *([f"--run-id={said.run_id}"] if said.run_id else [])]
-            return PageSent(message=f"Run {run.id} is being forked.", job=_orc(run, "fork", *options))
+            return PageSent(message=f"Run {run.id} is being forked.", job=_orc(orchestrator, run, "fork", *options))
         case _:
             options = [f"--to={_point(said.to)}", *(["--now"] if said.now else [])]
-            return PageSent(message=f"Run {run.id} goes back.", job=_orc(run, "rewind", *options))
+            return PageSent(message=f"Run {run.id} goes back.", job=_orc(orchestrator, run, "rewind", *options))
 
 
 def _point(given: str | int | None) -> str:
@@ -213,5 +214,13 @@ def _point(given: str | int | None) -> str:
     return str(given)
 
 
-def _orc(run: StoredRun, verb: str, *options: str, units: tuple[str, ...] = ()) -> tuple[str, ...]:
-    return (verb, "--json", f"--repo={run.context.home}", *options, "--", run.id, *units)
+def _resume_job(orchestrator: Orchestrator, run: StoredRun) -> tuple[str, ...]:
+    """Return the command line that goes on with a run: here, or by a worker where it is theirs."""
+    return _orc(orchestrator, run, "resume", "--queue" if run.context.remote else "--detach")
+
+
+def _orc(orchestrator: Orchestrator, run: StoredRun, verb: str, *options: str, units: tuple[str, ...] = ()) -> tuple[str, ...]:
+    home = (
+        orchestrator.settings.home if run.context.remote else run.context.home
+    )  # The home of workers' runs is on no host of ours.
+    return (verb, "--json", f"--repo={home}", *options, "--", run.id, *units)

@@ -97,7 +97,7 @@ class Feed:
             self._tail, self._absent = None, True
             return [], anew
         if anew or self._tail is None:
-            self._tail, self._owners = Tail(orchestrator.store), {}
+            self._tail, self._owners = Tail(orchestrator.store), _find_owners(orchestrator)
             anew, self._absent = anew or self._absent, False
             return [], anew
         runs: list[str] = list(dict.fromkeys(row.run for row in self._tail.read()))
@@ -107,11 +107,15 @@ class Feed:
         return runs, False
 
     def _look_at_owners(self, orchestrator: Orchestrator) -> list[str]:
-        owners: dict[str, str | None] = {run.id: orchestrator.owner(run) for run in orchestrator.runs(Which(ended=False))}
-        # Of one that we see for the first time a page may believe that somebody drives it.
+        owners = _find_owners(orchestrator)
+        # Of one that is new since the last look a page may believe that somebody drives it.
         moved = [run for run, owner in owners.items() if self._owners.get(run, "somebody" if owner is None else owner) != owner]
         self._owners = owners
         return moved
+
+    def driven(self) -> dict[str, str]:
+        """Return the processes that drive runs, by the runs' keys."""
+        return {self.repository.key(run): owner for run, owner in self._owners.items() if owner is not None}
 
     async def catch_up(self, place: TailPlace | None) -> list[str] | None:
         """Return the runs that moved since a place, which a reader brings; None if it has to load everything again."""
@@ -126,6 +130,10 @@ class Feed:
             return None if len(rows) == BEHIND_MAX else list(dict.fromkeys(row.run for row in rows))
 
         return await self.repository.read(read)
+
+
+def _find_owners(orchestrator: Orchestrator) -> dict[str, str | None]:
+    return {run.id: orchestrator.owner(run) for run in orchestrator.runs(Which(ended=False))}
 
 
 async def find_place(repository: Repository) -> str:

@@ -12,11 +12,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import msgspec
 
+from agent_orchestrator import typed
+from agent_orchestrator.beneath import open_own
 from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.engine.files import write_whole
+from agent_orchestrator.engine.process.ends import is_alive
 from agent_orchestrator.errors import Unavailable
 from agent_orchestrator.surfaces.web.repositories import Repository
 
@@ -51,10 +55,10 @@ class Jobs:
             return job
         folder = _folder(repository)
         try:
-            job = msgspec.json.decode(read_bounded(folder / f"{job_id}.json", RESULT_BYTES_MAX), type=Job)
+            job = typed.decode(read_bounded(folder / f"{job_id}.json", RESULT_BYTES_MAX, root=folder.parent), Job)
         except (OSError, msgspec.DecodeError):
             return None
-        if job.status == "running" and not _is_alive(job.pid):
+        if job.status == "running" and not is_alive(job.pid):
             _settle(job, folder)
         return job
 
@@ -85,10 +89,9 @@ class Jobs:
 
 async def _start(repository: Repository, job: Job, arguments: Sequence[str]) -> asyncio.subprocess.Process:
     folder = _folder(repository)
-    folder.mkdir(parents=True, exist_ok=True)
     argv = [sys.executable, "-m", "agent_orchestrator.cli", *arguments]
     _keep(job, folder)
-    with (folder / f"{job.id}.out").open("wb") as out, (folder / f"{job.id}.err").open("wb") as err:
+    with _open_output(folder / f"{job.id}.out") as out, _open_output(folder / f"{job.id}.err") as err:
         child = await asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.DEVNULL,
@@ -113,19 +116,11 @@ def _folder(repository: Repository) -> Path:
 
 
 def _keep(job: Job, folder: Path) -> None:
-    draft = folder / f".{job.id}.json"
-    draft.write_bytes(msgspec.json.encode(job))
-    draft.replace(folder / f"{job.id}.json")
+    write_whole(folder.parent, folder / f"{job.id}.json", msgspec.json.encode(job))
 
 
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return pid > 0
+def _open_output(file: Path) -> BinaryIO:
+    return os.fdopen(open_own(file.parents[1], file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb")
 
 
 def _settle(job: Job, folder: Path, code: int | None = None) -> None:
@@ -144,14 +139,14 @@ def _settle(job: Job, folder: Path, code: int | None = None) -> None:
 
 def _read_result(path: Path) -> Any:
     try:
-        return msgspec.json.decode(read_bounded(path, RESULT_BYTES_MAX))
+        return msgspec.json.decode(read_bounded(path, RESULT_BYTES_MAX, root=path.parents[1]))
     except (OSError, msgspec.DecodeError):
         return None
 
 
 def _read_words(path: Path) -> str:
     try:
-        return read_bounded(path, RESULT_BYTES_MAX).decode("utf-8", "replace").strip()[-SHOWN_CHARS:]
+        return read_bounded(path, RESULT_BYTES_MAX, root=path.parents[1]).decode("utf-8", "replace").strip()[-SHOWN_CHARS:]
     except OSError:
         return ""
 

@@ -22,6 +22,7 @@ from agent_orchestrator.surfaces.web.overview import list_needs, list_runs, list
 from agent_orchestrator.surfaces.web.repositories import Repository, describe
 from agent_orchestrator.surfaces.web.sizes import ChangeSizes
 from agent_orchestrator.surfaces.web.stream import Hub
+from agent_orchestrator.surfaces.web.workers import list_workers
 from agent_orchestrator.systems import SYSTEMS
 from agent_orchestrator.version import __version__
 
@@ -45,6 +46,7 @@ class OverviewRoutes:
             ("/api/runs", self.runs),
             ("/api/needs", self.needs),
             ("/api/limits", self.limits),
+            ("/api/workers", self.workers),
             ("/api/analytics", self.analytics),
             ("/api/outcomes", self.outcomes),
             ("/api/report", self.report),
@@ -83,6 +85,12 @@ class OverviewRoutes:
         """Show budgets and rate limits, by repository."""
         repos = [await one.read(show_limits, one, one.watched) for one in self._hub.repositories.all]
         return answer(request, {"repos": repos})
+
+    async def workers(self, request: Request) -> Response:
+        """Show who drives runs on which host, and what waits in queues, by the database that repositories share."""
+        found = [await one.read(list_workers) for one in self._hub.repositories.all]
+        stores = {one["store"]: one for one in found if one is not None}
+        return answer(request, {"stores": list(stores.values())})
 
     async def analytics(self, request: Request) -> Response:
         """Show figures of launches since a time, by repository."""

@@ -55,6 +55,8 @@ class Repository:
         """Open the store anew if another file stands at its place, or it could not be written; return True if it was."""
         if self._orchestrator is None:
             return False
+        if self._orchestrator.address is not None:
+            return False  # its store connects anew by itself
         try:
             inode = (self.settings.folder / "orc.db").stat().st_ino
         except OSError:
@@ -88,7 +90,12 @@ class Repository:
     def row(self, run: StoredRun, owner: str | None, cost_usd: float | None) -> dict[str, Any]:
         """Return a run as a line of the overview."""
         facts = run_facts(run, owner)
-        more = {"updated_us": run.updated_us, "kept": run.id != run.context.run, "cost_usd": cost_usd}
+        more = {
+            "updated_us": run.updated_us,
+            "kept": run.id != run.context.run,
+            "cost_usd": cost_usd,
+            "queued": bool(run.context.remote and not run.summary.ended),
+        }
         return {"key": self.key(run.id), "repo": self.name, **facts, **more}
 
 
@@ -171,4 +178,5 @@ def describe(orchestrator: Orchestrator) -> dict[str, Any]:
             problem = f"{unwritable} Until then runs can be looked at, and nothing else."
     except OrcError as error:
         runs, problem = 0, str(error)
-    return {"path": str(orchestrator.settings.home), "runs": runs, "problem": problem}
+    shared = str(orchestrator.address) if orchestrator.address is not None else None
+    return {"path": str(orchestrator.settings.home), "runs": runs, "problem": problem, "store": shared}

@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
-import os
 import secrets
 from pathlib import Path
 from typing import NamedTuple
 
 from agent_orchestrator.bounded import read_bounded
+from agent_orchestrator.engine.files import write_whole
 
 SECRET_BYTES = 32
 SESSIONS_MAX = 64
@@ -91,11 +91,8 @@ class Sessions:
             return
         with contextlib.suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            draft = self._file.with_name(f".{self._file.name}.{os.getpid()}")
-            opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with os.fdopen(opened, "w", encoding="ascii") as file:
-                file.writelines(f"{cookie} {token}\n" for cookie, token in self._known.items())
-            draft.replace(self._file)
+            lines = "".join(f"{cookie} {token}\n" for cookie, token in self._known.items())
+            write_whole(self._file.parent, self._file, lines.encode("ascii"), 0o600)
 
 
 def _hash(secret: str) -> str:

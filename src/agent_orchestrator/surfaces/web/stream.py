@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
@@ -34,6 +35,7 @@ class Hub:
         self.repositories = repositories
         self.feeds = [Feed(one, self._wake) for one in repositories.all]
         self._changed = asyncio.Event()
+        self._place = ""
         self.closing = False
         """True once the server ends: streams end by themselves, and pages come back when it is started again."""
         self._readers: set[Callable[[str, dict[str, Any]], None]] = set()
@@ -54,8 +56,10 @@ class Hub:
         self._wake()
 
     async def place(self) -> str:
-        """Return the newest place of all repositories."""
-        return ",".join([await find_place(one) for one in self.repositories.all])
+        """Return the newest place of all repositories, as far as is known: a store may be away."""
+        with contextlib.suppress(OrcError):
+            self._place = ",".join([await find_place(one) for one in self.repositories.all])
+        return self._place
 
     async def wait(self, seconds: float) -> bool:
         """Wait until anything moves; False if nothing did so long."""
@@ -141,6 +145,9 @@ class _Reader:
             if found is None:
                 return None
             missed[name] = found
+            if self._lists:
+                # A process that was killed since the reader loaded its list has left no row to be told of.
+                self.tell("owners", {"repo": name, "driven": feed.driven()})
         return missed
 
     async def _collect(self, behind: dict[str, list[str]]) -> list[tuple[str, dict[str, Any]]]:

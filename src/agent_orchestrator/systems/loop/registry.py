@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.foreign.values import count_of, snake
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Document, ListedRun
@@ -68,7 +69,7 @@ def _put_onto(content: bytes, entry: dict[str, Any], known: frozenset[str]) -> d
     named = loop_named_in(content)
     if named not in known:
         return None
-    document = msgspec.json.decode(_plain(content), type=dict[str, Any])
+    document = typed.decode(_plain(content), dict[str, Any])
     if named != entry["loop_id"]:
         made = _legacy(entry)
         return made if set(document) == set(made) else None
@@ -105,7 +106,7 @@ def _plain(content: bytes) -> bytes:
 def loop_named_in(content: bytes) -> str | None:
     """The loop that a current-loop.json is about, known or not; None for a file that is about none."""
     try:
-        document = msgspec.json.decode(_plain(content), type=dict[str, Any])
+        document = typed.decode(_plain(content), dict[str, Any])
         return read_name(document, LEGACY)
     except (msgspec.DecodeError, RecursionError, InvalidDocument):
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.systems.phases.commands import find_command
 from agent_orchestrator.systems.phases.reports import ACTIONS, ReportedChange
 from agent_orchestrator.systems.phases.spec import TASK_ID, Criterion, PlanChange, PlanTask, make_criteria
@@ -28,7 +29,7 @@ def read_changes(state: PhasesState, wanted: list[Any]) -> tuple[PlanChange, ...
     made: list[PlanChange] = []
     for number, raw in enumerate(wanted, 1):
         try:
-            one = msgspec.convert(raw, ReportedChange)
+            one = typed.convert(raw, ReportedChange)
         except msgspec.ValidationError as error:
             return f"recommended change {number} cannot be read: {error}"
         change = _read(state, plan, one)

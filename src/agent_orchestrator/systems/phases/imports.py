@@ -102,8 +102,8 @@ def import_state(document: object, path: str, spec: PhasesSpec, context: Context
         has = f"it has {', '.join(list(document)[:8])}" if document else "it is empty"
         detail = f"it has no orchestrator and lists no tasks; it is no state of phases ({has})"
         raise InvalidDocument(path=path, what="state file", detail=detail)
-    (first, *_) = top.within("orchestrator", spellings.HEAD) if nested and document["orchestrator"] else [top]
-    return _Import(top, first, spec, account).make(context, start)
+    head = top.one("orchestrator", names=spellings.HEAD) if nested and document["orchestrator"] else None
+    return _Import(top, head or top, spec, account).make(context, start)
 
 
 class _Import:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.units import say_count
 from agent_orchestrator.systems.phases.spec import PhasesPlan, PhasesSpec, Publication
 from agent_orchestrator.systems.phases.state import PhasesState
@@ -65,7 +66,7 @@ def read_url(purpose: str, output: str) -> str | None:
     """Read the address in what `gh` wrote: the first of a list, or the last line of what was made."""
     if purpose == "look":
         try:
-            listed = msgspec.json.decode(output.strip() or "[]", type=list[dict[str, str]])
+            listed = typed.decode(output.strip() or "[]", list[dict[str, str]])
         except msgspec.DecodeError:
             return None
         return listed[0].get("url") if listed else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.ids import checked_id
 from agent_orchestrator.errors import InvalidId, InvalidSpec, Problem
 from agent_orchestrator.systems.swarm.spec import PRIORITY
@@ -102,7 +103,7 @@ class _Reader:
             if tracked:
                 self._issue(read_issue(document))
             else:
-                self._own(msgspec.convert(document, TaskLine), number)
+                self._own(typed.convert(document, TaskLine), number)
         except (InvalidId, msgspec.ValidationError) as error:
             self._problems.append(Problem(str(error), number))
 

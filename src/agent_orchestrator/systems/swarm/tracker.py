@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.units import from_iso
 from agent_orchestrator.systems.swarm.spec import PRIORITY
 
@@ -102,7 +103,7 @@ def read_issue(document: dict[str, Any]) -> TrackerIssue:
     known = {name: document[name] for name in TrackerIssue.__struct_fields__ if document.get(name) is not None}
     if isinstance(links := known.get("dependencies"), list):
         known["dependencies"] = [_read_link(link) if isinstance(link, dict) else link for link in links]
-    return msgspec.convert(known, TrackerIssue)
+    return typed.convert(known, TrackerIssue)
 
 
 def _read_link(link: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.effects import AskHuman, RunAgent
 from agent_orchestrator.core.events import StopReason
 from agent_orchestrator.core.files import beside
@@ -89,7 +90,7 @@ def pm_state(state: TeamState) -> PmState:
                 id=task.id,
                 description=task.description,
                 group_id=task.group_id or None,
-                status=msgspec.convert(task_status(state, task), Any),
+                status=typed.convert(task_status(state, task), Any),
             )
             for task in state.tasks.values()
         ],
@@ -115,7 +116,7 @@ def _group_entry(group: Group, progress: Any) -> GroupEntry:
         status=progress,
         can_parallel=group.can_parallel,
         depends_on=list(group.depends_on),
-        complexity=msgspec.convert(group.complexity, Any),
+        complexity=typed.convert(group.complexity, Any),
         estimated_effort_minutes=_number(group.estimated_effort_minutes),
     )
 
@@ -126,7 +127,7 @@ def _phases(state: TeamState, progress: dict[str, str]) -> list[PhaseEntry]:
             phase_number=number,
             group_ids=[group.unit for group in level],
             parallel_count=min(len(level), state.spec.max_parallel) if state.plan.mode == "parallel" else 1,
-            status=msgspec.convert(together(progress[group.unit] for group in level), Any),
+            status=typed.convert(together(progress[group.unit] for group in level), Any),
         )
         for number, level in enumerate(levels(state), 1)
     ]
@@ -156,8 +157,8 @@ def group_status(state: TeamState, group: Group) -> GroupStatus:
     return GroupStatus(
         group_id=group.unit,
         group_name=group.name,
-        status=msgspec.convert(status_of(state, group), Any),
-        current_agent=msgspec.convert(agent_of(state, group.unit), Any),
+        status=typed.convert(status_of(state, group), Any),
+        current_agent=typed.convert(agent_of(state, group.unit), Any),
         iterations=Rounds(developer=group.developer, qa=group.qa, tech_lead=group.tech_lead),
         start_time=stamp(start) if start is not None else None,
         end_time=stamp(end) if end is not None else None,
@@ -165,8 +166,8 @@ def group_status(state: TeamState, group: Group) -> GroupStatus:
         branch_name=group.branch_name,
         files_modified=list(group.files_modified),
         commits=[str(commit) for commit in group.commits],
-        test_results=msgspec.convert(group.test_results, ResultsEntry),
-        tech_lead_feedback=[msgspec.convert(msgspec.to_builtins(one), FeedbackEntry) for one in group.reviews],
+        test_results=typed.convert(group.test_results, ResultsEntry),
+        tech_lead_feedback=[typed.convert(msgspec.to_builtins(one), FeedbackEntry) for one in group.reviews],
         blockers=[
             BlockerEntry(description=one.description, resolved=one.resolved, resolution=one.resolution) for one in group.blockers
         ],
@@ -192,7 +193,7 @@ def orchestrator_state(state: TeamState) -> OrchestratorState:
     agents = [effect for effect in state.doing if isinstance(effect, RunAgent) and effect.unit not in state.doing.holds]
     return OrchestratorState(
         session_id=state.context.run,
-        current_phase=msgspec.convert(current_phase(state), Any),
+        current_phase=typed.convert(current_phase(state), Any),
         active_agents=[
             ActiveAgent(
                 agent_type=effect.role,

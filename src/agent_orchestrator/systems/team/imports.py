@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.events import Ended, Paused, StopReason
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.foreign.account import FieldAccount
@@ -174,7 +175,7 @@ def _draw(manager: TeamFields, plan: ForeignPlan, path: str, account: FieldAccou
     tasks = [{"id": task.id, "description": task.description, "group_id": task.group} for task in plan.tasks.all.values()]
     try:
         groups = [group.proposed() for group in plan.groups]
-        proposal = msgspec.convert({"mode": mode, "groups": groups, "tasks": tasks}, Proposal)
+        proposal = typed.convert({"mode": mode, "groups": groups, "tasks": tasks}, Proposal)
     except msgspec.ValidationError as error:
         raise InvalidDocument(path=path, what="state file", detail=str(error)) from None
     drawn = draw(proposal, {}, (), ())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.errors import Refused
 from agent_orchestrator.systems.workflow.graph import graph_faults
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec, with_options_kept
@@ -100,4 +101,4 @@ def _keys(held: msgspec.Struct, new: msgspec.Struct, fields: tuple[str, ...]) ->
 
 def _as_stored(spec: WorkflowSpec) -> WorkflowSpec:
     """As it is read back from the store: lists where a file may have given tuples."""
-    return msgspec.json.decode(msgspec.json.encode(spec), type=WorkflowSpec)
+    return typed.decode(msgspec.json.encode(spec), WorkflowSpec)

@@ -19,9 +19,9 @@ from agent_orchestrator.systems.workflow.effects import (
     answer_file,
     ask_human,
     await_gates,
+    plan_agent,
     read_items,
     report_file,
-    run_agent,
     run_check,
 )
 from agent_orchestrator.systems.workflow.state import (
@@ -56,7 +56,7 @@ def _step_started(state: WorkflowState, event: e.StepStarted, at_us: int) -> Non
     work.agent_launch = event.effect
     work.summary = ""
     work.answer = None
-    state.doing.put(run_agent(state, unit, event.effect))
+    state.doing.put(plan_agent(state, unit, event.effect))
 
 
 def _agent_finished(state: WorkflowState, event: e.AgentFinished, at_us: int) -> None:
@@ -192,8 +192,19 @@ def _item_completed(state: WorkflowState, event: e.ItemCompleted, at_us: int) ->
     _go_on(state, event.step, "agent", at_us)
 
 
-def _step_completed(state: WorkflowState, event: e.StepCompleted, at_us: int) -> None:
-    _complete(state, event.step, at_us)
+def _step_completed(state: WorkflowState, event: e.StepCompleted | e.GateFailed, at_us: int) -> None:
+    """The step is done; its dependents may become ready."""
+    unit = event.step
+    step = state.steps[unit]
+    if state.due:
+        state.due.pop(unit, None)
+    step.status = COMPLETED
+    step.ended_at = iso(at_us)
+    if step.started_at is None:
+        step.started_at = step.ended_at
+    step.last_error = step.blocked_by_loop = None
+    state.works[unit].forget_attempts()
+    state.dag.finish(unit)
 
 
 def _step_skipped(state: WorkflowState, event: e.StepSkipped, at_us: int) -> None:
@@ -213,7 +224,7 @@ def _step_failed(state: WorkflowState, event: e.StepFailed, at_us: int) -> None:
 
 
 def _gate_failed(state: WorkflowState, event: e.GateFailed, at_us: int) -> None:
-    _complete(state, event.step, at_us)
+    _step_completed(state, event, at_us)
     state.steps[event.step].last_error = event.error
 
 
@@ -317,20 +328,6 @@ def _go_on(state: WorkflowState, unit: str, what: str, at_us: int) -> None:
     state.due[unit] = what
     if not state.lifecycle.running:
         _pend(state.steps[unit], f"paused: {state.lifecycle.detail}", at_us)
-
-
-def _complete(state: WorkflowState, unit: str, at_us: int) -> None:
-    """The step is done; its dependents may become ready."""
-    step = state.steps[unit]
-    if state.due:
-        state.due.pop(unit, None)
-    step.status = COMPLETED
-    step.ended_at = iso(at_us)
-    if step.started_at is None:
-        step.started_at = step.ended_at
-    step.last_error = step.blocked_by_loop = None
-    state.works[unit].forget_attempts()
-    state.dag.finish(unit)
 
 
 def _reset(state: WorkflowState, unit: str, iteration: int) -> None:

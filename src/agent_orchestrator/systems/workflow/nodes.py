@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import yaml
 
+from agent_orchestrator.core.text import find_near
 from agent_orchestrator.errors import InvalidSpec, OrcError, Problem, quote
 
 VALUES_MAX = 200_000
@@ -88,8 +88,8 @@ class Reader:
             if key in entries:
                 self.complain(f"{what}: the key {key!r} is given twice", key_node)
             elif known is not None and key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known keys are {', '.join(known)}"
+                near = find_near(key, known)
+                hint = f"; did you mean {near!r}?" if near is not None else f"; known keys are {', '.join(known)}"
                 self.complain(f"{what}: unknown key {key!r}{hint}", key_node)
             else:
                 entries[key] = value

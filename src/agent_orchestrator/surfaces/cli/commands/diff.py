@@ -20,11 +20,11 @@ orc diff 8c1f0a2b bd-101 --name-only
 
 
 @make_command("diff", EXAMPLE)
-@run_argument(required=True)
+@run_argument()
 @step_argument("unit")
 @click.option("--stat", is_flag=True, help="Only how many lines changed in each file.")
 @click.option("--name-only", is_flag=True, help="Only the names of the files that changed.")
-def command(run: str, unit: str | None, repo: str | None, as_json: bool, stat: bool, name_only: bool) -> int:
+def command(run: str | None, unit: str | None, repo: str | None, as_json: bool, stat: bool, name_only: bool) -> int:
     """Show the changes that a run made.
 
     Since the point where its branch left the target or, where it worked in your own checkout, since the tree that it found.
@@ -39,7 +39,7 @@ def command(run: str, unit: str | None, repo: str | None, as_json: bool, stat: b
     if stat and name_only:
         raise UsageError(detail="--stat and --name-only exclude each other; give one.")
     with open_orchestrator(repo) as orchestrator:
-        found = pick(orchestrator, run)
+        found = pick(orchestrator, run, or_newest=True)
         changes = find_changes(orchestrator, found, unit)
         if as_json:
             print_json({"run_id": found.id, "works": [_facts(change) for change in changes]})

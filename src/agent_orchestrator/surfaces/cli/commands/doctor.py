@@ -49,7 +49,7 @@ def command(repo: str | None, as_json: bool) -> int:
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
 
     with open_orchestrator(repo) as orchestrator:
-        findings = [*_machine(orchestrator), _walls(orchestrator), *_agents(orchestrator)]
+        findings = [*_machine(orchestrator), _walls(orchestrator), _leftovers(), *_agents(orchestrator)]
         try:
             findings += [*_store(orchestrator), *_runs(orchestrator)]
         except StoreCorrupt as error:
@@ -71,12 +71,16 @@ def command(repo: str | None, as_json: bool) -> int:
 
 def _machine(orchestrator: Orchestrator) -> Iterator[Finding]:
     from agent_orchestrator.git.command import git
+    from agent_orchestrator.git.repository import top_level
 
     version = ".".join(str(part) for part in sys.version_info[:3])
     fits = sys.version_info >= PYTHON_MIN
     yield Finding("python", "ok" if fits else "bad", f"{version} ({sys.executable}) on {platform.system()} {platform.release()}")
     try:
-        yield Finding("git", "ok", git(orchestrator.settings.home, "--version").removeprefix("git version "))
+        home = orchestrator.settings.home
+        if top_level(home) is not None:
+            git(home, "rev-parse", "--git-dir")  # It refuses the repository of another user, say.
+        yield Finding("git", "ok", git(home, "--version").removeprefix("git version "))
     except GitFailed as error:
         yield Finding("git", "bad", str(error))
     shell = shutil.which("sh", path=orchestrator.settings.environ.get("PATH"))
@@ -91,6 +95,13 @@ def _walls(orchestrator: Orchestrator) -> Finding:
     faults = "; ".join(f"not {wall}: {fault}" for wall, fault in walls.items() if fault is not None)
     can = f"--sandbox uses {standing[0]}" if standing else "no wall can be built here, --sandbox protects nothing"
     return Finding("sandbox", "ok" if standing else "note", f"{can}; {faults}" if faults else can)
+
+
+def _leftovers() -> Finding:
+    from agent_orchestrator.engine.process.cgroups import own_cgroup
+
+    ways = f"its mark, and in cgroups below {own_cgroup()}" if own_cgroup() else "its mark; no cgroup can be made here"
+    return Finding("processes", "ok", f"what an agent leaves running is found by {ways}")
 
 
 def _agents(orchestrator: Orchestrator) -> Iterator[Finding]:
@@ -197,10 +208,19 @@ def _version_of(path: str, environ: dict[str, str]) -> str:
 
 
 def _store(orchestrator: Orchestrator) -> Iterator[Finding]:
+    from agent_orchestrator.config.store_address import name_repository
     from agent_orchestrator.store.filesystem import filesystem_of
 
-    folder = orchestrator.settings.folder
-    if not (folder / "orc.db").exists():
+    folder, address = orchestrator.settings.folder, orchestrator.address
+    if address is not None:
+        version, faults = orchestrator.store.health()
+        where = f"{address}, {orchestrator.store.kind}, schema {version}, {say_count(orchestrator.count().total, 'run')}"
+        yield Finding("store", "bad" if faults else "ok", f"{where}, {'; '.join(faults) or 'intact'}")
+        if not address.configured and (now := name_repository(orchestrator.settings.home)) != address.repository:
+            detail = f"runs are kept under {address.repository}, as the first one here was; other clones of {now} do not see them"
+            yield Finding("store", "note", f'{detail}: give all of them one name, as in [store] repository = "{now}"')
+        return
+    if not orchestrator.has_store:
         yield Finding("store", "ok", f"{folder} does not exist yet; the first run makes it")
         return
     version, faults = orchestrator.store.health()
@@ -238,7 +258,7 @@ def _runs(orchestrator: Orchestrator) -> Iterator[Finding]:
         if orchestrator.owner(run) is not None:
             continue
         alive = [place for place in _launch_folders(launches / run.id) if is_locked(place)]
-        if run.summary.status in ("running", "aborting"):
+        if run.summary.status in ("running", "aborting") and not run.context.remote:
             yield Finding("run", "note", f"{run.id} says {run.summary.status}, but nothing is running it: orc resume {run.id}")
         if alive:
             names = ", ".join(sorted({place.name.partition("~")[0] for place in alive})[:5])

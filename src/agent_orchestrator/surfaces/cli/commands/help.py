@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from agent_orchestrator.core.text import find_near
 from agent_orchestrator.errors import UsageError
 from agent_orchestrator.surfaces.cli.options import command as make_command
 
@@ -91,10 +92,8 @@ def _command_help(words: tuple[str, ...]) -> str | None:
 
 
 def _say_unknown(topic: str, known: list[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(topic, known, n=1)
-    meant = f" Did you mean {close[0]}?" if close else ""
+    near = find_near(topic, known)
+    meant = f" Did you mean {near}?" if near is not None else ""
     return f"There is no command or page {topic!r}.{meant} `orc help` lists the pages, `orc --help` the commands."
 
 

@@ -23,9 +23,9 @@ orc history f8c1 --json | jq -r .event.event
 
 
 @make_command("history", EXAMPLE)
-@run_argument(required=True)
+@run_argument()
 @click.option("--points", is_flag=True, help="Only the points that `orc rewind` and `orc fork` can go to.")
-def command(run: str, points: bool, repo: str | None, as_json: bool) -> int:
+def command(run: str | None, points: bool, repo: str | None, as_json: bool) -> int:
     """Print a run's journal in words.
 
     Every fact, oldest first. With --json, one object per line: seq, at, event, words. A point is named by what was done
@@ -40,7 +40,7 @@ def command(run: str, points: bool, repo: str | None, as_json: bool) -> int:
     from agent_orchestrator.systems import find_system
 
     with open_orchestrator(repo) as orchestrator:
-        found = pick(orchestrator, run)
+        found = pick(orchestrator, run, or_newest=True)
         system = find_system(found.system)
         screen = Screen(orchestrator.settings.environ)
         if points:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from agent_orchestrator.runs.follow import Follower
     from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.runs.outputs import Outputs
     from agent_orchestrator.store.port import StoredRun
     from agent_orchestrator.surfaces.cli.streams import StreamPrinter
     from agent_orchestrator.surfaces.cli.transcripts import LogOptions, TranscriptPrinter
@@ -44,7 +45,7 @@ def command(run: str | None, step: str | None, repo: str | None, as_json: bool, 
     from agent_orchestrator.surfaces.cli.transcripts import LogOptions
 
     with open_orchestrator(repo) as orchestrator:
-        found = pick(orchestrator, run)
+        found = pick(orchestrator, run, or_newest=True)
         return print_logs(orchestrator, found, step, LogOptions(**given), as_json=as_json)
 
 
@@ -52,6 +53,7 @@ def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, o
     """Print what the launches of a run's units wrote."""
     from agent_orchestrator.core.units import read_count
     from agent_orchestrator.runs.follow import Follower
+    from agent_orchestrator.runs.outputs import open_outputs
     from agent_orchestrator.surfaces.cli.screen import print_json, warn
     from agent_orchestrator.surfaces.cli.streams import launch_facts
     from agent_orchestrator.surfaces.cli.transcripts import make_printer
@@ -60,12 +62,14 @@ def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, o
     follower = Follower(orchestrator, found)
     if step is not None and step not in follower.state.steps:
         raise UnknownUnit(run=found.id, unit=step, known=", ".join(list(follower.state.steps)[:20]))
-    root = orchestrator.settings.folder / "launches"
-    if as_json:
-        print_json({"run_id": found.id, "launches": [launch_facts(root, one) for one in newest_launches(follower, step, wanted)]})
-        return 0
-    printer = make_printer(orchestrator, follower.state.spec.choices, options, headed=step is None)
-    printed = _print_all(printer, follower, step, wanted, follow=options.follow)
+    with open_outputs(orchestrator, found) as outputs:
+        if as_json:
+            facts = [launch_facts(outputs.root, one) for one in newest_launches(follower, step, wanted)]
+            print_json({"run_id": found.id, "launches": facts})
+            return 0
+        choices, environ = follower.state.spec.choices, orchestrator.settings.environ
+        printer = make_printer(outputs.root, environ, choices, options, headed=step is None)
+        printed = _print_all(printer, follower, outputs, step, wanted, follow=options.follow)
     if not printed:
         what = f"step {step!r}" if step is not None else "it"
         what = f"{what} in attempt {wanted}" if wanted is not None else what
@@ -77,7 +81,13 @@ def print_logs(orchestrator: Orchestrator, found: StoredRun, step: str | None, o
 
 
 def _print_all(
-    printer: StreamPrinter | TranscriptPrinter, follower: Follower, step: str | None, wanted: int | None, *, follow: bool
+    printer: StreamPrinter | TranscriptPrinter,
+    follower: Follower,
+    outputs: Outputs,
+    step: str | None,
+    wanted: int | None,
+    *,
+    follow: bool,
 ) -> bool:
     from agent_orchestrator.runs.follow import POLL_S, pause
 
@@ -85,6 +95,7 @@ def _print_all(
     while True:
         over = follower.is_over() or not follow
         newest = newest_launches(follower, step, wanted)
+        outputs.refresh()
         # One that is not among the newest any more was followed by another, and has ended.
         seen = {**dict.fromkeys(seen, True), **{launch["effect"]: "ended_us" in launch for launch in newest}}
         for effect, ended in seen.items():

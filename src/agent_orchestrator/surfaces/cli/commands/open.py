@@ -15,13 +15,13 @@ cd "$(orc open f8c1 --path)"
 
 
 @make_command("open", EXAMPLE)
-@run_argument(required=True)
+@run_argument()
 @step_argument("unit")
 @click.option("--command", "script", metavar="CMD", help="Run this there with sh, instead of a shell for you.")
 @click.option("--editor", is_flag=True, help="Start $VISUAL or $EDITOR on the folder.")
 @click.option("--path", "path_only", is_flag=True, help="Only print the folder.")
 def command(
-    run: str, unit: str | None, repo: str | None, as_json: bool, script: str | None, editor: bool, path_only: bool
+    run: str | None, unit: str | None, repo: str | None, as_json: bool, script: str | None, editor: bool, path_only: bool
 ) -> int:
     """Open a shell in a run's working tree.
 
@@ -34,7 +34,7 @@ def command(
     if sum((script is not None, editor, path_only or as_json)) > 1:
         raise UsageError(detail="--command, --editor and --path exclude each other; give one.")
     with open_orchestrator(repo) as orchestrator:
-        found = pick(orchestrator, run)
+        found = pick(orchestrator, run, or_newest=True)
         folder = find_folder(orchestrator, found, unit)
         if as_json:
             print_json({"run_id": found.id, "unit": unit, "path": str(folder)})

@@ -32,7 +32,8 @@ def command(repo: str | None, as_json: bool, older_than: str, keep: str, yes: bo
 
     Their journals, outputs, state files, worktrees and refs below refs/orc/. By default those that ended within the last 30 days
     stay, and so do all that have not ended. A run with a worktree that has uncommitted changes, or a branch with commits that
-    nobody merged, stays whole, unless `orc merge` or `orc discard` takes care of it. What the dry run says is what --yes does.
+    nobody merged, stays whole, unless `orc merge` or `orc discard` takes care of it. Of a run by workers, the
+    refs below refs/orc/ of its remote are deleted, too, and its branch stays. What the dry run says is what --yes does.
     """
     from agent_orchestrator.core.units import US, read_count, say_count
     from agent_orchestrator.runs.prune import plan_pruning, prune

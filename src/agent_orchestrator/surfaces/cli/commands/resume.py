@@ -15,6 +15,7 @@ from agent_orchestrator.surfaces.cli.options import (
     permission_options,
     pick,
     publish_option,
+    queue_options,
     run_argument,
 )
 
@@ -29,6 +30,7 @@ orc resume f8c1 --max-attempts 4
 orc resume f8c1 --budget-usd 20
 orc resume f8c1 --allow-tool 'Bash(make:*)'
 orc resume f8c1 --adopt-changes
+orc resume f8c1 --queue
 """
 
 
@@ -42,6 +44,7 @@ orc resume f8c1 --adopt-changes
 @click.option("--adopt-changes", is_flag=True, help="Take what changed in the workflow file since the run began.")
 @edits_option
 @drive_options(people="a person, or a closed gate,")
+@queue_options
 def command(run: str | None, repo: str | None, **given: Any) -> int:
     """Continue a run.
 
@@ -51,6 +54,7 @@ def command(run: str | None, repo: str | None, **given: Any) -> int:
     workflow file is said, and taken with --adopt-changes: steps that are done stay as they are.
     """
     from agent_orchestrator.core.units import read_count
+    from agent_orchestrator.surfaces.cli.queue import queue_again, wants_queue
     from agent_orchestrator.surfaces.cli.start import read_change
     from agent_orchestrator.surfaces.cli.words import words_of
 
@@ -66,6 +70,8 @@ def command(run: str | None, repo: str | None, **given: Any) -> int:
             told = _tell_driver(orchestrator, found, owner, change, as_json=given["as_json"])
             if told is not None:
                 return told
+        if wants_queue(given):
+            return queue_again(orchestrator, found, change, given)
         try_again = words_of(found.system).try_again
         if found.summary.ended and change.permissions.any and try_again is not None:
             return try_again(orchestrator, found, change, given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.ids import launch_of
 from agent_orchestrator.errors import UnknownUnit
 from agent_orchestrator.surfaces.cli.options import command as make_command
@@ -23,9 +24,9 @@ TAIL_LINES = 15
 
 
 @make_command("show", EXAMPLE)
-@run_argument(required=True)
+@run_argument()
 @step_argument()
-def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
+def command(run: str | None, step: str | None, repo: str | None, as_json: bool) -> int:
     """Show everything known about a run or a step.
 
     With --json: the state document, and what it does not carry: questions, launches, evidence of checks, feedback, usage.
@@ -38,7 +39,7 @@ def command(run: str, step: str | None, repo: str | None, as_json: bool) -> int:
     from agent_orchestrator.systems import about
 
     with open_orchestrator(repo) as orchestrator:
-        found = pick(orchestrator, run)
+        found = pick(orchestrator, run, or_newest=True)
         folded = orchestrator.fold(found)
         facts = show_facts(orchestrator, found, folded)
         document, details, usage = facts["state"], facts["details"], facts["usage"]
@@ -109,7 +110,6 @@ def _print_launches(screen: Screen, details: dict[str, Any]) -> None:
 
 
 def _print_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
-    import msgspec
 
     from agent_orchestrator.core.inputs import Usage
     from agent_orchestrator.core.units import say_cost, say_count
@@ -119,5 +119,5 @@ def _print_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
     costs = [row["usage"].get("cost_usd") for row in usage]
     known = [cost for cost in costs if cost is not None]
     cost = say_cost(sum(known) if known else None, partly=len(known) < len(costs))
-    tokens = sum(msgspec.convert(row["usage"], Usage).tokens or 0 for row in usage)
+    tokens = sum(typed.convert(row["usage"], Usage).tokens or 0 for row in usage)
     screen.line(f"usage: cost {cost}, {say_count(tokens, 'token')} in {say_count(len(usage), 'launch')}")

@@ -46,7 +46,7 @@ def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool, units:
 
         follow_live(orchestrator, follower, screen)
     else:
-        _follow(orchestrator, follower, screen)
+        _follow(follower, screen)
     summary = follower.folded.summary()
     code = exit_code(summary)
     if as_json:
@@ -56,21 +56,25 @@ def watch(orchestrator: Orchestrator, found: StoredRun, *, as_json: bool, units:
     return code
 
 
-def _follow(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
+def _follow(follower: Follower, screen: Screen) -> None:
     """Tell what happens until the run is over."""
     from agent_orchestrator.runs.follow import pause
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.screen import warn
 
-    driven = True
+    driven, away = True, False
     while not follower.is_over():
         for at_us, events in follower.read():
             for line in event_lines(follower.run.system, events, at_us, screen):
                 screen.line(line)
         if follower.is_over():
             break
-        now = orchestrator.owner(follower.run) is not None
+        if follower.away is not None and not away:
+            warn(f"{follower.away} Watching goes on when it is back.")
+        away = follower.away is not None
+        now = follower.is_driven()
         if driven and not now:
-            warn(f"nothing is running {follower.run.id}; watching until `orc resume {follower.run.id}` continues it.")
+            then = "a worker takes it" if follower.run.context.remote else f"`orc resume {follower.run.id}` continues it"
+            warn(f"nothing is running {follower.run.id}; watching until {then}.")
         driven = now
         pause()

@@ -35,6 +35,9 @@ BUILT_IN = {
     "run.sandbox_read": "none",
     "run.yolo": "false",
     "run.workflow": "built in",
+    "store.url": "sqlite, the repository's own file",
+    "store.repository": "the name of its remote",
+    "store.root": "/var/tmp/orc",
 }
 HIDDEN = "(hidden)"
 
@@ -67,7 +70,6 @@ def command(repo: str | None, as_json: bool) -> int:
 
 def setting_facts(settings: Settings, found: ConfiguredRuns) -> Iterator[dict[str, Any]]:
     """Yield every setting as plain data: those of runs in their order, whether set or not, then the others."""
-    from agent_orchestrator.config.keys import NOTIFY
     from agent_orchestrator.config.trust import is_trusted
 
     untrusted = {one.entry.key for one in found.guarded} if not is_trusted(settings, found.guarded) else set()
@@ -82,8 +84,17 @@ def setting_facts(settings: Settings, found: ConfiguredRuns) -> Iterator[dict[st
         place = {"from": "file", "file": origin.file, "line": origin.line} if origin.file else {"from": "variable"}
         place |= {"variable": origin.variable} if origin.variable else {}
         trusted = key not in untrusted or bool(origin.variable)
-        value = _shown_subscriber(setting.value) if key[:1] == NOTIFY else _shown(settings, key[-1], setting.value)
+        value = _shown_value(settings, key, setting.value)
         yield {"key": ".".join(key), "value": value, **place, "trusted": trusted}
+
+
+def _shown_value(settings: Settings, key: Key, value: Any) -> Any:
+    from agent_orchestrator.config.keys import NOTIFY, STORE_URL
+    from agent_orchestrator.config.store_address import hide_password
+
+    if key[:1] == NOTIFY:
+        return _shown_subscriber(value)
+    return hide_password(value) if key == STORE_URL else _shown(settings, key[-1], value)
 
 
 def _shown_subscriber(table: dict[str, Any]) -> dict[str, Any]:

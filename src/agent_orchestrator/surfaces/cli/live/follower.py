@@ -25,16 +25,22 @@ def follow_live(orchestrator: Orchestrator, follower: Follower, screen: Screen) 
         unit = said.unit if isinstance(said, Answer) else said.values.get("unit")
         refuse_second_answer(orchestrator, run, unit)
         driven = send_and_wait(orchestrator, run, said).owner is not None
+        if run.context.remote and not driven:
+            return "a worker goes on with it"
         return "" if driven else f"nothing is running it now: {about(run.system).resume} {run.id}"
 
     view = LiveView(orchestrator, run, screen, send)
     with _given_back(view):
+        away = False
         while True:
             for at_us, events in follower.read():
                 view.tell(event_lines(run.system, events, at_us, screen))
             if follower.is_over() or view.left:
                 break
-            view.look(follower.folded, driven=orchestrator.owner(run) is not None)
+            if follower.away is not None and not away:
+                view.tell([f"{follower.away} Watching goes on when it is back."])
+            away = follower.away is not None
+            view.look(follower.folded, driven=follower.is_driven())
             view.take_keys(POLL_S)
     if view.left:
         warn(f"run {run.id} is still waiting; `orc watch {run.id}` asks again, `orc approve` and `orc reject` answer.")

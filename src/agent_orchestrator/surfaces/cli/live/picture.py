@@ -25,6 +25,7 @@ from agent_orchestrator.core.ids import EffectId, launch_of
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.text import clip_line
 from agent_orchestrator.core.units import US, say_cost
+from agent_orchestrator.runs.facts import say_idle
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.surfaces.cli.live.activity import LaunchActivity
 from agent_orchestrator.surfaces.cli.live.frame import Asked, Frame, UnitRow
@@ -67,7 +68,7 @@ def make_frame(
         for effect in shown
         if effect.id in launches and (usage := launches[effect.id].usage) is not None and not getattr(effect, "session", None)
     ]
-    notes = [] if driven else [Span(f"nothing is running it; continue with: {words.resume} {run.id}", "yellow")]
+    notes = [] if driven else [Span(say_idle(run), "yellow")]
     if summary.detail and summary.status in ("waiting", "paused") and asked is None:
         notes.append(Span(plain(summary.detail), "yellow"))
     asking = len(state.doing) - busy

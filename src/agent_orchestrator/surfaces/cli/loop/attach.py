@@ -11,6 +11,7 @@ from agent_orchestrator.surfaces.cli.options import open_orchestrator
 if TYPE_CHECKING:
     from agent_orchestrator.runs.follow import Follower
     from agent_orchestrator.runs.orchestrator import Orchestrator
+    from agent_orchestrator.runs.outputs import Outputs
     from agent_orchestrator.surfaces.cli.screen import Screen
 
 EXAMPLE = """
@@ -30,6 +31,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
 
     from agent_orchestrator.runs.exits import exit_code
     from agent_orchestrator.runs.follow import Follower
+    from agent_orchestrator.runs.outputs import open_outputs
     from agent_orchestrator.surfaces.cli.drive import result_facts
     from agent_orchestrator.surfaces.cli.loop.words import closing_lines
     from agent_orchestrator.surfaces.cli.screen import Screen, print_json
@@ -39,7 +41,8 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
         out = sys.stderr if as_json else sys.stdout
         screen = Screen(orchestrator.settings.environ, out)
         follower = Follower(orchestrator, run)
-        _follow(orchestrator, follower, screen)
+        with open_outputs(orchestrator, run) as outputs:
+            _follow(orchestrator, follower, outputs, screen)
         summary = follower.folded.summary()
         code = exit_code(summary)
         if as_json:
@@ -52,17 +55,17 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     return code
 
 
-def _follow(orchestrator: Orchestrator, follower: Follower, screen: Screen) -> None:
+def _follow(orchestrator: Orchestrator, follower: Follower, outputs: Outputs, screen: Screen) -> None:
     """Print what happens and what the agent writes until the loop ends, rests, or is driven by nobody."""
     from agent_orchestrator.runs.follow import POLL_S, pause
     from agent_orchestrator.surfaces.cli.progress import event_lines
     from agent_orchestrator.surfaces.cli.transcripts import TranscriptPrinter
 
     run = follower.run
-    root, choices = orchestrator.settings.folder / "launches", follower.state.spec.choices
-    printer = TranscriptPrinter(root, screen, choices, live=True)
+    printer = TranscriptPrinter(outputs.root, screen, follower.state.spec.choices, live=True)
     since_us = follower.state.record.history[-1].started_us if follower.state.record.history else 0
     while True:
+        outputs.refresh()
         state = follower.state
         for launch in state.record.history:
             if launch.started_us >= since_us:

@@ -28,6 +28,7 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
     And what its checks wrote, in the order they ran; --raw prints the streams themselves. `orc loop attach` follows it.
     """
     from agent_orchestrator.core.units import read_count
+    from agent_orchestrator.runs.outputs import open_outputs
     from agent_orchestrator.surfaces.cli.screen import print_json
     from agent_orchestrator.surfaces.cli.streams import launch_facts
     from agent_orchestrator.surfaces.cli.transcripts import LogOptions, make_printer
@@ -40,16 +41,18 @@ def command(loop: str | None, named: str | None, repo: str | None, as_json: bool
         shown = [one for one in state.record.history if launch_of(one.effect).startswith(f"i{number}.")]
         if not shown:
             raise Refused(why=f"Loop {run.id} has no output of iteration {number}.")
-        root = orchestrator.settings.folder / "launches"
-        if as_json:
-            effects = [one.effect for one in shown]
-            launches = folded_launches(orchestrator.fold(run).system.details(state), effects)
-            print_json({"run_id": run.id, "iteration": number, "launches": [launch_facts(root, one) for one in launches]})
-            return 0
-        printer = make_printer(orchestrator, state.spec.choices, LogOptions(**given), headed=True)
-        for one in shown:
-            printer.print_new(one.effect, ended=one.ended_us is not None)
-        printer.close()
+        with open_outputs(orchestrator, run) as outputs:
+            if as_json:
+                effects = [one.effect for one in shown]
+                launches = folded_launches(orchestrator.fold(run).system.details(state), effects)
+                facts = [launch_facts(outputs.root, one) for one in launches]
+                print_json({"run_id": run.id, "iteration": number, "launches": facts})
+                return 0
+            options, environ = LogOptions(**given), orchestrator.settings.environ
+            printer = make_printer(outputs.root, environ, state.spec.choices, options, headed=True)
+            for one in shown:
+                printer.print_new(one.effect, ended=one.ended_us is not None)
+            printer.close()
     return 0
 
 

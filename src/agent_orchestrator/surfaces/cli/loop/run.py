@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from agent_orchestrator.surfaces.cli.loop.shared import limit_options
-from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, open_orchestrator, pr_option, read_options
+from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, pr_option, queue_options, read_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.queue import open_to_start
 
 EXAMPLE = """
 orc loop run "fix the failing tests" --until "pytest -q" --agent claude
@@ -34,6 +35,7 @@ orc loop run "write the guide" --completion "the guide covers every command" --a
 @click.option("--force", is_flag=True, help="Start it though four loops are active.")
 @pr_option
 @drive_options("loop")
+@queue_options
 def command(**given: Any) -> int:
     """Start a loop and stay with it.
 
@@ -43,5 +45,5 @@ def command(**given: Any) -> int:
     from agent_orchestrator.runs.loop.options import LoopOptions
     from agent_orchestrator.surfaces.cli.start import start
 
-    with open_orchestrator(given["repo"]) as orchestrator:
+    with open_to_start(given) as orchestrator:
         return start(orchestrator, read_options(LoopOptions, given), given)

@@ -100,7 +100,7 @@ def _print_standing(orchestrator: Orchestrator, screen: Screen, run: StoredRun, 
     """Print who drives a loop or how to go on with it, what it asks, and where its state is."""
     from agent_orchestrator.core.effects import AskHuman
     from agent_orchestrator.core.events import StopReason
-    from agent_orchestrator.runs.facts import state_file
+    from agent_orchestrator.runs.facts import place_line
     from agent_orchestrator.surfaces.cli.overview import print_owner
     from agent_orchestrator.surfaces.cli.screen import plain
     from agent_orchestrator.systems.loop.about import ABOUT
@@ -116,7 +116,7 @@ def _print_standing(orchestrator: Orchestrator, screen: Screen, run: StoredRun, 
     if isinstance(asked, AskHuman):
         screen.line(f"  asks: {plain(asked.question)}")
         screen.line(f"  answer with: orc approve {run.id}   or: orc reject {run.id} --comments 'why'")
-    screen.line(f"  state: {state_file(run)}")
+    screen.line(f"  {place_line(run)}")
 
 
 def _print_past(screen: Screen, state: LoopState, shown: int) -> None:

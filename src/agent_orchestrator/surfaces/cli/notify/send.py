@@ -29,7 +29,7 @@ def command(name: str | None, repo: str | None, as_json: bool) -> int:
     with open_orchestrator(repo) as orchestrator:
         facts = []
         for one in choose(load_subscribers(orchestrator.settings), name):
-            lock = CourierLock(orchestrator.settings.folder, one.name)
+            lock = CourierLock(orchestrator, one.name)
             if not orchestrator.has_store:
                 facts.append({"name": one.name, "waiting": 0, "problem": None})
             elif not lock.take():

@@ -9,12 +9,13 @@ import click
 from agent_orchestrator.surfaces.cli.options import (
     agent_options,
     drive_options,
-    open_orchestrator,
     pr_option,
     publish_option,
+    queue_options,
     read_options,
 )
 from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.queue import open_to_start
 
 EXAMPLE = """
 orc phases run task.md --agent claude --max-cost '$10'
@@ -38,6 +39,7 @@ orc phases run task.md --agent claude --role supervisor=codex --plan-with claude
 @click.option("--run-id", metavar="ID", help="The id of the new run; 8 random hex digits without it.")
 @pr_option
 @drive_options()
+@queue_options
 def command(**given: Any) -> int:
     """Execute a task document and stay with it.
 
@@ -47,6 +49,6 @@ def command(**given: Any) -> int:
     from agent_orchestrator.runs.phases.options import PhasesOptions
     from agent_orchestrator.surfaces.cli.start import start
 
-    with open_orchestrator(given["repo"]) as orchestrator:
+    with open_to_start(given) as orchestrator:
         flags = {**given, "budget_usd": None, "max_time": None}  # They stand in the plan's bounds.
         return start(orchestrator, read_options(PhasesOptions, given), flags)

@@ -31,7 +31,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
     """
     import msgspec
 
-    from agent_orchestrator.runs.facts import run_facts, state_file
+    from agent_orchestrator.runs.facts import place_line, run_facts
     from agent_orchestrator.runs.phases.start import find_phases, out_of_step
     from agent_orchestrator.surfaces.cli.overview import print_owner
     from agent_orchestrator.surfaces.cli.phases.words import closing_lines
@@ -51,7 +51,7 @@ def command(run: str | None, repo: str | None, as_json: bool) -> int:
         _print_head(screen, found.id, state, document)
         print_owner(screen, found, owner, ended=state.lifecycle.ended)
         odd = out_of_step(found, state)
-        for line in [*closing_lines(state), *([f"warning: {odd}"] if odd is not None else []), f"state: {state_file(found)}"]:
+        for line in [*closing_lines(state), *([f"warning: {odd}"] if odd is not None else []), place_line(found)]:
             screen.line(f"  {plain(line)}")
     return 0
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, open_orchestrator, read_options
+from agent_orchestrator.surfaces.cli.options import agent_options, drive_options, queue_options, read_options
 from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.queue import open_to_start
 
 EXAMPLE = """
 orc team run "JWT login, registration, password reset" --agent claude --check "pytest -q"
@@ -30,7 +31,9 @@ orc team run "a changelog" --agent-command 'my-agent' --testing minimal --into d
 @click.option("--max-qa-rounds", metavar="N", help="Failed QA rounds of a group before a person is asked (5).")
 @click.option("--max-review-rounds", metavar="N", help="Review rounds with changes before a person is asked (5).")
 @click.option("--max-attempts", metavar="N", help="Tries of one agent's turn (3).")
+@click.option("--run-id", metavar="ID", help="The id of the new team; made of the time without it.")
 @drive_options("team")
+@queue_options
 def command(**given: Any) -> int:
     """Start a team and stay with it.
 
@@ -40,5 +43,5 @@ def command(**given: Any) -> int:
     from agent_orchestrator.runs.team.options import TeamOptions
     from agent_orchestrator.surfaces.cli.start import start
 
-    with open_orchestrator(given["repo"]) as orchestrator:
+    with open_to_start(given) as orchestrator:
         return start(orchestrator, read_options(TeamOptions, given), given)

@@ -11,11 +11,12 @@ from agent_orchestrator.surfaces.cli.options import (
     agent_options,
     drive_options,
     edits_option,
-    open_orchestrator,
     pr_option,
+    queue_options,
     read_options,
 )
 from agent_orchestrator.surfaces.cli.options import command as make_command
+from agent_orchestrator.surfaces.cli.queue import open_to_start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,6 +35,7 @@ orc run --workflow workflow.yaml --agent-command 'my-agent --yes' --detach
 orc run --workflow workflow.yaml --agent claude --budget-usd 5
 orc run --workflow workflow.yaml --rehearse script.yaml --no-wait
 orc run --workflow workflow.yaml --wrapper wrapper.py --start-at-step coding
+orc run "fix the login bug" --agent-command my-agent --queue --pool gpu
 """
 
 WHERE = ("git_worktree_branch", "git_worktree_ref")
@@ -64,6 +66,7 @@ WHERE = ("git_worktree_branch", "git_worktree_ref")
 @edits_option
 @pr_option
 @drive_options(people="a person, or a closed gate,")
+@queue_options
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> int:
     """Run a task, or a workflow.
@@ -89,7 +92,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         given["git_worktree"] = True
     if given["start_at_step"] is not None and given["git_worktree"]:
         raise click.UsageError("--git-worktree is chosen when a run is made; --start-at-step takes one up again.", ctx)
-    with open_orchestrator(given["repo"]) as orchestrator:
+    with open_to_start(given) as orchestrator:
         options = HOOKS.complete(orchestrator, read_options(WorkflowOptions, given))
         if given["start_at_step"] is not None:  # Whoever works in the run goes on.
             usual = msgspec.structs.replace(options.usual, agent=None, roles={})

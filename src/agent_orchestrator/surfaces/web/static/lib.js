@@ -114,7 +114,7 @@ export function runTone(run) {
 export function runSays(run) {
   if (run.stop === "rate_limited") return "parked";
   if (run.asks && run.asks.length && !run.ended) return "needs you";
-  if (run.status === "running" && !run.driven_by) return "not running";
+  if (run.status === "running" && !run.driven_by) return run.queued ? "queued" : "not running";
   return said(run.status);
 }
 export const groupOf = (run) => {

@@ -2,7 +2,7 @@
 // connections to a server over HTTP/1.1, and with a stream per tab the seventh tab would hang.
 import { newId } from "./lib.js";
 
-const EVENTS = ["runs", "run", "needs", "job", "problem", "reset"];
+const EVENTS = ["runs", "run", "owners", "needs", "job", "problem", "reset"];
 const me = newId();
 const channel = "BroadcastChannel" in window ? new BroadcastChannel("orc-live") : null;
 const listeners = new Set();

@@ -1,6 +1,7 @@
 // All runs: those that need a person first, then the accounts that are parked, then every run.
 import { html, useState, useEffect, useRef, useMemo, money, count, runPath, reviewPath, runTone, groupOf, fromIso, plural, direct, clock, nowUs } from "./lib.js";
 import { Glyph, RunBadge, Bar, Age, Loading, Empty, ask, doing, useWindow } from "./ui.js";
+import { Workers } from "./workers.js";
 import { go, setQuery, useWorld, useKeys, loadNeeds } from "./world.js";
 
 const GROUPS = [["", "All"], ["needs", "Needs you"], ["active", "Active"], ["parked", "Parked"], ["failed", "Failed"], ["done", "Done"]];
@@ -8,7 +9,7 @@ const SORTS = {
   status: (run) => GROUPS.findIndex(([name]) => name === groupOf(run)), name: (run) => run.name, repo: (run) => run.repo, mode: (run) => run.system,
   done: (run) => (run.total ? run.done / run.total : 0), cost: (run) => run.cost_usd ?? -1, updated: (run) => -run.updated_us,
 };
-const whatOf = (run) => (!run.ended && run.status !== "paused" && !run.driven_by ? `nothing runs it: orc resume ${run.run_id}` : run.detail || run.doing.join(", "));
+const whatOf = (run) => (run.queued && !run.driven_by ? "waits for a worker" : !run.ended && run.status !== "paused" && !run.driven_by ? `nothing runs it: orc resume ${run.run_id}` : run.detail || run.doing.join(", "));
 
 /** Ask for the words of a rejection and send it. */
 export async function reject(key, need, lines = []) {
@@ -124,6 +125,7 @@ export function Overview({ query }) {
     ${needs.length > 0 && html`<section class="card needs" aria-label="Needs you"><header><h2>Needs you</h2><span class="tag">${needs.length}</span></header>
       <ul>${needs.map((need, i) => html`<${Need} key=${`${need.key} ${need.effect}`} need=${need} focus=${i === at} several=${several} readOnly=${readOnly} />`)}</ul></section>`}
     <${Parked} windows=${world.windows} />
+    ${repos.some((one) => one.store) && html`<${Workers} />`}
     <section class="card" aria-label="Runs">
       <div class="filters"><input type="search" ref=${search} placeholder="Search runs   /" aria-label="Search runs" value=${query.get("q") || ""} onInput=${(event) => setQuery({ q: event.target.value })} />
         <div class="chips" role="group" aria-label="Status">${GROUPS.map(([name, text]) => html`<button key=${name} aria-pressed=${chosen.status === name} onClick=${() => setQuery({ status: name })}>${text} <span class="count">${name ? counts[name] || 0 : inScope.length}</span></button>`)}</div>

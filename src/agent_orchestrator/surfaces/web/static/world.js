@@ -88,6 +88,12 @@ live.hear((message) => {
     const moved = message.data.runs.some((run, i) => asksOf(run) !== before[i] || run.asks.length) || (message.data.gone || []).length;
     if (moved) loadNeeds();
     changed();
+  } else if (message.event === "owners") {
+    for (const [key, run] of world.runs) {
+      const driven_by = message.data.driven[key] || null;
+      if (run.repo === message.data.repo && !run.ended && run.driven_by !== driven_by) world.runs.set(key, { ...run, driven_by });
+    }
+    changed();
   } else if (message.event === "needs") {
     loadNeeds();
   } else if (message.event === "reset") {

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.effects import AgentChoice, AskHuman
 from agent_orchestrator.core.events import Resumed, StopReason
 from agent_orchestrator.core.inputs import Abort, Answer, Instruct, Pause, Resume
@@ -59,7 +60,7 @@ def resume_loop(state: LoopState, directive: Resume) -> list[LoopEvent]:
         return refuse(directive, f"{why}{way}")
     changes = dict(directive.changes)
     try:
-        agent = msgspec.convert(changes.pop("agent", None), AgentChoice | None)
+        agent = typed.convert(changes.pop("agent", None), AgentChoice | None)
         spec = changed_spec(state.spec, changes)
     except (msgspec.ValidationError, ValueError) as error:
         return refuse(directive, str(error))
@@ -78,7 +79,7 @@ def changed_spec(spec: LoopSpec, changes: dict[str, Any]) -> LoopSpec:
     unknown = [name for name in changes if name not in CHANGEABLE]
     if unknown:
         raise ValueError(f"{', '.join(unknown)} cannot be changed; these can: {', '.join(CHANGEABLE)}")
-    made = msgspec.convert(msgspec.to_builtins(spec) | changes, LoopSpec)
+    made = typed.convert(msgspec.to_builtins(spec) | changes, LoopSpec)
     for name in ("max_iterations", "checkpoint_interval", "timeout_minutes"):
         value = getattr(made, name)
         if value is not None and value < 1:

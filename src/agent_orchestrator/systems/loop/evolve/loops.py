@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.events import Aborted, Ended, HoldEnded, Paused, Resumed, StopReason, TakenUp, UnitHeld
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.units import US, from_iso
@@ -90,7 +91,7 @@ def _concluded(state: LoopState, event: e.Concluded, at_us: int) -> None:
 
 def _options_changed(state: LoopState, event: e.OptionsChanged, at_us: int) -> None:
     changes = msgspec.to_builtins(state.spec) | event.changes
-    state.spec = msgspec.convert(changes, LoopSpec)
+    state.spec = typed.convert(changes, LoopSpec)
     if event.agent is not None:
         state.spec = msgspec.structs.replace(state.spec, agent=event.agent)
 
@@ -110,7 +111,7 @@ def _imported(state: LoopState, event: e.Imported, at_us: int) -> None:
     state.learnings = [*state.learnings, *event.learnings][-LEARNINGS_KEPT:]
     state.named_checkpoint, state.told_error = event.last_checkpoint, event.error or {}
     state.imported_from, state.left_out = event.file, event.left_out
-    known = [msgspec.convert(check, Check, strict=False) for check in event.checks]
+    known = [typed.convert(check, Check, strict=False) for check in event.checks]
     state.checks = known[-CHECKS_KEPT:]
     state.check_output = known[-1].output if known else event.last_result
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.events import EditRefused, LimitsSet, Paused
 from agent_orchestrator.core.inputs import Edited
 from agent_orchestrator.errors import InvalidValue
@@ -159,7 +160,7 @@ def read_state_document(document: object) -> AgentStateDocument | list[str]:
             faults.append(f"{name}: is missing")
             continue
         try:
-            parts[name] = msgspec.convert(document[name], field.type)
+            parts[name] = typed.convert(document[name], field.type)
         except msgspec.ValidationError as error:
             faults.append(_place(name, str(error)))
     if "safety_bounds" in parts:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.effects import ACTIVE, AskHuman
 from agent_orchestrator.core.events import Concluded, DirectiveRefused, HumanJudged, Paused, Resumed, StopReason
 from agent_orchestrator.core.ids import unit_of
@@ -61,7 +62,7 @@ def check_changes(state: PhasesState, changes: dict[str, Any]) -> str | None:
         if "max_parallel" in changes:
             read_count(changes["max_parallel"], "max_parallel")
         if "publish" in changes:
-            msgspec.convert(changes["publish"], Publication)
+            typed.convert(changes["publish"], Publication)
     except (InvalidValue, msgspec.ValidationError) as error:
         return str(error).rstrip(".")
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.events import Concluded, Ended, QuestionsRaised, Resumed
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
@@ -41,7 +42,7 @@ def _bounds_changed(state: PhasesState, event: e.BoundsChanged, at_us: int) -> N
     if "max_parallel" in event.changes:
         state.max_parallel = read_count(event.changes["max_parallel"], "max_parallel")
     if "publish" in event.changes:
-        _publishing_changed(state, msgspec.convert(event.changes["publish"], Publication))
+        _publishing_changed(state, typed.convert(event.changes["publish"], Publication))
 
 
 def _publishing_changed(state: PhasesState, said: Publication) -> None:
@@ -56,7 +57,7 @@ def _publishing_changed(state: PhasesState, said: Publication) -> None:
 def _lists_edited(state: PhasesState, event: e.ListsEdited, at_us: int) -> None:
     apply_changes(state, event.changes)
     for entry in event.done:
-        done = msgspec.convert(entry, CompletedTask)
+        done = typed.convert(entry, CompletedTask)
         drop_work(state, done.task)
         state.skipped.pop(done.task, None)
         state.completed[done.task] = done
@@ -125,12 +126,12 @@ def _archived(state: PhasesState, event: e.Archived, at_us: int) -> None:
 
 
 def _imported(state: PhasesState, event: e.Imported, at_us: int) -> None:
-    done = [msgspec.convert(entry, CompletedTask) for entry in event.completed]
+    done = [typed.convert(entry, CompletedTask) for entry in event.completed]
     state.completed = {one.task: one for one in done}
-    state.supervisor = msgspec.convert(event.supervisor, Supervisor)
-    state.learnings = [msgspec.convert(one, Lesson) for one in event.learnings]
-    state.milestones = [msgspec.convert(one, Milestone) for one in event.milestones]
-    state.checkpoints = [msgspec.convert(one, CheckpointEntry) for one in event.checkpoints]
+    state.supervisor = typed.convert(event.supervisor, Supervisor)
+    state.learnings = [typed.convert(one, Lesson) for one in event.learnings]
+    state.milestones = [typed.convert(one, Milestone) for one in event.milestones]
+    state.checkpoints = [typed.convert(one, CheckpointEntry) for one in event.checkpoints]
     state.numbered = max((number_of(one.state_snapshot) for one in state.checkpoints), default=0)
     state.warnings = list(event.warnings)
     state.cost_usd, state.unmetered = event.cost_usd, event.unmetered

@@ -6,12 +6,12 @@ is a note to people.
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any
 
 import msgspec
 
+from agent_orchestrator.core.text import find_near
 from agent_orchestrator.systems.phases.parse.blocks import Complain, Field, Section
 from agent_orchestrator.systems.phases.parse.criteria import DocumentReading, find_commands, read_criteria
 from agent_orchestrator.systems.phases.spec import Criterion, PlanPhase, PlanTask
@@ -178,9 +178,9 @@ def _fields(sections: list[Section], task: str, complain: Complain) -> tuple[dic
 
 
 def _refuse_misspelt(field: Field, complain: Complain) -> None:
-    close = difflib.get_close_matches(field.key.lower(), FIELDS, n=1, cutoff=LIKE)
-    if close:
-        complain(f"{field.key!r} is no field of a task; did you mean {close[0].title()!r}?", field.line)
+    near = find_near(field.key.lower(), FIELDS, like=LIKE)
+    if near is not None:
+        complain(f"{field.key!r} is no field of a task; did you mean {near.title()!r}?", field.line)
 
 
 def _loose(section: Section, complain: Complain) -> str:

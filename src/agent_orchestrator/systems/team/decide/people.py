@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.events import Concluded, DirectiveRefused, HumanJudged, Resumed, StopReason
 from agent_orchestrator.core.ids import unit_of
@@ -57,7 +58,7 @@ def change_spec(spec: TeamSpec, changes: dict[str, Any]) -> TeamSpec:
     unknown = [name for name in changes if name not in CHANGEABLE]
     if unknown:
         raise ValueError(f"{', '.join(unknown)} cannot be changed; these can: {', '.join(CHANGEABLE)}")
-    made = msgspec.convert(msgspec.to_builtins(spec) | changes, TeamSpec)
+    made = typed.convert(msgspec.to_builtins(spec) | changes, TeamSpec)
     for name in CHANGEABLE:
         if getattr(made, name) < 1:
             raise ValueError(f"{name} is {getattr(made, name)}; it must be at least 1")
@@ -177,7 +178,7 @@ def check_document(path: str, document: object) -> list[str]:
     if shape is None:
         return []
     try:
-        msgspec.convert(document, shape)
+        typed.convert(document, shape)
     except msgspec.ValidationError as error:
         return [str(error)]
     return []
@@ -189,12 +190,12 @@ def adopt_edit(state: TeamState, edit: Edited, now_us: int) -> list[TeamEvent]:
     groups: dict[str, str] = {}
     tasks: dict[str, str] = {}
     if not faults and edit.path == PM_STATE:
-        read = msgspec.convert(edit.document, PmState)
+        read = typed.convert(edit.document, PmState)
         if read.session_id != state.context.run:
             faults = [f"session_id: {read.session_id!r} is another session"]
         groups, tasks = _planned(state, read)
     elif not faults and edit.path == GROUP_STATUS:
-        groups = _statuses(state, msgspec.convert(edit.document, dict[str, GroupStatus]))
+        groups = _statuses(state, typed.convert(edit.document, dict[str, GroupStatus]))
     unknown = [f"there is no group {name!r}" for name in groups if name not in state.groups]
     unknown += [f"there is no task {name!r}" for name in tasks if name not in state.tasks]
     if state.lifecycle.ended and (groups or tasks):

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.inputs import Commit, MergeVerdict
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
@@ -250,7 +251,7 @@ def _imported(state: TeamState, event: e.Imported, at_us: int) -> None:
     for box, sent in event.messages.items():
         for message in sent:
             _keep(state, box, dict(message))
-    state.decisions = [msgspec.convert(one, Decision) for one in event.decisions]
+    state.decisions = [typed.convert(one, Decision) for one in event.decisions]
     state.spawns, state.plans = event.spawns, 1
     state.team_file.iteration, state.pm_file.iteration = event.iteration, event.plan_iteration
     state.started_us = event.started_us if event.started_us is not None else state.started_us
@@ -270,8 +271,8 @@ def _fill(group: Group, told: ImportedGroup, at_us: int) -> None:
     group.files_modified = told.files_modified
     group.commits = tuple(Commit(*_parted(line)) for line in told.commits)
     group.test_results = {kind: dict(counts) for kind, counts in told.test_results.items()}
-    group.reviews = [msgspec.convert(one, Feedback) for one in told.feedback]
-    group.blockers = [msgspec.convert(one, Blocker) for one in told.blockers]
+    group.reviews = [typed.convert(one, Feedback) for one in told.feedback]
+    group.blockers = [typed.convert(one, Blocker) for one in told.blockers]
     group.quality = dict(told.quality)
     if told.status == "changes_requested" and group.reviews:
         group.points["review"] = (group.reviews[-1].feedback,)

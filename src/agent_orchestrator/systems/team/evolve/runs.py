@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.events import Concluded, Ended, HoldEnded, QuestionsRaised, Resumed, StopReason, TakenUp, UnitHeld
 from agent_orchestrator.core.lifecycle import Facts
 from agent_orchestrator.core.text import stamp
@@ -79,7 +80,7 @@ def _concluded(state: TeamState, event: Concluded, at_us: int) -> None:
 
 
 def _options_changed(state: TeamState, event: e.OptionsChanged, at_us: int) -> None:
-    state.spec = msgspec.convert(msgspec.to_builtins(state.spec) | event.changes, TeamSpec)
+    state.spec = typed.convert(msgspec.to_builtins(state.spec) | event.changes, TeamSpec)
 
 
 def _taken_up(state: TeamState, event: TakenUp, at_us: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from agent_orchestrator import typed
 from agent_orchestrator.core.dag import Dag
 from agent_orchestrator.core.events import Resumed, StopReason
 from agent_orchestrator.core.inputs import Answer, Resume
@@ -62,7 +63,7 @@ class _Changes(msgspec.Struct):
         start_at, spec = changes.get("start_at"), None
         if changes.get("spec") is not None:
             try:
-                spec = msgspec.convert(changes["spec"], WorkflowSpec)
+                spec = typed.convert(changes["spec"], WorkflowSpec)
             except msgspec.ValidationError as error:
                 raise Refused(why=f"the changed workflow is not valid: {error}") from None
         limits = {name: read_count(changes[name], name) for name in LIMITS if changes.get(name) is not None}

@@ -33,6 +33,7 @@ from agent_orchestrator.systems.workflow.state import WorkflowState
 
 USAGE_METRICS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd")
 
+UNREPORTED = Report(status="")
 _TIMEOUTS = {FailureKind.TIMEOUT, FailureKind.IDLE}
 
 
@@ -95,7 +96,7 @@ def inside(workdir: str, path: str) -> str | None:
 
 
 def _make_finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
-    report = outcome.report or Report(status="")
+    report = outcome.report or UNREPORTED
     kept, refused = [], []
     for artifact in report.artifacts:
         relative = inside(state.context.workdir, artifact)

@@ -1,0 +1,1 @@
+"""The commands of `orc schedule`, a file each."""

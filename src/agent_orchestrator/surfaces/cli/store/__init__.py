@@ -1,0 +1,1 @@
+"""The commands of `orc store`, a file each."""
