@@ -1,7 +1,8 @@
 """The owners of the files of a working tree: git, a person or an agent, or orc.
 
-What a person's rules ignore is nobody's work. Ours is what our block in `.git/info/exclude` names for this very tree. All
-the rest is work: it counts in trees and diffs, is committed, and is never deleted while no commit has it.
+What a person's rules ignore is nobody's work, nor is what tools make for themselves (`MADE_BY_TOOLS`). Ours is what our block
+in `.git/info/exclude` names for this very tree. All the rest is work: it counts in trees and diffs, is committed, and is never
+deleted while no commit has it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from agent_orchestrator.git.worktree import list_included
 GONE = "0 " + "0" * 40
 SETTINGS = ".orc.toml"
 """A person's settings, read where he works: in a checkout of his they are his business, not a run's to commit."""
+MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", ".venv", ".DS_Store"})
+"""Files and folders that no one commits by intent: a repository that does not ignore them yet should not get them from a run."""
+NOT_WORK = MADE_BY_TOOLS | {".git"}
 
 
 def list_new(top: Path) -> list[str]:
@@ -39,7 +43,18 @@ def list_new(top: Path) -> list[str]:
     if _is_main(top):
         found = [name for name in found if name.rpartition("/")[2] != SETTINGS]
     # A person's `!pattern` may outrank ours: it shows our files to him, and makes no work of them.
-    return [name for name in found if not ours.match(name) and name not in copied]
+    return _leave_out_made(top, [name for name in found if not ours.match(name) and name not in copied])
+
+
+def _leave_out_made(top: Path, names: list[str]) -> list[str]:
+    """Return the files that are not made by tools; where git tracks some of a kind, all of it is work."""
+    kinds = {name: MADE_BY_TOOLS.intersection(name.split("/")) for name in names}
+    left_out = {kind for kind in set().union(*kinds.values()) if not _tracks(top, kind)}
+    return [name for name in names if not kinds[name] & left_out] if left_out else names
+
+
+def _tracks(top: Path, kind: str) -> bool:
+    return bool(list_names(top, "ls-files", "-z", "--cached", "--", f":(top,glob)**/{kind}", f":(top,glob)**/{kind}/**"))
 
 
 def list_ours(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
@@ -109,7 +124,7 @@ def _list_inside(top: Path, inner: str) -> list[str]:
     """Return the files of a repository inside this one that no rule ignores, by this one's git: the other's is an agent's."""
     found, folders = [], [inner]
     while folders:
-        entries = [entry for folder in folders for entry in os.scandir(top / folder) if entry.name != ".git"]
+        entries = [entry for folder in folders for entry in os.scandir(top / folder) if entry.name not in NOT_WORK]
         names = {_name_entry(top, entry): entry for entry in entries}
         for name in select_names(top, "check-ignore", "--no-index", names=names) if names else ():
             del names[name]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_orchestrator.core.effects import KeptTree
+from agent_orchestrator.git.ownership import list_uncommitted
 from agent_orchestrator.git.snapshots import commit_on_branch, is_clean, save_snapshot, write_tree
 from agent_orchestrator.git.tree_returns import make_copy
 from agent_orchestrator.git.worktree import add_worktree
@@ -66,9 +67,9 @@ def test_a_person_s_own_marks_in_the_index_survive_a_commit_of_ours(repo: Path, 
 
 def make_inner(folder: Path, *, committed: bool) -> None:
     """Make a repository as a project generator does, with a folder that it ignores itself."""
-    for name in (".gitignore", "src/deep/main.py", "node_modules/left/pad.js"):
+    for name in (".gitignore", "src/deep/main.py", "dist/left/pad.js"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("node_modules\n")
+        (folder / name).write_text("dist\n")
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
     if committed:
         git(folder, "add", "--all")
@@ -81,6 +82,31 @@ def test_the_files_of_a_repository_that_an_agent_made_are_work(repo: Path, tmp_p
     make_inner(folder / "app", committed=committed)
     tree = write_tree(folder, tmp_path / "scratch")
     assert names_in(repo, tree) == ["README.md", "app/.gitignore", "app/src/deep/main.py"]
+
+
+def test_what_tools_make_for_themselves_is_no_work(repo: Path, tmp_path: Path) -> None:
+    folder = add_worktree(repo, "f8c1")
+    work = ["new.py", "src/__pycache__.py", "src/my_node_modules/work.js"]
+    made = [".DS_Store", ".venv/bin/python", "__pycache__/new.pyc", "app/node_modules/left/pad.js", "src/deep/__pycache__/x.pyc"]
+    for name in (*work, *made):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("text\n")
+    make_inner(folder / "inner", committed=True)
+    (folder / "inner/node_modules").mkdir()
+    (folder / "inner/node_modules/pad.js").write_text("text\n")
+    tree = write_tree(folder, tmp_path / "scratch")
+    assert names_in(repo, tree) == sorted(["README.md", "inner/.gitignore", "inner/src/deep/main.py", *work])
+    assert list_uncommitted(folder) == sorted(["inner/", *work])
+
+
+def test_what_tools_make_is_work_where_git_tracks_some_of_the_kind(repo: Path, tmp_path: Path) -> None:
+    for name in ("node_modules/left/pad.js", "node_modules/new.js", "__pycache__/x.pyc"):
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text("text\n")
+    git(repo, "add", "node_modules/left")
+    git(repo, "commit", "--quiet", "--message", "Vendored")
+    tree = write_tree(repo, tmp_path / "scratch")
+    assert names_in(repo, tree) == ["README.md", "node_modules/left/pad.js", "node_modules/new.js"]
 
 
 def test_of_a_clone_where_a_person_works_only_its_commit_is_recorded(repo: Path, tmp_path: Path) -> None:
