@@ -35,6 +35,8 @@ def main() -> int:
     parser.add_argument("--results", type=Path, metavar="FILE", help="the file to keep the figures in")
     parser.add_argument("--page", action="store_true", help="measure nothing: make the page anew from the newest results")
     given = parser.parse_args()
+    for name in [name for name in os.environ if name.startswith("ORC_")]:
+        del os.environ[name]  # Of whoever measures, neither the store nor the settings count.
     if given.page:
         return _make_page(given.results or results.newest())
     names = [name.strip() for name in given.only.split(",") if name.strip()] or list(PARTS)

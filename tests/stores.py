@@ -6,7 +6,10 @@ import os
 
 import pytest
 
+IS_SHARED = os.environ.get("STORE") == "postgres"
+TOLD = ("--pass-env", "ORC_STORE") if IS_SHARED else ()
+"""Options that tell agents where the server is: it is not ignorance that stops those who intrude."""
 OWN_STORE = pytest.mark.skipif(
-    os.environ.get("STORE") == "postgres",
+    IS_SHARED,
     reason="about the store in the repository itself, and with STORE=postgres a server has it",
 )

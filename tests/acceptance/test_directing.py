@@ -16,6 +16,7 @@ from agent_orchestrator.core.inputs import Answer
 from agent_orchestrator.engine.journal import Folded, encode_events
 from agent_orchestrator.engine.process.folder import read_pid
 from agent_orchestrator.runs.orchestrator import Orchestrator
+from agent_orchestrator.runs.stop import abort_run
 from agent_orchestrator.store.port import Append, StoredRun
 from agent_orchestrator.surfaces.cli.direct import answer
 from agent_orchestrator.surfaces.cli.drive import say_whole_time
@@ -41,6 +42,28 @@ def test_approve_moves_a_run_that_another_process_drives(rig: Rig) -> None:
     assert running.end().code == 0
     twice = rig.ask("approve", approved.json["run_id"])
     assert (twice.code, "no step waits" in twice.err) == (2, True), twice
+
+
+class Late(Orchestrator):
+    """Looks for who drives a run, and finds nobody, a moment before somebody does."""
+
+    looks = 0
+
+    def owner(self, run: StoredRun) -> str | None:
+        self.looks += 1
+        return super().owner(run) if self.looks > 1 else None
+
+
+def test_an_abort_reaches_whoever_began_to_drive_the_run_a_moment_ago(rig: Rig) -> None:
+    rig.workflow(HUMAN)
+    running = rig.start_run()
+    running.wait_for("orc approve")
+    with Late(str(rig.repo)) as orchestrator:
+        (run,) = orchestrator.runs()
+        sent = abort_run(orchestrator, run, "enough")
+    assert sent.taken
+    ended = running.end()
+    assert (ended.code, "aborted: enough" in ended.out) == (1, True), ended
 
 
 class Counting(Orchestrator):

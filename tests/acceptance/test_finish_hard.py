@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.acceptance import finish_rig
 from tests.acceptance.finish_rig import git
 from tests.acceptance.rig import Rig, wait_until
+from tests.stores import TOLD
 
 WORK = r"""
 git -c protocol.file.allow=always submodule --quiet update --init
@@ -75,8 +76,7 @@ def test_an_agent_can_neither_merge_nor_publish_nor_discard(repo: Path) -> None:
     verbs = "; ".join(f"{orc} {verb} wf >>{side} 2>&1; echo $? >>{side}" for verb in ("merge", "discard", "pr"))
     (repo / "evil.sh").write_text(f"cd {repo}\n{verbs}\n{orc} diff wf --stat >>{side}\n")
     one.rig.workflow("name: evil\nsteps: [{id: code, agent: shell, prompt: evil.sh}]\n")
-    told = ("--pass-env", "ORC_STORE") if "ORC_STORE" in os.environ else ()  # It is not ignorance of the server that stops it.
-    one.orc("run", "--workflow", "workflow.yaml", "--run-id", "evil", *told)
+    one.orc("run", "--workflow", "workflow.yaml", "--run-id", "evil", *TOLD)
     said = side.read_text()
     assert said.count("comes from inside the launch evil/code/") == 3, said
     assert said.splitlines()[1::2][:3] == ["2", "2", "2"], said

@@ -13,6 +13,7 @@ from tests.acceptance.loop_rig import LoopRig, loop_of
 from tests.acceptance.phases_rig import PhasesRig
 from tests.acceptance.rig import ROOT, Rig, wait_until
 from tests.acceptance.team_rig import TeamRig, team_of
+from tests.stores import TOLD
 
 WORKFLOW = """
 name: guarded
@@ -155,7 +156,7 @@ def test_an_agent_cannot_open_the_gate_that_guards_it(rig: Rig) -> None:
         "--agent-command",
         command,
         *("--pass-env", "PYTHONPATH"),
-        *(("--pass-env", "ORC_STORE") if STORE else ()),
+        *TOLD,
     )
     running.wait_for("orc approve")
     rig.open("asked")

@@ -25,7 +25,8 @@ QUICK = ("steps", "many", "resume", "handover", "live", "bytes", "systems", "web
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_part_runs_at_a_tiny_size(name: str, tmp_path: Path) -> None:
+def test_a_part_runs_at_a_tiny_size(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ORC_STORE", raising=False)
     bench = Bench(tmp_path, peers=False, scale=TINY, budget_s=1, missing={})
     figures = list(PARTS[name].measure(bench))
     rows = [figure for figure in figures if isinstance(figure, Row)]

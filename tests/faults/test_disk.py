@@ -9,6 +9,7 @@ import pytest
 
 from tests.acceptance.rig import HUMAN, Rig
 from tests.faults.preload import build, faulty, find_compiler
+from tests.stores import OWN_STORE
 
 ADVICE = ("damaged", "move it", "restore a copy", "Traceback")
 PERMISSION = "cannot be written (it may only be read); check its folder and its permissions"
@@ -26,6 +27,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("library"))
 
 
+@OWN_STORE
 @pytest.mark.parametrize(
     ("call", "error", "says", "looks"),
     [

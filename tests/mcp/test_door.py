@@ -14,6 +14,7 @@ import pytest
 from agent_orchestrator.core.events import DirectiveRefused
 from tests.acceptance.rig import ORC, ROOT, wait_until
 from tests.mcp.chat import HttpServer, Place
+from tests.stores import TOLD
 from tests.web.page import Reply, send
 
 ASKS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -95,7 +96,7 @@ def test_an_agent_of_a_run_can_use_neither_way_and_the_journal_says_so(tmp_path:
     (tmp_path / "intruder.py").write_text(INTRUDER)
     words = [sys.executable, str(tmp_path / "intruder.py"), door.server.url, door.server.key, str(told), *ORC]
     (place.repo / "prompt.md").write_text(f"export PYTHONPATH={ROOT / 'src'}; {shlex.join(words)}\n")
-    run = place.orc("run", "--workflow", "workflow.yaml", "--detach")["run_id"]
+    run = place.orc("run", "--workflow", "workflow.yaml", "--detach", *TOLD)["run_id"]
     wait_until(told.exists)
     wait_until(lambda: place.stands(run)[0] == "completed")
     said = json.loads(told.read_text())

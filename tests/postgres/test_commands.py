@@ -11,6 +11,7 @@ import pytest
 
 from tests.acceptance.rig import HUMAN, Rig, wait_until
 from tests.postgres.server import GUARDED_PASSWORD, GUARDED_USER, find_free_port, shared_server
+from tests.stores import OWN_STORE
 
 RUN = ("run", "--workflow", "workflow.yaml", "--run-id")
 PRICED = """
@@ -90,6 +91,7 @@ def test_runs_stay_where_they_are_when_a_repository_gets_a_remote(rig: Rig, data
     assert f"The name in {name}" in refused.err
 
 
+@OWN_STORE
 def test_runs_are_copied_to_a_server_and_back(rig: Rig, database: str) -> None:
     (rig.side / "script.yaml").write_text(PRICED)
     rehearsed = ("--rehearse", str(rig.side / "script.yaml"))

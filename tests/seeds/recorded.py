@@ -12,12 +12,14 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.errors import Conflict
 from agent_orchestrator.store.port import Append
+from agent_orchestrator.store.postgres import PostgresStore
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.surfaces.cli.main import main
 
@@ -83,15 +85,21 @@ class Recorder:
         return {"path": str(file.relative_to(self._root)), "body": body}
 
 
-def record(log: Path, arguments: Sequence[str]) -> int:
-    """Run a command, and write down what it wrote."""
-    recorder, append = Recorder(Path.cwd(), log), SqliteStore.append
+def _keep_at_append(recorder: Recorder, kind: type[SqliteStore] | type[PostgresStore]) -> None:
+    append: Callable[[Any, Sequence[Append]], list[Conflict | None]] = kind.append
 
-    def keep_and_append(store: SqliteStore, batch: Sequence[Append]) -> list[Conflict | None]:
+    def keep_and_append(store: Any, batch: Sequence[Append]) -> list[Conflict | None]:
         recorder.keep_drafts()
         return append(store, batch)
 
-    SqliteStore.append = keep_and_append  # type: ignore[method-assign,assignment]
+    setattr(kind, "append", keep_and_append)  # noqa: B010 - mypy takes a class of either kind for neither
+
+
+def record(log: Path, arguments: Sequence[str]) -> int:
+    """Run a command, and write down what it wrote."""
+    recorder = Recorder(Path.cwd(), log)
+    for kind in (SqliteStore, PostgresStore):
+        _keep_at_append(recorder, kind)
     code = main(arguments)
     recorder.write_down()
     return code

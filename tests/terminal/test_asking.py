@@ -13,6 +13,7 @@ from tests.acceptance.loop_rig import LoopRig
 from tests.acceptance.phases_rig import PhasesRig
 from tests.acceptance.rig import ROOT, Rig, wait_until
 from tests.acceptance.team_rig import TeamRig
+from tests.stores import TOLD
 from tests.terminal.conftest import Open
 from tests.terminal.tmux import Terminal, child_of
 
@@ -242,7 +243,7 @@ def test_an_agent_that_types_into_a_terminal_of_its_own_is_refused(rig: Rig, ver
     (rig.side / "intruder.py").write_text(INTRUDER)
     (rig.repo / "intrude.sh").write_text(f"PYTHONPATH={ROOT}/src {sys.executable} {rig.side}/intruder.py {rig.side} {verb}\n")
     rig.workflow(BOTH)
-    driven = rig.start(*run_arguments(rig))
+    driven = rig.start(*run_arguments(rig, *TOLD))
     (rig.side / "driver").write_text(str(driven.process.pid))
     driven.wait_for("approval  waiting for approval")
     rig.open("go")

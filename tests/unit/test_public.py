@@ -13,6 +13,7 @@ import pytest
 
 import agent_orchestrator
 from agent_orchestrator import Orchestrator
+from tests.stores import OWN_STORE
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(agent_orchestrator.__file__).parent
@@ -81,5 +82,6 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert run_python(LOADED) == "\n\n"
 
 
+@OWN_STORE
 def test_looking_at_runs_loads_no_event_loop(repo: Path) -> None:
     assert run_python(LOOKED, str(repo)) == "False\n"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Response
 
 from tests.acceptance.rig import ORC, ROOT, WAIT_S, wait_until
 from tests.terminal.stages import STAGES, Theatre
@@ -106,10 +106,16 @@ class Tab:
         """True while the server is down on purpose: a browser says so in its console."""
         page.on("console", self._note)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self._refusals: list[Response] = []
+        page.on("response", lambda response: self._refusals.append(response) if response.status >= 400 else None)
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not (self.away and "ERR_" in message.text):
             self.errors.append(f"{message.text} ({message.location['url']})")
+
+    def refusals(self) -> list[str]:
+        """Return what the server said to requests that it refused."""
+        return [f"{one.request.post_data}: {one.text()}" for one in self._refusals]
 
     def open(self, address: str) -> Tab:
         """Go to an address."""
@@ -200,4 +206,4 @@ class Visitor:
     def check(self) -> None:
         """No page has shown an error, nor broken the policy of what it may load."""
         errors = [tab.errors for tab in self.tabs if tab.errors]
-        assert errors == [], errors
+        assert errors == [], f"{errors}; the server said: {[tab.refusals() for tab in self.tabs]}"

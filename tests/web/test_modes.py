@@ -120,6 +120,7 @@ def test_a_run_is_steered_paused_resumed_and_aborted_from_its_page(house: House,
     tab.wait_text("paused")
     stage.theatre.go(held=True)
     tab.press("Resume")
+    tab.wait("document.body.innerText", lambda said: "continues" in said or "is continued" in said)
     tab.wait("document.querySelector('.titles .badge').innerText", lambda said: said in ("running", "needs you"))
     tab.press("Abort …")
     tab.confirm("Abort the run")

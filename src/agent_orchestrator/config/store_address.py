@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from agent_orchestrator.bounded import read_bounded
-from agent_orchestrator.errors import InvalidValue, UsageError
+from agent_orchestrator.errors import InvalidValue, Unavailable, UsageError
 
 if TYPE_CHECKING:
     from agent_orchestrator.config import Settings
@@ -87,11 +87,14 @@ def find_store(settings: Settings) -> StoreAddress | None:
 
 def kept_name(settings: Settings) -> str:
     """Return the name that the first run of a repository was kept under; '' while there was none."""
+    file = settings.folder / NAME_FILE
     try:
-        content = read_bounded(settings.folder / NAME_FILE, NAME_LENGTH_MAX * 4, root=settings.folder)
+        content = read_bounded(file, NAME_LENGTH_MAX * 4, root=settings.folder)
     except FileNotFoundError:
         return ""
-    return checked_name(content.decode(errors="replace").removesuffix("\n"), f"The name in {settings.folder / NAME_FILE}")
+    except OSError as error:
+        raise Unavailable(detail=f"{file} cannot be read ({error.strerror}): move away what stands there.") from error
+    return checked_name(content.decode(errors="replace").removesuffix("\n"), f"The name in {file}")
 
 
 def check_root(value: object, what: str) -> Path:

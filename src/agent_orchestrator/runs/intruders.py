@@ -13,6 +13,8 @@ from agent_orchestrator.core.consent import name_of
 from agent_orchestrator.core.inputs import Answer, Posted
 from agent_orchestrator.engine.journal import encode_events
 from agent_orchestrator.errors import FromLaunch, RunBusy
+from agent_orchestrator.runs.directives import TAKEN_POLL_S, TAKEN_POLLS_MAX
+from agent_orchestrator.runs.follow import pause
 from agent_orchestrator.store.port import Append, StoredRun
 
 if TYPE_CHECKING:
@@ -38,14 +40,25 @@ def _journal(orchestrator: Orchestrator, run: StoredRun, directive: Posted) -> N
     if orchestrator.owned(run.id) is not None:
         _append(orchestrator, run, directive)
         return
+    for _ in range(TAKEN_POLLS_MAX):
+        if orchestrator.store.posted(run.id, directive.id):
+            return
+        if orchestrator.owner(run) is None and _journal_unowned(orchestrator, run, directive):
+            return
+        pause(TAKEN_POLL_S)  # Whoever drives the run may leave it without another look at its inbox.
+
+
+def _journal_unowned(orchestrator: Orchestrator, run: StoredRun, directive: Posted) -> bool:
     try:
         owner = orchestrator.own(run.id)
     except RunBusy:
-        return
+        return False
     try:
-        _append(orchestrator, run, directive)
+        if not orchestrator.store.posted(run.id, directive.id):
+            _append(orchestrator, run, directive)
     finally:
         owner.release()
+    return True
 
 
 def _append(orchestrator: Orchestrator, run: StoredRun, directive: Posted) -> None:

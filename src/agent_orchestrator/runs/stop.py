@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_orchestrator.core.events import Event
 from agent_orchestrator.core.inputs import Abort, Pause, Posted, Resume
-from agent_orchestrator.errors import Refused
+from agent_orchestrator.errors import Refused, RunBusy
 from agent_orchestrator.runs.directives import Sent, new_id, send_and_wait, send_stop
 from agent_orchestrator.runs.follow import Follower, pause
 from agent_orchestrator.runs.orchestrator import Orchestrator
@@ -39,7 +39,10 @@ def direct(orchestrator: Orchestrator, run: StoredRun, directive: Posted, over: 
     if run.context.remote:  # A worker takes it up for that: here are neither its tree nor its agents.
         send_stop(orchestrator, run, directive)
         return Sent(directive=directive.id, taken=False, owner=None)
-    owner = orchestrator.own(run.id)
+    try:
+        owner = orchestrator.own(run.id)
+    except RunBusy:  # Somebody has just begun to drive it.
+        return send_and_wait(orchestrator, run, directive)
     try:
         send_stop(orchestrator, run, directive)
         if over is None:

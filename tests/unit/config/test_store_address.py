@@ -10,7 +10,7 @@ import pytest
 
 from agent_orchestrator.config import Settings, choose_store, load_settings
 from agent_orchestrator.config.store_address import find_store, hide_password, name_repository
-from agent_orchestrator.errors import OrcError, UsageError
+from agent_orchestrator.errors import OrcError, Unavailable, UsageError
 
 SHOP, OTHER = "postgresql://db.example.com/shop", "postgresql://db.example.com/other"
 
@@ -99,6 +99,14 @@ def test_a_service_file_may_say_everything(repo: Path) -> None:
     found = find_store(settings_of(repo, ORC_STORE="postgresql://?service=shop"))
     assert found is not None
     assert found.url == "postgresql://?service=shop"
+
+
+def test_what_stands_in_the_way_of_the_kept_name_is_named(repo: Path) -> None:
+    (repo / ".git" / "orc").write_text("in the way")
+    with pytest.raises(
+        Unavailable, match=r"\.git/orc/repository cannot be read \(Not a directory\): move away what stands there\."
+    ):
+        find_store(settings_of(repo, ORC_STORE=SHOP))
 
 
 def test_a_repository_is_known_by_its_remote_and_else_by_its_place(repo: Path) -> None:

@@ -20,6 +20,7 @@ from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.surfaces.cli.main import main
 from agent_orchestrator.testing.store import new_run
 from tests.counting import counted
+from tests.stores import OWN_STORE
 
 FEW, MANY = 20, 320
 OPEN = 3
@@ -69,6 +70,7 @@ def work(home: Path, what: Callable[[Orchestrator], object]) -> int:
     return done.steps
 
 
+@OWN_STORE
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_costs_what_it_shows(name: str, stores: tuple[Path, Path]) -> None:
     few, many = (work(home, LISTS[name]) for home in stores)

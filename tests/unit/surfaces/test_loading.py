@@ -12,6 +12,7 @@ from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.summary import Proof, Summary
 from agent_orchestrator.store.sqlite import SqliteStore
 from agent_orchestrator.testing.store import new_run
+from tests.stores import OWN_STORE
 
 PROGRAM = """
 import sys
@@ -30,6 +31,7 @@ NOW_US = 4_000_000_000_000_000
 """Later than any report begins: the run is in it."""
 
 
+@OWN_STORE
 def test_listing_runs_loads_neither_agents_nor_what_folds_journals(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / ".agents" / "orc")
     new, first = new_run(RunId("one"))

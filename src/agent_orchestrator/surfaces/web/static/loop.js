@@ -2,11 +2,11 @@
 import { html, useState, useEffect, enc, money, lasts, US, direct, plural, nowUs } from "./lib.js";
 import { Glyph, Loaded, Empty, useLoad, useTick, doing } from "./ui.js";
 
-const toneOf = (one) => (one.ended_us === null ? "run" : one.check ? (one.check.passed ? "ok" : "fail") : /^(passed|completed)/.test(one.status) ? "ok" : "fail");
-const saysOf = (one) => (one.ended_us === null ? "at work" : one.check && one.check.passed ? "check passed" : one.error || (one.check ? "check failed" : one.status));
+const toneOf = (one) => (one.ended_us === null ? (one.waits ? "wait" : "run") : one.check ? (one.check.passed ? "ok" : "fail") : /^(passed|completed)/.test(one.status) ? "ok" : "fail");
+const saysOf = (one) => (one.ended_us === null ? (one.waits ? "waits for you" : "at work") : one.check && one.check.passed ? "check passed" : one.error || (one.check ? "check failed" : one.status));
 
 function Pass({ one, chosen, choose }) {
-  useTick(one.ended_us === null);
+  useTick(one.ended_us === null && !one.waits);
   const kind = toneOf(one), failing = one.tests && one.tests.count > one.tests.passed ? one.tests.count - one.tests.passed : 0;
   return html`<button class="pass" aria-pressed=${chosen} onClick=${choose}><span class="row spread"><span class="n">${one.iteration}</span><span class=${kind}><${Glyph} name=${kind} spin=${kind === "run"} /></span></span>
     <span class="small clip">${failing ? `${plural(failing, "test")} failing` : saysOf(one)}</span>
@@ -32,8 +32,8 @@ export function Loop({ runKey, view, now, choose, unit, can, readOnly }) {
   const [left, setLeft] = useState(null), [right, setRight] = useState(null), [text, setText] = useState("");
   const data = found.data || found.stale, name = view.units.length ? view.units[0].unit : "loop";
   if (!data) return html`<${Loaded} of=${found} what="Loading iterations">${() => null}<//>`;
-  const details = view.detail.details || {}, last = data.iterations[data.iterations.length - 1], busy = view.units.length && view.units[0].tone === "run" && (!last || last.ended_us !== null);
-  const list = busy ? [...data.iterations, { iteration: last ? last.iteration + 1 : 1, status: "running", started_us: last ? last.ended_us : view.units[0].started_us, ended_us: null }] : data.iterations;
+  const details = view.detail.details || {}, last = data.iterations[data.iterations.length - 1], tone = view.units.length ? view.units[0].tone : "", busy = (tone === "run" || tone === "wait") && (!last || last.ended_us !== null);
+  const list = busy ? [...data.iterations, { iteration: last ? last.iteration + 1 : 1, status: "running", waits: tone === "wait", started_us: last ? last.ended_us : view.units[0].started_us, ended_us: null }] : data.iterations;
   const checked = list.filter((one) => one.check), b = list.find((one) => one.iteration === right) || checked[checked.length - 1], a = list.find((one) => one.iteration === left) || checked.filter((one) => one !== b).pop();
   const steer = async (event) => {
     event.preventDefault();

@@ -22,7 +22,7 @@ export function Workers() {
     return () => { clearInterval(timer); leave.abort(); };
   }, []);
   return stores.filter((one) => one.workers.length || one.queues.length).map((one) => html`<section class="card workers" aria-label="Workers" key=${one.store}>
-    <header><h2>Workers</h2><span class="tag">${plural(one.workers.filter((worker) => worker.alive).length, "worker")}</span><span class="muted">${one.store}</span></header>
+    <header><h2>Workers</h2><span class="tag">${plural(one.workers.filter((worker) => worker.alive).length, "worker")}</span><span class="muted clip grow" title=${one.store}>${one.store}</span></header>
     ${one.workers.length > 0 && html`<table><thead><tr><th scope="col">Worker</th><th scope="col">Pool</th><th scope="col">Lease</th><th scope="col">Driving</th><th scope="col">Runs</th></tr></thead>
       <tbody>${one.workers.map((worker) => html`<${Worker} key=${`${worker.name} ${worker.pid}`} one=${worker} />`)}</tbody></table>`}
     <ul class="queues">${one.queues.map((queue) => html`<li key=${queue.pool}><span class="strong">${queue.pool}</span> <span class="muted">${queue.queued} queued, ${queue.driven} driven, ${queue.resting} at rest</span></li>`)}</ul></section>`);
