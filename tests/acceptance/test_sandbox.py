@@ -78,7 +78,7 @@ def listed_tries(rig: Rig, run: str, driver: int, server: Path) -> dict[str, lis
         "every mark taken off": [sys.executable, str(rig.side / "bare.py"), *approve],
         "signals to the driver": ["kill", "-9", str(driver)],
         "the gate file": write('{"open": ["asks"]}', str(rig.repo.parent / "gates.json")),
-        "a forged end": ["touch", *(f"{folder}/exit.0" for folder in (store / "launches" / run).glob("asks~*"))],
+        "a forged end": ["touch", *(f"{folder}/exit.0" for folder in (store / "launches" / run).glob("asks~*.human"))],
         "a link in the place of a folder of ours": ["mv", str(runs / run), str(runs / f"{run}.moved")],
         "a program in `.git/config`, a hook, an attribute": write("evil", str(rig.repo / ".git" / "hooks" / "post-checkout")),
         "a file elsewhere": write("evil", str(rig.repo.parent / "elsewhere")),
@@ -114,6 +114,7 @@ def check_contained(rig: Rig, server: Path, own: set[str], *wall: str) -> None:
         *("--pass-env", "PYTHONPATH", "--git-worktree", "--sandbox", *wall),
     )
     running.wait_for("orc approve")
+    wait_until(lambda: any((rig.repo / ".git" / "orc" / "launches" / "guarded").glob("asks~*.human")))
     state = rig.repo / ".agents" / "runs" / "guarded" / "run_state.json"
     listed = listed_tries(rig, "guarded", running.process.pid, server)
     assert set(LISTED) <= set(listed)
