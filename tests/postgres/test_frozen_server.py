@@ -54,6 +54,25 @@ def test_an_event_loop_hears_of_it_soon_and_goes_on(store: PostgresStore) -> Non
         asyncio.run(look())
 
 
+def test_an_event_loop_that_appends_does_not_wait_and_a_thread_finds_out_what_became_of_it(store: PostgresStore) -> None:
+    part = Append(run=ONE, expected_seq=2, at_us=2, body=b"[3]")
+
+    async def append() -> None:
+        with pytest.raises(StoreAway, match="does not answer at once"):
+            store.append_at_once(part)
+        with pytest.raises(StoreAway, match="the connection is lost"):
+            store.append_at_once(Append(run=ONE, expected_seq=2, at_us=2, body=b"[?]"))
+        assert await asyncio.to_thread(store.append, [part]) == [None], "by another connection"
+
+    server = shared_server()
+    serving = server.list_serving(store.url)
+    with frozen(serving):
+        asyncio.run(append())
+    # The frozen one does now what lay before it, and goes.
+    wait_until(lambda: set(serving) - set(server.list_serving(store.url)))
+    assert [body for _, _, body in store.rows(ONE)] == [b"[1]", b"[2]", b"[3]"]
+
+
 def test_a_statement_that_waits_for_ever_is_ended_by_the_server_and_nothing_is_written(store: PostgresStore) -> None:
     with psycopg.connect(store.url) as holder:
         holder.execute("SELECT FROM orc.runs WHERE id = 'one' FOR UPDATE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 
@@ -11,8 +12,8 @@ import pytest
 from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
-from agent_orchestrator.errors import RunExists
-from agent_orchestrator.store.port import Append, Cursor, Delivery, Row
+from agent_orchestrator.errors import Conflict, RunExists, StoreAway
+from agent_orchestrator.store.port import Append, Cursor, Delivery, Row, StartingAgent
 from agent_orchestrator.store.postgres import PostgresStore, install
 from agent_orchestrator.testing.store import new_run
 from tests.acceptance.rig import wait_until
@@ -60,6 +61,22 @@ def append(store: PostgresStore) -> None:
     assert store.printed(ONE) == {"a": [IDENTITY]}
 
 
+def append_at_once(store: PostgresStore) -> None:
+    """As an event loop does: it does not wait for what is lost, and appends the same in a thread."""
+    effect = EffectId("one/a")
+    part = Append(run=ONE, expected_seq=2, at_us=2, body=b"[3]", starting=(StartingAgent(effect, "someone"),))
+
+    async def main() -> Conflict | None:
+        try:
+            return store.append_at_once(part)
+        except StoreAway:
+            return (await asyncio.to_thread(store.append, [part]))[0]
+
+    assert asyncio.run(main()) is None
+    assert [body for _, _, body in store.rows(ONE)] == [b"[1]", b"[2]", b"[3]"]
+    assert store.accounts.start(ONE, effect, "someone")
+
+
 def append_without_a_row(store: PostgresStore) -> None:
     printed = (Printed(path="a", identity=IDENTITY),)
     part = Append(run=ONE, expected_seq=0, at_us=2, summary=Summary(status="paused"), printed=printed)
@@ -100,7 +117,7 @@ def delete(store: PostgresStore) -> None:
     assert store.runs() == []
 
 
-WRITES = (create, append, append_without_a_row, post, reserve, advance, put, rename, delete)
+WRITES = (create, append, append_at_once, append_without_a_row, post, reserve, advance, put, rename, delete)
 
 
 @pytest.mark.parametrize("how", list(Cut), ids=lambda how: how.name.lower())

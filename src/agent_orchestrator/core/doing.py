@@ -8,7 +8,7 @@ people do with the work in the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import get_args
 
 import msgspec
@@ -258,6 +258,10 @@ class Doing:
     def at_work(self) -> int:
         """The number of units that run a program now."""
         return self._active - len(self.holds)
+
+    def changes(self) -> Iterable[str]:
+        """Units whose effect changed since they were last taken."""
+        return self._changed
 
     def take_changes(self) -> list[str]:
         """Units whose effect changed since the last call, in order of change."""

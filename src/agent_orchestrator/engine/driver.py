@@ -283,6 +283,7 @@ class Driver:
             if self._keeper is not None:
                 self._keeper.look()
         self.slots.match(state.doing.take_changes(), halting=state.lifecycle.halting)
+        self.admission.drop_plans()
         if state.doing.holds or self.admission.pending:
             self.admission.look_again()
         if state.doing.budget.run.wall_s is not None:
@@ -298,9 +299,11 @@ class Driver:
         """
         engine = self.engine
         if engine.is_alone and engine.committer.is_idle and not engine.publisher.is_busy(self):
-            engine.committer.append_now(part)
+            waits = engine.committer.append_now(part)
         else:
-            await engine.committer.append(part)
+            waits = engine.committer.append(part)
+        if waits is not None:
+            await waits
             self._turn_s = engine.clock.monotonic_s()
 
     def _decide(self, what: Given, now_us: int, frames: Frames) -> list[Event]:
@@ -327,6 +330,7 @@ class Driver:
             usage=tuple([row for what, effect in ended if (row := self._usage(what, effect))]),
             windows=tuple([window for what, effect in ended for window in self.admission.refusals(what, effect)]),
             over=tuple([what.effect for what, _ in ended if self.admission.accounts_for(what.effect)]),
+            starting=self.admission.plan_starts() if not self._is_new else (),
             release_all=(lifecycle.ended or self._is_new) and self.state.doing.budget.is_set,
             printed=frames.printed,
         )

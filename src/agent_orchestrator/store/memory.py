@@ -80,6 +80,10 @@ class MemoryStore:
         self._keep(made, *copied)
         self.append([first])
 
+    def append_at_once(self, part: Append) -> Conflict | None:
+        """Append a single part."""
+        return self.append([part])[0]
+
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
         """Apply each run's part, or answer it with a Conflict."""
         self._writes += 1

@@ -63,6 +63,13 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     summary: Summary
 
 
+class StartingAgent(msgspec.Struct, frozen=True):
+    """An agent that starts once an append is durable, and the account that it works for."""
+
+    effect: EffectId
+    account: str
+
+
 class Append(msgspec.Struct, frozen=True, kw_only=True):
     """One run's part of a group commit."""
 
@@ -80,6 +87,8 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     windows: tuple[RateWindow, ...] = ()
     over: tuple[EffectId, ...] = ()
     """Launches that have ended: what was reserved for them is given back, and their agents are at work no more."""
+    starting: tuple[StartingAgent, ...] = ()
+    """Agents that are counted with it, where `Store.accounts` counts any, and their accounts have no limit."""
     release_all: bool = False
     """True for all reservations of the run: nothing of it is at work, or it is about to be looked at anew."""
     printed: tuple[Printed, ...] = ()
@@ -246,7 +255,10 @@ class Accounts(Protocol):
         """Return a text that no other store has, the same for all hosts and repositories that share it."""
 
     def start(self, run: RunId, effect: EffectId, account: str, *, adopted: bool = False) -> bool:
-        """Let an agent start and count it, if its account has room; one that is adopted works already, and is only counted."""
+        """Let an agent start and count it, if its account has room; one that is adopted works already, and is only counted.
+
+        Asks nobody about one that an append has counted.
+        """
 
     def end(self, run: RunId, effect: EffectId) -> None:
         """Count an agent no more."""
@@ -288,6 +300,9 @@ class Store(Protocol):
 
         The id is another than the context's only for a journal that is kept: see `rename`.
         """
+
+    def append_at_once(self, part: Append) -> Conflict | None:
+        """Commit a single part, for an event loop that waits; raises StoreAway without an answer: `append` it then, the same."""
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
         """Commit a batch; when it returns, what is not a Conflict is durable. Anything else raises for all."""

@@ -73,15 +73,13 @@ class SqliteStore:
     kind = f"SQLite {apsw.sqlite_lib_version()}"
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
-        self.path = folder / "orc.db"
-        self._folder = folder
-        self._sql = queries()
-        self._version = newest_version()
+        self.path, self._folder = folder / "orc.db", folder
+        self._sql, self._version = queries(), newest_version()
         self._name = str(self.path)
         self._keys: dict[str, int] = {}
         self._seqs: dict[str, int] = {}
         """The last sequence number this process wrote, by run; the unique index tells when another process wrote more."""
-        self._writes = 0
+        self._writes, self._turnstile = 0, -1
         opened = open_database(self.path, create=create)
         self._db, self.unwritable = opened.db, opened.unwritable
         """Why this connection only reads: it answers from what the disk holds, and refuses to write with this error."""
@@ -89,7 +87,6 @@ class SqliteStore:
         try:
             self._ledger = Ledger(self._db, self._sql)
             self.outbox = SqliteOutbox(self._db, self._sql, self._fetch, self._outbox_writing)
-            self._turnstile = -1
             with self._guarded:
                 self._inode = os.stat(self.path).st_ino
                 self._data_version = read_pragma(self._db, "data_version")
@@ -137,8 +134,7 @@ class SqliteStore:
 
     def create(self, run: NewRun, first: Append, copied: Sequence[Row] = ()) -> None:
         """Insert a run with its first events, after copied rows."""
-        context = run.context
-        summary = run.summary
+        context, summary = run.context, run.summary
         about = (first.run, run.system, run.name, _encode(context), _encode(summary), context.created_us, summary.ended)
         self._refuse_unwritable()
         with self._guarded:
@@ -153,6 +149,10 @@ class SqliteStore:
                 known = self.run(first.run)
                 raise RunExists(run=first.run, status=known.summary.status if known else "unknown") from error
         self._check_inode()
+
+    def append_at_once(self, part: Append) -> Conflict | None:
+        """Append a single part."""
+        return self.append([part])[0]
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
         """Commit a batch in one transaction."""

@@ -18,7 +18,7 @@ from agent_orchestrator.core.ids import EffectId, RunId, UnitId, effect_id
 from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.errors import Conflict, Fenced
-from agent_orchestrator.store.port import Append
+from agent_orchestrator.store.port import Append, StartingAgent
 from agent_orchestrator.store.postgres import PostgresStore
 from agent_orchestrator.store.postgres.cluster import Cluster
 from agent_orchestrator.store.postgres.leases import Leases, Worker
@@ -242,6 +242,7 @@ def _an_account_has_no_more_agents_at_work_than_it_may(another: Another) -> None
         assert not stores[waiting].accounts.start(runs[waiting], _effect(runs[waiting]), "shared")
         assert stores[waiting].accounts.start(runs[waiting], _effect(runs[waiting]), "shared", adopted=True), "it works already"
         _an_append_counts_agents_no_more(stores[working], runs[working], cluster)
+        _an_append_counts_agents_that_start(stores[working], runs[working], cluster)
     finally:
         cluster.close()
 
@@ -252,6 +253,27 @@ def _an_append_counts_agents_no_more(store: PostgresStore, run: RunId, cluster: 
     assert [one.working for one in cluster.list_accounts()] == [3], "nothing of what is refused counts"
     assert store.append([msgspec.structs.replace(over, expected_seq=1)]) == [None]
     assert [one.working for one in cluster.list_accounts()] == [2], "an agent works on whose end is written"
+
+
+def _an_append_counts_agents_that_start(store: PostgresStore, run: RunId, cluster: Cluster) -> None:
+    """Without a limit it counts them; with one it does not, and they are asked for one by one."""
+    one, two = effect_id(run, UnitId("v"), 0, 1, 1, "agent"), effect_id(run, UnitId("w"), 0, 1, 1, "agent")
+    both = msgspec.structs.replace(_part(run, 2), starting=(StartingAgent(one, "free"), StartingAgent(two, "shared")))
+    assert isinstance(store.append([msgspec.structs.replace(both, expected_seq=7)])[0], Conflict)
+    assert store.append([both]) == [None]
+    assert [agents.working for agents in cluster.list_accounts()] == [2], "one of a limited account counts only when it may start"
+    assert not store.accounts.start(run, two, "shared"), "the account is full"
+    assert store.accounts.start(run, one, "free")
+    cluster.limit_account("free", 1)
+    assert [(agents.name, agents.working) for agents in cluster.list_accounts()] == [("free", 1), ("shared", 2)]
+    assert not store.accounts.start(run, two, "free"), "the one that was there before the limit takes room"
+    store.accounts.end(run, one)
+    assert store.accounts.start(run, two, "free")
+    freely = msgspec.structs.replace(_part(run, 3), starting=(StartingAgent(one, "other"),))
+    assert store.append([freely]) == [None]
+    store.accounts.end(run, one)
+    cluster.limit_account("other", 1)
+    assert {agents.name: agents.working for agents in cluster.list_accounts()}["other"] == 0, "one that does not start takes room"
 
 
 def _effect(run: RunId) -> EffectId:

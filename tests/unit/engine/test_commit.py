@@ -12,7 +12,8 @@ import pytest
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.engine.commit import Committer
-from agent_orchestrator.errors import Conflict, DiskFull
+from agent_orchestrator.errors import Conflict, DiskFull, StoreAway
+from agent_orchestrator.store.memory import MemoryStore
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.clock import FakeClock, run_jumping
 from agent_orchestrator.testing.store import new_run
@@ -148,6 +149,11 @@ class Distant(Recorder):
         assert self.answers.acquire(timeout=60)
         return super().append(batch)
 
+    def append_at_once(self, part: Append) -> Conflict | None:
+        if not self.answers.acquire(blocking=False):
+            raise StoreAway(place="far", detail="no answer")
+        return MemoryStore.append(self, [part])[0]
+
 
 def test_the_loop_goes_on_while_a_distant_store_is_written_to_one_batch_after_the_other() -> None:
     store = Distant()
@@ -169,3 +175,43 @@ def test_the_loop_goes_on_while_a_distant_store_is_written_to_one_batch_after_th
 
     asyncio.run(main())
     assert [[one.run for one in batch] for batch in store.batches] == [["one"], ["two", "three"]]
+
+
+def test_a_lone_run_waits_in_place_for_a_distant_store_that_is_quick() -> None:
+    store = Distant()
+
+    async def main() -> None:
+        committer = Committer(store, asyncio.get_running_loop(), quick_s=60.0)
+        store.answers.release()
+        await committer.append(part("one"))
+        assert bool(committer.is_idle), "its answer was quick"
+        store.answers.release()
+        assert committer.append_now(part("one", 2)) is None
+        assert len(store.rows(RunId("one"))) == 3, "it is durable, without a turn of the loop"
+        store.answers.release()
+        with pytest.raises(Conflict):
+            committer.append_now(part("one", 2))
+        late = part("one", 3)
+        waits = committer.append_now(late)
+        assert waits is not None
+        assert not committer.is_idle, "the next one comes after it"
+        store.answers.release()
+        await waits
+        assert store.batches[-1][0] is late, "the very same is written in a thread"
+        committer.close()
+
+    asyncio.run(main())
+    assert len(store.rows(RunId("one"))) == 4
+
+
+def test_a_distant_store_that_was_slow_is_not_waited_for_in_place() -> None:
+    store = Distant()
+
+    async def main() -> None:
+        committer = Committer(store, asyncio.get_running_loop(), quick_s=0.0)
+        store.answers.release()
+        await committer.append(part("one"))
+        assert not committer.is_idle
+        committer.close()
+
+    asyncio.run(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent_orchestrator.core.effects import RunAgent
@@ -10,6 +11,7 @@ from agent_orchestrator.core.hold import Hold, HoldReason
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.engine.budget.rates import account_of
 from agent_orchestrator.errors import STORE_PASSES
+from agent_orchestrator.store.port import StartingAgent
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.driver import Driver
@@ -26,16 +28,33 @@ class WorkingAgents:
         self._told: set[EffectId] = set()
         self._ended: set[EffectId] = set()
         """Ends that the store could not be told of yet."""
+        self._planned: set[EffectId] = set()
+        """Agents that the append of this turn counts, as far as their accounts have no limit."""
 
     @property
     def counted(self) -> bool:
         """Say whether anybody counts them."""
         return self._known is not None
 
+    def plan(self, effects: Sequence[RunAgent]) -> tuple[StartingAgent, ...]:
+        """Name agents as an append counts them; whichever does not start right after it has to be dropped."""
+        new = [effect for effect in effects if effect.id not in self._told]
+        self._planned = {effect.id for effect in new}
+        return tuple([StartingAgent(effect.id, account_of(effect.agent)) for effect in new])
+
+    def drop_plans(self) -> None:
+        """Count those no more that were planned and have not started."""
+        if self._planned:
+            left, self._planned = self._planned, set()
+            self._ended |= left
+            for one in left:
+                self.end(one)
+
     def start(self, effect: RunAgent) -> Hold | None:
         """Count an agent that is to start, or return why it may not; raises what keeps the store from answering."""
         if self._known is None or effect.id in self._told:
             return None
+        self._planned.discard(effect.id)
         for one in [*self._ended]:
             self.end(one)
         account = account_of(effect.agent)
@@ -48,6 +67,7 @@ class WorkingAgents:
     def adopt(self, effect: RunAgent) -> None:
         """Count an agent that is at work, or was, since before this process; while the store is away, nobody starts another."""
         if self._known is not None:
+            self._planned.discard(effect.id)
             with contextlib.suppress(*STORE_PASSES):
                 self._known.start(self._run, effect.id, account_of(effect.agent), adopted=True)
             self._told.add(effect.id)

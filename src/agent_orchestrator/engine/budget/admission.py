@@ -23,7 +23,7 @@ from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.budget.accounts import ROOM_RECHECK_S, WorkingAgents
 from agent_orchestrator.engine.budget.rates import account_of, limited_account
 from agent_orchestrator.errors import STORE_PASSES
-from agent_orchestrator.store.port import RateWindow
+from agent_orchestrator.store.port import RateWindow, StartingAgent
 
 if TYPE_CHECKING:
     from agent_orchestrator.core.doing import Doing
@@ -77,6 +77,18 @@ class Admission:
         self._asked.add(effect.id)
         self._driver.note(UnitHeld(unit=effect.unit, hold=hold))
         return False
+
+    def plan_starts(self) -> tuple[StartingAgent, ...]:
+        """Name the agents that are wanted anew: the append that makes them so counts them, and saves a question per start."""
+        doing = self._doing
+        if not self._working.counted or self._driver.state.lifecycle.halting:
+            return ()
+        wanted = [doing.of(unit) for unit in doing.changes() if unit not in doing.holds and unit not in doing.taken]
+        return self._working.plan([effect for effect in wanted if isinstance(effect, RunAgent)])
+
+    def drop_plans(self) -> None:
+        """Count those no more that did not start after all."""
+        self._working.drop_plans()
 
     def adopt(self, effect: RunAgent) -> None:
         """Count what an agent uses that is at work, or was, since before this process."""

@@ -24,6 +24,8 @@ from agent_orchestrator.store.postgres.patience import LOOP_ANSWER_S, PARTING_S,
 from agent_orchestrator.store.queries import queries
 
 AGAIN_S = 1.0
+AT_ONCE_S = 0.1
+"""An event loop that has found a server quick waits in place about as long for the next answer."""
 LOOKS, LOOK_S = 20, 0.25
 """For so long a command waits for a server that is started again, before it says that it is away."""
 RETRIES_MAX = 5
@@ -107,6 +109,30 @@ class Link:
                         raise statement_error(self.address, error) from error
             return self._ask_again(statement, values, tries)
 
+    def write_at_once(self, statement: str, values: Sequence[object]) -> Rows | None:
+        """Return the answer to a statement if it comes at once, for an event loop, which has others to look after.
+
+        None says that it may have been done: then it has to be sent until there is an answer. StoreAway says that it was not.
+        """
+        with self._lock:
+            made = self._made
+            if made is None or not self._is_lively(made):
+                raise StoreAway(place=self.address.shown, detail="the connection is lost")
+            self.answer_s = AT_ONCE_S
+            try:
+                return self._execute(made, statement, values, None)
+            except psycopg.Error as error:
+                if made.closed:
+                    return None
+                raise statement_error(self.address, error) from error
+            finally:
+                self.answer_s = None
+
+    def find_out(self, statement: str, values: Sequence[object]) -> Rows:
+        """Send a statement that was sent before until there is an answer, or this link is closed."""
+        with self._lock:
+            return self._ask_again(statement, values, None)
+
     def _ask_again(self, statement: str, values: Sequence[object], tries: int | None) -> Rows:
         """Send a statement until there is an answer, however long it takes; give up after so many seconds.
 
@@ -130,12 +156,15 @@ class Link:
     def _lively(self) -> psycopg.Connection:
         """Return a connection whose server had not closed it a moment ago: what is not sent need not be asked for later."""
         made = self._connected()
+        return made if self._is_lively(made) else self._connected()
+
+    def _is_lively(self, made: psycopg.Connection) -> bool:
         try:
             made.pgconn.consume_input()
-        except psycopg.OperationalError:
+        except psycopg.OperationalError:  # As of one that is closed.
             self._drop()
-            return self._connected()
-        return made
+            return False
+        return True
 
     def hear(self) -> list[str]:
         """Return what was said on the channels listened to; asks the socket, not the server. Raises StoreAway."""

@@ -20,7 +20,7 @@ from agent_orchestrator import typed
 from agent_orchestrator.core.ids import EffectId, RunId
 from agent_orchestrator.core.inputs import Usage
 from agent_orchestrator.core.printed import Identity
-from agent_orchestrator.errors import Conflict, Fenced, RunExists, Unavailable
+from agent_orchestrator.errors import Conflict, Fenced, RunExists, StoreAway, Unavailable
 from agent_orchestrator.store.port import (
     EVERY,
     Append,
@@ -50,7 +50,7 @@ from agent_orchestrator.store.rows import read_run
 PAGE = 1_000
 LOOKS_BETWEEN = 20
 """Looks after which something may have happened that nobody announced: a lost notice, a pooler that passes none on."""
-FENCED = -2
+FENCED, UNCOUNTED = -2, -3
 LAST = "\U0010ffff"
 
 _encode = msgspec.json.encode
@@ -70,6 +70,8 @@ class PostgresStore:
         self._sql = queries(SQL)
         self._ident, self.kind = "", "PostgreSQL"
         self._key: int | None = None
+        self._unanswered: dict[int, tuple[Append, uuid.UUID]] = {}
+        """Parts of which nobody knows what became of them, with the token of each: it is known by that when it comes again."""
         self._listens = False
         self._looks = 0
         self._connections = 0
@@ -129,11 +131,39 @@ class PostgresStore:
 
     def append(self, batch: Sequence[Append]) -> list[Conflict | None]:
         """Commit a batch in one call; when an answer is lost it is asked for until it is known."""
-        order = sorted(range(len(batch)), key=lambda number: batch[number].run)
-        parts = [batch[number] for number in order]
+        parts = sorted(batch, key=lambda part: part.run)
+        if (unanswered := self._unanswered.pop(id(batch[0]), None)) is not None:
+            rows = self._appends.find_out(self._sql["append"], self._values(parts, unanswered[1]))
+        else:
+            rows = self._appends.write(self._sql["append"], self._values(parts, uuid.uuid4()), tries=None)
+        answers: list[int | None] = rows[0][0]
+        self._announce(parts)
+        told = {id(part): self._conflict(part, answer) for part, answer in zip(parts, answers, strict=True)}
+        return [told[id(part)] for part in batch]
+
+    def append_at_once(self, part: Append) -> Conflict | None:
+        """Append a single part, from an event loop; raises StoreAway where no answer comes at once: `append` finds out then."""
+        token = uuid.uuid4()
+        rows = self._appends.write_at_once(self._sql["append"], self._values([part], token))
+        if rows is None:
+            self._unanswered[id(part)] = part, token
+            raise StoreAway(place=self.address.shown, detail="it does not answer at once")
+        self._announce([part])
+        return self._conflict(part, rows[0][0][0])
+
+    def _announce(self, parts: list[Append]) -> None:
+        """Tell others of limits that were hit: rare, and worth it.
+
+        Never with the append itself: committing a notice takes a lock of the whole server.
+        """
+        if any(part.windows for part in parts):
+            with contextlib.suppress(Unavailable):
+                self._appends.write(self._sql["notify"], (f"{self._repository()}/",))
+
+    def _values(self, parts: list[Append], token: uuid.UUID) -> tuple[object, ...]:
         summaries = [part.summary for part in parts]
-        values = (
-            *(uuid.uuid4(), self._repository(), self.leases.worker),
+        return (
+            *(token, self._repository(), self.leases.worker),
             Texts(part.run for part in parts),
             Bigints(part.epoch or self.leases.epoch(part.run) for part in parts),
             Bigints(part.expected_seq for part in parts),
@@ -143,18 +173,15 @@ class PostgresStore:
             Booleans(summary.ended if summary is not None else None for summary in summaries),
             Documents(encode_more(part) for part in parts),
         )
-        answers: list[int | None] = self._appends.write(self._sql["append"], values, tries=None)[0][0]
-        if any(part.windows for part in parts):
-            # Rare, and worth telling at once; never with the append itself: committing a notice takes a lock of the whole server.
-            with contextlib.suppress(Unavailable):
-                self._appends.write(self._sql["notify"], (f"{self._repository()}/",))
-        found: list[Conflict | None] = [None] * len(batch)
-        for number, part, answer in zip(order, parts, answers, strict=True):
-            if answer == FENCED:
-                found[number] = Fenced(run=part.run, expected=part.expected_seq, found=answer)
-            elif answer is not None:
-                found[number] = Conflict(run=part.run, expected=part.expected_seq, found=answer)
-        return found
+
+    def _conflict(self, part: Append, answer: int | None) -> Conflict | None:
+        """Return what an answer means, and note which agents were counted."""
+        if answer is None:
+            self.accounts.note_counted(part.starting)
+        if answer is None or answer == UNCOUNTED:
+            return None
+        refused = Fenced if answer == FENCED else Conflict
+        return refused(run=part.run, expected=part.expected_seq, found=answer)
 
     def run(self, run: str) -> StoredRun | None:
         """Return one run by its exact id."""
