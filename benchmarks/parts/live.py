@@ -17,7 +17,7 @@ ENGINE = Entrant(name="live", title="orc", module="benchmarks.live")
 WHY = {
     "core": "every look at a growing output is a stat, and its events are read",
     "memory": "each launch keeps a watcher, a timer and its part of the state",
-    "delay": "the loop was busy when the end came: ends, decisions and commits share one thread",
+    "delay": "each end goes through the process table for what it left behind: more of it the more processes there are",
     "start": "starting is a spawn of a millisecond per agent; a slice ends after its time, with the spawn that it is in",
     "stall": "a slice of work was longer than it should be, or the machine was busy elsewhere",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import os
 import signal
 import sys
@@ -65,6 +66,38 @@ def run_to_end(tmp_path: Path, start: Order, limits: Watch | None = None, *, pid
         return ending
 
     return asyncio.run(play())
+
+
+class Turns:
+    """An event loop for a part that only asks to be called: its clock jumps to whatever is due next."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+        self._calls: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._count = 0
+        self._loop = asyncio.new_event_loop()
+        self._loop.close()
+
+    def time(self) -> float:
+        return self._now_s
+
+    def call_later(self, wait_s: float, act: Callable[..., object], *given: object) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(self._now_s + wait_s, act, given, self._loop)
+        self._count += 1
+        heapq.heappush(self._calls, (handle.when(), self._count, handle))
+        return handle
+
+    def call_soon(self, act: Callable[..., object], *given: object) -> asyncio.Handle:
+        return self.call_later(0.0, act, *given)
+
+    def play(self, calls: int = sys.maxsize) -> None:
+        """Make so many calls, or all that there are and that follow from them."""
+        while self._calls and calls > 0:
+            due_s, _, handle = heapq.heappop(self._calls)
+            if not handle.cancelled():
+                self._now_s = max(self._now_s, due_s)
+                handle._run()
+            calls -= 1
 
 
 def is_alive(pid: int) -> bool:

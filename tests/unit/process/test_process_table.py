@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 from agent_orchestrator.engine.kinship import NONCE_VARIABLE
-from agent_orchestrator.engine.process.identity import SETTLED_S, ProcessTable
-from tests.unit.process.rig import ENV
+from agent_orchestrator.engine.process.identity import AHEAD_PASSES, AHEAD_S, SETTLED_S, ProcessTable, Sweep
+from tests.unit.process.rig import ENV, Turns
 
 CROWD = 100
 WAITING = ("sh", "-c", "echo; read word")
@@ -28,6 +30,23 @@ for _ in range(8):
     counts.append(sum(f"/proc/{pid}/environ" in looked for pid in map(int, sys.argv[1:])))
     now_s[0] += SETTLED_S
 print(*counts)
+"""
+AHEAD = """
+import sys
+from agent_orchestrator.engine.process.identity import Sweep
+from tests.unit.process.rig import Turns
+looked, found, turns = [], [], Turns()
+sys.addaudithook(lambda event, about: looked.append(about[0]) if event == "open" and str(about[0]).endswith("/environ") else None)
+counts = []
+for _ in range(8):
+    sweep = Sweep(turns)
+    sweep.expect()
+    turns.play()
+    looked.clear()
+    sweep.ask("ours", found.append)
+    turns.play()
+    counts.append(sum(f"/proc/{pid}/environ" in looked for pid in map(int, sys.argv[1:])))
+print(min(counts), *found[0])
 """
 BECOMING = """
 import os, sys
@@ -64,6 +83,38 @@ def test_the_environment_of_a_process_that_has_settled_is_not_read_again() -> No
     first, second, *later = (int(count) for count in counted.stdout.split())
     assert (first, second) == (CROWD, CROWD)
     assert min(later) == 0  # Of several: a kernel that is short of memory gives folders in /proc new numbers.
+
+
+def test_after_a_start_environments_are_read_before_anybody_asks_whose_processes_they_are() -> None:
+    with running(*WAITING, count=CROWD) as crowd, running(*WAITING, nonce="ours") as (ours,):
+        words = [sys.executable, "-c", AHEAD, *(str(one.pid) for one in crowd)]
+        counted = subprocess.run(words, env={**ENV, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, check=True)
+    assert [int(word) for word in counted.stdout.split()] == [0, ours.pid]
+
+
+def test_a_question_in_the_middle_of_a_look_ahead_is_answered_by_a_pass_that_begins_after_it() -> None:
+    turns, found = Turns(), list[list[int]]()
+    sweep = Sweep(cast(asyncio.AbstractEventLoop, turns))
+    sweep.expect()
+    turns.play(1)  # It is under way.
+    with running(*WAITING, nonce="ours") as (ours,):
+        sweep.ask("ours", found.append)
+        turns.play(1)
+        assert not found
+        turns.play()
+    assert found == [[ours.pid]]
+
+
+def test_a_start_is_followed_by_so_many_looks_ahead_and_the_end_of_the_watch_by_none() -> None:
+    turns = Turns()
+    sweep = Sweep(cast(asyncio.AbstractEventLoop, turns))
+    sweep.expect()
+    turns.play()
+    assert turns.time() == AHEAD_S * AHEAD_PASSES
+    sweep.expect()
+    sweep.close()
+    turns.play()
+    assert turns.time() == AHEAD_S * AHEAD_PASSES
 
 
 def test_a_process_that_becomes_one_of_a_launch_right_after_it_was_made_is_seen() -> None:

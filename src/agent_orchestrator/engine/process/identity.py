@@ -25,6 +25,9 @@ HAS_PIDFD = HAS_PROC and hasattr(os, "pidfd_open")
 SETTLED_S = 1.0
 """A process that is older has become the program that it was made for, and what it was started with is known for good."""
 
+AHEAD_S, AHEAD_PASSES = 2 * SETTLED_S, 2
+"""After a start the table is gone through so often ahead of the next question, and so far apart: what is new there the first
+time has settled the second time."""
 _RETRY_S = 1.0
 _SLICE_S, _SLICE = 0.002, 32
 """Time that a pass goes on before the event loop gets its turn again, and the processes after which the clock is read."""
@@ -118,7 +121,8 @@ class ProcessTable:
 class Sweep:
     """Finds all processes of launches by one pass over the process table, shared by everyone who asked before it began.
 
-    The pass is cut into slices so that a thousand agents do not stall the loop.
+    The pass is cut into slices so that a thousand agents do not stall the loop. To read the environments of two thousand
+    processes takes 50 ms all the same: after a start they are read ahead, while nobody waits for an answer.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -127,14 +131,40 @@ class Sweep:
         self._waiting: dict[str, Callable[[list[int]], None]] = {}
         self._asked: dict[str, Callable[[list[int]], None]] = {}
         self._found: dict[str, list[int]] = {}
+        self._under_way = False
+        self._ahead = 0
+        self._timer: asyncio.TimerHandle | None = None
 
     def ask(self, nonce: str, found: Callable[[list[int]], None]) -> None:
         """Calls `found` with the pids of that launch as they are from now on; asking twice is asking once."""
         self._waiting[nonce] = found
-        if not self._asked:
+        if not self._under_way:
+            self._begin()
+
+    def expect(self) -> None:
+        """Something was started, and its end will be asked about."""
+        self._ahead = AHEAD_PASSES if HAS_PROC else 0  # What `ps` lists is not remembered.
+        self._look_ahead_later()
+
+    def close(self) -> None:
+        """Looks ahead no more."""
+        self._ahead = 0
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look_ahead_later(self) -> None:
+        if self._ahead and self._timer is None:
+            self._timer = self._loop.call_later(AHEAD_S, self._look_ahead)
+
+    def _look_ahead(self) -> None:
+        self._timer = None
+        self._ahead -= 1
+        self._look_ahead_later()
+        if not self._under_way:
             self._begin()
 
     def _begin(self) -> None:
+        self._under_way = True
         self._asked, self._waiting = {**self._asked, **self._waiting}, {}
         self._found = {nonce: [] for nonce in self._asked}
         self._loop.call_soon(self._go_on, self._table.list_all())
@@ -153,6 +183,7 @@ class Sweep:
             log.warning("The process table cannot be read (%s); trying again.", error)
             self._loop.call_later(_RETRY_S, self._begin)
             return
+        self._under_way = False
         asked, found, self._asked = self._asked, self._found, {}
         if self._waiting:
             self._begin()

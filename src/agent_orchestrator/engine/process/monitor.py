@@ -55,6 +55,7 @@ class Monitor:
         """Takes a launch under watch; its end is noticed at the earliest in the loop's next turn."""
         assert watched.effect not in self._watched, f"{watched.effect} is watched twice"
         self._watched[watched.effect] = watched
+        self._sweep.expect()
         watched.interval_s = LOOK_MIN_S
         if watched.shim.pidfd is not None:
             self._follow(watched)
@@ -81,6 +82,7 @@ class Monitor:
     def close(self) -> None:
         """Stops watching; the launches live on."""
         self._agenda.close()
+        self._sweep.close()
         for watched in self._watched.values():
             watched.over = True
             self._unfollow(watched)
