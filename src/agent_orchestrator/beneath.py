@@ -175,11 +175,24 @@ def write_new(folder: int, name: str, content: bytes | Iterable[bytes], mode: in
     """
     with contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
-    with open(name, "wb", opener=lambda path, _: os.open(path, _NEW_FILE, mode, dir_fd=folder)) as file:
-        file.writelines((content,) if isinstance(content, bytes) else content)
+    opened = os.open(name, _NEW_FILE, mode, dir_fd=folder)
+    try:
+        if isinstance(content, bytes):
+            _write_all(opened, content)
+        else:
+            with open(opened, "wb", closefd=False) as file:
+                file.writelines(content)
         if sync:
-            file.flush()
-            os.fsync(file.fileno())
+            os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _write_all(opened: int, content: bytes) -> None:
+    """Without a file object: to make one asks the system four questions, and takes as long as to make a small file."""
+    written = os.write(opened, content) if content else 0
+    while written < len(content):
+        written += os.write(opened, memoryview(content)[written:])
 
 
 def replace_file(

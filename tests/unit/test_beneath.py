@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +45,33 @@ def test_a_path_that_climbs_and_a_file_in_the_way_are_refused(tmp_path: Path) ->
         pass
     with pytest.raises(LinkInTheWay), open_folder(tmp_path, tmp_path / "a" / ".." / "b", make=True):
         pass
+
+
+def test_a_small_file_is_written_by_four_calls_of_the_system(tmp_path: Path) -> None:
+    """Remove what was there, make, write and close: a launch writes its prompt so."""
+    calls: list[str] = []
+
+    def note(frame: object, event: str, called: object) -> None:
+        if event == "c_call" and getattr(called, "__module__", None) in ("posix", "_io", "io"):
+            calls.append(getattr(called, "__name__", ""))
+
+    with open_folder(tmp_path, tmp_path) as folder:
+        sys.setprofile(note)
+        try:
+            write_new(folder, "file", b"x")
+        finally:
+            sys.setprofile(None)
+    assert calls == ["unlink", "open", "write", "close"]
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 3_000_000, (b"one", b"", b"two"), ()])
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_file_has_all_that_was_given_in_one_part_or_many(
+    content: bytes | tuple[bytes, ...], sync: bool, tmp_path: Path
+) -> None:
+    with open_folder(tmp_path, tmp_path) as folder:
+        write_new(folder, "file", content, sync=sync)
+    assert (tmp_path / "file").read_bytes() == b"".join((content,) if isinstance(content, bytes) else content)
 
 
 def test_a_link_or_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
