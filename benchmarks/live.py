@@ -46,24 +46,24 @@ RUN = "live"
 
 
 class Stalls:
-    """A task that finds out how long the loop was busy with something else."""
+    """A task that finds out how long the loop was busy with something else, and how much of that it had a processor."""
 
     def __init__(self) -> None:
-        self.longest_s = 0.0
+        self._longest = (0.0, 0.0)
         self._task = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
-        last = time.perf_counter()
+        last_s, worked_s = time.perf_counter(), time.thread_time()
         while True:
             await asyncio.sleep(LAG_S)
-            now = time.perf_counter()
-            self.longest_s = max(self.longest_s, now - last - LAG_S)
-            last = now
+            now_s, now_worked_s = time.perf_counter(), time.thread_time()
+            self._longest = max(self._longest, (now_s - last_s - LAG_S, now_worked_s - worked_s))
+            last_s, worked_s = now_s, now_worked_s
 
-    def take_ms(self) -> float:
-        """Return the longest stall so far, and begin anew."""
-        longest, self.longest_s = self.longest_s, 0.0
-        return 1000 * longest
+    def take_ms(self) -> tuple[float, float]:
+        """Return the longest stall so far and what the loop's own work was of it, and begin anew."""
+        (longest_s, worked_s), self._longest = self._longest, (0.0, 0.0)
+        return 1000 * longest_s, 1000 * worked_s
 
     async def close(self) -> None:
         """Stop watching."""
@@ -107,19 +107,19 @@ class Live:
         while not driven.done() and await asyncio.to_thread(self._count_started) < agents:
             assert time.monotonic() < began_s + ALIVE_S, "they did not all start"
             await asyncio.sleep(0.1)
-        start_s, start_stall_ms = time.monotonic() - began_s, stalls.take_ms()
+        start_s, start_stall = time.monotonic() - began_s, stalls.take_ms()
         await asyncio.sleep(settle_s)
         stalls.take_ms()
         before = resource.getrusage(resource.RUSAGE_SELF)
         await asyncio.sleep(quiet_s)
         after = resource.getrusage(resource.RUSAGE_SELF)
-        memory_mb, quiet_stall_ms = _memory_mb(), stalls.take_ms()
+        memory_mb, quiet_stall = _memory_mb(), stalls.take_ms()
         assert not noticed_s, "an agent ended before it was told to"
         opened = await asyncio.to_thread(os.open, pipe, os.O_RDWR)
         os.write(opened, b"x")
         summary = await driven
         os.close(opened)
-        end_stall_ms = stalls.take_ms()
+        end_stall = stalls.take_ms()
         await stalls.close()
         assert summary.status == "completed", summary
         used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -127,9 +127,9 @@ class Live:
             "start_s": start_s,
             "memory_mb": memory_mb,
             "core_percent": 100 * used_s / quiet_s,
-            "start_stall_ms": start_stall_ms,
-            "quiet_stall_ms": quiet_stall_ms,
-            "end_stall_ms": end_stall_ms,
+            "start_stall_ms": start_stall,
+            "quiet_stall_ms": quiet_stall,
+            "end_stall_ms": end_stall,
             "delays_ms": sorted(1000 * (noticed_s[step] - ended_s) for step, ended_s in self._list_ends()),
         }
 

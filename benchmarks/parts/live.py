@@ -18,7 +18,8 @@ WHY = {
     "core": "every look at a growing output is a stat, and its events are read",
     "memory": "each launch keeps a watcher, a timer and its part of the state",
     "delay": "each end goes through the process table for what it left behind: more of it the more processes there are",
-    "start": "starting is a spawn of a millisecond per agent; a slice ends after its time, with the spawn that it is in",
+    "start": "whoever waits for the loop waits for up to three turns of it, each a tick of 200 facts and a slice of starts; a "
+    "start waits for files and for a processor, which the agents that start want, too",
     "stall": "a slice of work was longer than it should be, or the machine was busy elsewhere",
 }
 
@@ -72,6 +73,10 @@ def _rows(label: str, figures: dict[str, Any], *, judged: bool) -> Iterator[Row]
     yield row("processor time of the engine", figures["core_percent"], "% of a core", CORE_TARGET_PERCENT, "core")
     note = f"median {delays[len(delays) // 2]:.1f} ms; ends are 10 ms apart"
     yield row("an end is noticed and journaled after (p99)", p99, "ms", DELAY_TARGET_MS, "delay", note)
-    yield row("longest stall of the loop while they start", figures["start_stall_ms"], "ms", STALL_TARGET_MS, "start")
-    yield row("longest stall while they live", figures["quiet_stall_ms"], "ms", STALL_TARGET_MS, "stall")
-    yield row("longest stall while they end", figures["end_stall_ms"], "ms", STALL_TARGET_MS, "stall")
+    for what, stall, why in (
+        ("longest stall of the loop while they start", "start_stall_ms", "start"),
+        ("longest stall while they live", "quiet_stall_ms", "stall"),
+        ("longest stall while they end", "end_stall_ms", "stall"),
+    ):
+        took_ms, worked_ms = figures[stall]
+        yield row(what, took_ms, "ms", STALL_TARGET_MS, why, f"{worked_ms:.0f} ms of it the loop's own work")
