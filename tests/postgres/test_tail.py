@@ -20,7 +20,7 @@ WRITERS, ROWS = 6, 40
 LATE = """
 SELECT orc.append(
     gen_random_uuid(), 1, NULL, ARRAY['one'], ARRAY[0::bigint], ARRAY[1::bigint], ARRAY[9::bigint], ARRAY['[2]'::bytea],
-    ARRAY[NULL::bytea], ARRAY[NULL::boolean], ARRAY[NULL::json]
+    ARRAY[NULL::bytea], ARRAY[NULL::boolean], ARRAY[NULL::json], ARRAY[]::bigint[], ARRAY[]::text[], ARRAY[]::text[]
 )
 """
 

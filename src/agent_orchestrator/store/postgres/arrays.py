@@ -32,7 +32,7 @@ class Bodies(list[bytes | None]):
     """A bytea[]."""
 
 
-class Texts(list[str]):
+class Texts(list[str | None]):
     """A text[]."""
 
 
@@ -76,7 +76,7 @@ class _TextsDumper(Dumper):
     format, oid = Format.BINARY, 1009
 
     def dump(self, obj: Texts) -> bytes:
-        return _join(25, _sized([value.encode() for value in obj]))
+        return _join(25, _sized([None if value is None else value.encode() for value in obj]))
 
 
 class _DocumentsDumper(Dumper):

@@ -162,6 +162,10 @@ class PostgresStore:
 
     def _values(self, parts: list[Append], token: uuid.UUID) -> tuple[object, ...]:
         summaries = [part.summary for part in parts]
+        launches: list[tuple[int, EffectId, str | None]] = []
+        for number, part in enumerate(parts, 1):
+            launches += [(number, effect, None) for effect in part.over]
+            launches += [(number, one.effect, one.account) for one in part.starting]
         return (
             *(token, self._repository(), self.leases.worker),
             Texts(part.run for part in parts),
@@ -172,6 +176,9 @@ class PostgresStore:
             Bodies(_encode(summary) if summary is not None else None for summary in summaries),
             Booleans(summary.ended if summary is not None else None for summary in summaries),
             Documents(encode_more(part) for part in parts),
+            Bigints(number for number, _, _ in launches),
+            Texts(effect for _, effect, _ in launches),
+            Texts(account for _, _, account in launches),
         )
 
     def _conflict(self, part: Append, answer: int | None) -> Conflict | None:

@@ -21,7 +21,7 @@ def storable(value: str) -> str:
 
 def encode_more(part: Append) -> str | None:
     """Return as JSON what an append rarely brings; None for nothing."""
-    if not (part.taken or part.usage or part.windows or part.over or part.starting or part.release_all or part.printed):
+    if not (part.taken or part.usage or part.windows or part.release_all or part.printed):
         return None
     more: dict[str, Any] = {}
     if part.taken:
@@ -30,10 +30,6 @@ def encode_more(part: Append) -> str | None:
         more["usage"] = [_usage(row) for row in part.usage]
     if part.windows:
         more["windows"] = part.windows
-    if part.over:
-        more["over"] = part.over
-    if part.starting:
-        more["starting"] = part.starting
     if part.release_all:
         more["release_all"] = True
     if part.printed:

@@ -43,7 +43,7 @@ SELECT pg_notify('orc', $1);
 -- name: append
 SELECT orc.append(
     $1::uuid, $2::integer, $3::bigint, $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[],
-    $10::boolean[], $11::json[]
+    $10::boolean[], $11::json[], $12::bigint[], $13::text[], $14::text[]
 );
 
 -- name: create_run

@@ -1,5 +1,7 @@
--- Agents that start with an append are counted by it: one round trip less per step than a call of orc.start_work. Statements about one
--- row each, for there is hardly ever more than one: reading a list as a table costs more than what is done with it.
+-- Agents that start with an append are counted by it: one round trip less per step than a call of orc.start_work.
+
+-- There are as many rows as agents at work: nobody needs an index to count them, and each start would write to it.
+DROP INDEX orc.at_work_by_account;
 
 -- Each start would look for its run once more, only so that a run which is deleted takes its agents with it.
 ALTER TABLE orc.at_work DROP CONSTRAINT at_work_run_fkey;
@@ -22,92 +24,29 @@ BEGIN
     END IF;
 END $$;
 
--- Launches that are over have nothing set aside, and work for no account. Those that start are counted, where their account has no
--- limit; true if all of them are. The others have to be asked for one by one, behind the lock of their account.
-CREATE FUNCTION orc.append_launches(run_ bigint, repo_ integer, epoch_ bigint, over json, starting json)
-RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    effect_ text;
-    account_ text;
-    counted boolean := true;
-BEGIN
-    FOR i IN 0 .. coalesce(json_array_length(over), 0) - 1 LOOP
-        effect_ := over ->> i;
-        DELETE FROM orc.reservations WHERE repo = repo_ AND effect = effect_;
-        DELETE FROM orc.at_work WHERE run = run_ AND effect = effect_;
-    END LOOP;
-    FOR i IN 0 .. coalesce(json_array_length(starting), 0) - 1 LOOP
-        effect_ := starting -> i ->> 'effect';
-        account_ := starting -> i ->> 'account';
-        IF EXISTS (SELECT FROM orc.accounts WHERE name = account_) THEN
-            counted := false;
-        ELSE
-            INSERT INTO orc.at_work (run, effect, account, epoch) VALUES (run_, effect_, account_, epoch_)
-            ON CONFLICT (run, effect) DO UPDATE SET account = excluded.account, epoch = excluded.epoch;
-        END IF;
-    END LOOP;
-    RETURN counted;
-END $$;
+-- As before, and with launches of the parts, in the order of these: `launch_parts` has the number of the part of each, `launches` its
+-- effect. One without an account is over: nothing is set aside for it, and it works for nobody. One with an account starts, and is
+-- counted, unless that account has a limit: then the answer is -3, done but not counted, and it is asked for behind the lock of its
+-- account. Statements about one row each: there is hardly ever more than one, and to read a list as a table costs more than the rest.
+DROP FUNCTION orc.append(
+    uuid, integer, bigint, text[], bigint[], bigint[], bigint[], bytea[], bytea[], boolean[], json[]
+);
 
--- The parts of an append that are rarely there.
-CREATE OR REPLACE FUNCTION orc.append_more(run_ bigint, repo_ integer, at_us_ bigint, more json) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    IF more -> 'taken' IS NOT NULL THEN
-        UPDATE orc.inbox SET taken_us = at_us_
-        WHERE repo = repo_ AND id IN (SELECT json_array_elements_text(more -> 'taken'));
-    END IF;
-    IF more -> 'usage' IS NOT NULL THEN
-        INSERT INTO orc.usage (run, effect, "offset", repo, unit, agent, model, at_us, cost_usd, tokens, wall_s, body)
-        SELECT run_, u.effect, u."offset", repo_, u.unit, u.agent, u.model, at_us_, u.cost_usd, u.tokens, u.wall_s, u.body
-        FROM json_to_recordset(more -> 'usage') AS u (
-            effect text, "offset" bigint, unit text, agent text, model text, cost_usd double precision, tokens bigint,
-            wall_s double precision, body text
-        ) ON CONFLICT DO NOTHING;
-    END IF;
-    IF more -> 'windows' IS NOT NULL THEN
-        INSERT INTO orc.rate_windows AS known (account, name, resets_us, seen_us, strikes)
-        SELECT w.account, w.name, w.resets_us, w.seen_us, w.strikes
-        FROM json_to_recordset(more -> 'windows') AS w (account text, name text, resets_us bigint, seen_us bigint, strikes integer)
-        ORDER BY w.account, w.name
-        ON CONFLICT (account, name) DO UPDATE
-        SET resets_us = excluded.resets_us, seen_us = excluded.seen_us, strikes = excluded.strikes
-        WHERE known.seen_us <= excluded.seen_us;
-    END IF;
-    IF more -> 'release_all' IS NOT NULL THEN
-        DELETE FROM orc.reservations WHERE run = run_;
-    END IF;
-    IF more -> 'printed' IS NOT NULL THEN
-        INSERT INTO orc.printed (run, path, body)
-        SELECT run_, p.path, p.body
-        FROM json_to_recordset(more -> 'printed') AS p (path text, body text)
-        -- One that comes again because its answer was lost is there already.
-        WHERE p.body IS DISTINCT FROM (
-            SELECT known.body FROM orc.printed known WHERE known.run = run_ AND known.path = p.path
-            ORDER BY known.key DESC LIMIT 1
-        );
-        DELETE FROM orc.printed old WHERE old.run = run_
-            AND old.path IN (SELECT p.path FROM json_to_recordset(more -> 'printed') AS p (path text))
-            AND (
-                SELECT count(*) FROM orc.printed newer
-                WHERE newer.run = old.run AND newer.path = old.path AND newer.key > old.key
-            ) >= 16;
-    END IF;
-END $$;
-
--- As before, and -3 for done, but for agents that are not counted.
-CREATE OR REPLACE FUNCTION orc.append(
+CREATE FUNCTION orc.append(
     batch_ uuid, repo_ integer, worker_ bigint, runs_ text[], epochs bigint[], expected bigint[], times bigint[], bodies bytea[],
-    summaries bytea[], ends boolean[], mores json[]
+    summaries bytea[], ends boolean[], mores json[], launch_parts bigint[], launches text[], launch_accounts text[]
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     answers bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(runs_)]);
     run_ orc.runs;
     key_ bigint;
-    over json;
-    starting json;
+    launch bigint := 1;
 BEGIN
     PERFORM orc.enter();
     FOR i IN 1 .. cardinality(runs_) LOOP
+        WHILE launch_parts[launch] < i LOOP -- Those of a part that was refused.
+            launch := launch + 1;
+        END LOOP;
         -- It waits for whoever writes the row, and judges what is there then. The fence is that of orc.may_write.
         UPDATE orc.runs SET seq = seq + 1, summary = coalesce(summaries[i], summary), ended = coalesce(ends[i], ended),
             updated_us = CASE WHEN summaries[i] IS NULL THEN updated_us ELSE times[i] END
@@ -127,7 +66,7 @@ BEGIN
                 SELECT FROM orc.events WHERE run = run_.key AND seq = expected[i] + 1 AND batch = batch_
             ) THEN
                 -- It was written, and its answer lost.
-                IF mores[i] -> 'starting' IS NOT NULL THEN
+                IF launch_parts[launch] = i THEN
                     answers[i] := -3;
                 END IF;
                 CONTINUE;
@@ -147,14 +86,21 @@ BEGIN
             END IF;
         END IF;
         IF mores[i] IS NOT NULL THEN
-            over := mores[i] -> 'over';
-            starting := mores[i] -> 'starting';
-            IF (over IS NOT NULL OR starting IS NOT NULL)
-                AND NOT orc.append_launches(key_, repo_, epochs[i], over, starting) THEN
-                answers[i] := -3;
-            END IF;
             PERFORM orc.append_more(key_, repo_, times[i], mores[i]);
         END IF;
+        WHILE launch_parts[launch] = i LOOP
+            IF launch_accounts[launch] IS NULL THEN
+                DELETE FROM orc.reservations WHERE repo = repo_ AND effect = launches[launch];
+                DELETE FROM orc.at_work WHERE run = key_ AND effect = launches[launch];
+            ELSIF EXISTS (SELECT FROM orc.accounts WHERE name = launch_accounts[launch]) THEN
+                answers[i] := -3;
+            ELSE
+                INSERT INTO orc.at_work (run, effect, account, epoch)
+                VALUES (key_, launches[launch], launch_accounts[launch], epochs[i])
+                ON CONFLICT (run, effect) DO UPDATE SET account = excluded.account, epoch = excluded.epoch;
+            END IF;
+            launch := launch + 1;
+        END LOOP;
     END LOOP;
     RETURN answers;
 END $$;
