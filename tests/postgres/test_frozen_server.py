@@ -17,6 +17,18 @@ from tests.acceptance.rig import wait_until
 from tests.postgres.server import frozen, make_impatient_database, shared_server
 
 ONE = RunId("one")
+GIVES_WAY = """
+CREATE SEQUENCE tries;
+CREATE FUNCTION give_way() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF nextval('tries') = 1 THEN
+        RAISE EXCEPTION USING ERRCODE = '40P01';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER give_way BEFORE INSERT ON orc.events FOR EACH ROW EXECUTE FUNCTION give_way();
+"""
+"""The first append is the one that a deadlock is resolved by."""
 
 
 @pytest.fixture
@@ -71,6 +83,20 @@ def test_an_event_loop_that_appends_does_not_wait_and_a_thread_finds_out_what_be
     # The frozen one does now what lay before it, and goes.
     wait_until(lambda: set(serving) - set(server.list_serving(store.url)))
     assert [body for _, _, body in store.rows(ONE)] == [b"[1]", b"[2]", b"[3]"]
+
+
+def test_an_append_of_an_event_loop_that_gave_way_in_a_deadlock_is_made_again_in_a_thread(store: PostgresStore) -> None:
+    part = Append(run=ONE, expected_seq=2, at_us=2, body=b"[3]")
+    with psycopg.connect(store.url, autocommit=True) as other:
+        other.execute(GIVES_WAY)
+
+    async def append() -> None:
+        with pytest.raises(StoreAway):
+            store.append_at_once(part)
+        assert await asyncio.to_thread(store.append, [part]) == [None]
+
+    asyncio.run(append())
+    assert len(store.rows(ONE)) == 3
 
 
 def test_a_statement_that_waits_for_ever_is_ended_by_the_server_and_nothing_is_written(store: PostgresStore) -> None:

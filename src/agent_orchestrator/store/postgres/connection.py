@@ -124,6 +124,8 @@ class Link:
             except psycopg.Error as error:
                 if made.closed:
                     return None
+                if error.sqlstate in RETRIED:  # It gave way to another one: `write` tries it again.
+                    raise StoreAway(place=self.address.shown, detail="it is busy") from error
                 raise statement_error(self.address, error) from error
             finally:
                 self.answer_s = None
