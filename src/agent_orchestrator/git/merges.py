@@ -65,9 +65,8 @@ def plan_merge(repo: Path, effect: Merge) -> PlannedMerge | MergeEnded:
         why = f"{effect.branch} and {effect.into} both changed {_shown(tree.paths)}"
         ended = _ended(effect, MergeVerdict.CONFLICT, why)
         return msgspec.structs.replace(ended, conflicts=tree.paths, conflict_text=tree.text)
-    commit = commit_trees(repo, tree, (base, tip), effect.message, effect.at_us)
-    held = find_obstacle(repo, effect.into, commit)
-    return PlannedMerge(commit=commit, base=base) if held is None else _ended(effect, MergeVerdict.HELD, held)
+    plan = PlannedMerge(commit=commit_trees(repo, tree, (base, tip), effect.message, effect.at_us), base=base)
+    return _why_not(repo, effect, plan) or plan
 
 
 def land_merge(repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
@@ -78,22 +77,35 @@ def land_merge(repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded:
     now = find_commit(repo, ref)
     if now is not None and is_ancestor(repo, planned.commit, now):
         return landed
-    if now == planned.base:
-        held = find_obstacle(repo, effect.into, planned.commit)
-        if held is not None:
-            return _ended(effect, MergeVerdict.HELD, held)
-        try:
-            _move(repo, effect.into, planned)
-        except GitFailed:
-            if find_commit(repo, ref) == planned.base:
-                held = find_obstacle(repo, effect.into, planned.commit)
-                if held is None:
-                    raise
-                return _ended(effect, MergeVerdict.HELD, held)
-        else:
-            return landed
-    why = f"{effect.into} moved while the merge was being checked"
-    return _ended(effect, MergeVerdict.MOVED, why)
+    if now != planned.base:
+        return _moved(effect)
+    why_not = _why_not(repo, effect, planned)
+    if why_not is not None:
+        return why_not
+    try:
+        _move(repo, effect.into, planned)
+    except GitFailed:
+        if find_commit(repo, ref) != planned.base:
+            return _moved(effect)
+        why_not = _why_not(repo, effect, planned)
+        if why_not is None:
+            raise
+        return why_not
+    return landed
+
+
+def _why_not(repo: Path, effect: Merge, planned: PlannedMerge) -> MergeEnded | None:
+    """Say why a merge cannot land now; None when it can.
+
+    Another merge into the same branch moves the branch first, then the files, and what is seen between the two is nobody's
+    edit. One that moved the branch before the plan read it is waited for; after one that moved it since, all is done again.
+    """
+    settle_landing(repo)
+    held = find_obstacle(repo, effect.into, planned.commit)
+    if held is None:
+        return None
+    still = find_commit(repo, f"refs/heads/{effect.into}") == planned.base
+    return _ended(effect, MergeVerdict.HELD, held) if still else _moved(effect)
 
 
 def _move(repo: Path, into: str, planned: PlannedMerge) -> None:
@@ -234,6 +246,10 @@ def explain_too_old(said: str) -> str | None:
     if numbers is None or (int(numbers[1]), int(numbers[2])) >= GIT_NEEDED:
         return None
     return f"{said} is too old to merge branches; install git {'.'.join(map(str, GIT_NEEDED))} or newer"
+
+
+def _moved(effect: Merge) -> MergeEnded:
+    return _ended(effect, MergeVerdict.MOVED, f"{effect.into} moved while the merge was being checked")
 
 
 def _ended(effect: Merge, verdict: MergeVerdict, detail: str) -> MergeEnded:
