@@ -178,7 +178,7 @@ def write_new(folder: int, name: str, content: bytes | Iterable[bytes], mode: in
     opened = os.open(name, _NEW_FILE, mode, dir_fd=folder)
     try:
         if isinstance(content, bytes):
-            _write_all(opened, content)
+            write_all(opened, content)
         else:
             with open(opened, "wb", closefd=False) as file:
                 file.writelines(content)
@@ -188,8 +188,8 @@ def write_new(folder: int, name: str, content: bytes | Iterable[bytes], mode: in
         os.close(opened)
 
 
-def _write_all(opened: int, content: bytes) -> None:
-    """Without a file object: to make one asks the system four questions, and takes as long as to make a small file."""
+def write_all(opened: int, content: bytes) -> None:
+    """Write all of it, and make no file object: that asks the system four questions, and takes as long as a small file."""
     written = os.write(opened, content) if content else 0
     while written < len(content):
         written += os.write(opened, memoryview(content)[written:])

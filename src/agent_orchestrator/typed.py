@@ -47,6 +47,12 @@ def decoder(kind: Any) -> Callable[[bytes | str], Any]:
         return msgspec.json.Decoder(kind).decode
 
 
+def unpacker(kind: type[Kind]) -> Callable[[bytes], Kind]:
+    """Return the function that decodes MessagePack into a type."""
+    with _one_at_a_time:
+        return msgspec.msgpack.Decoder(kind).decode
+
+
 @overload
 def convert(value: Any, kind: type[Kind], *, strict: bool = True) -> Kind: ...
 @overload

@@ -10,6 +10,8 @@ import click
 import jsonschema_rs
 import pytest
 
+from agent_orchestrator.engine.snapshots import encode, pack
+from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.surfaces.cli.groups import LazyGroup
 from agent_orchestrator.surfaces.cli.main import orc
 from tests.acceptance.rig import HUMAN, Rig
@@ -90,6 +92,29 @@ def test_doctor_finds_the_tools_the_store_and_runs_that_nobody_drives(rig: Rig) 
     assert any("claude 9.9.9" in finding["detail"] for finding in found.json["findings"])
     assert "intact" in told["store"]["detail"]
     assert "says running, but nothing is running it" in told["run"]["detail"]
+
+
+@OWN_STORE
+def test_a_snapshot_that_is_not_what_the_journal_says_is_found_and_removed(rig: Rig) -> None:
+    run = rig.run().run
+    with Orchestrator(str(rig.repo)) as orchestrator:
+        stored, kept = orchestrator.find(run), orchestrator.store.snapshots
+        folded = orchestrator.fold(stored)
+        good = encode(pack(folded.system, stored, folded.state, folded.seq, folded.at_us))
+        folded.state.steps["coding"].status = "FAILED"
+        bad = encode(pack(folded.system, stored, folded.state, folded.seq, folded.at_us))
+    assert kept is not None
+    kept.write(stored.id, good)
+    assert rig.orc("store", "check", "--json").json["dropped"] == []
+    assert kept.read(stored.id) == good
+    for command in (("store", "check"), ("doctor",)):
+        kept.write(stored.id, bad)
+        assert "FAILED" in rig.orc("status", run).out, "it is believed, for all that it says of itself is true"
+        told = rig.orc(*command)
+        assert told.code == 0, told
+        assert f"the snapshot of run {run} was not what its journal says: removed, the journal alone counts" in told.out
+        assert kept.read(stored.id) is None
+        assert "FAILED" not in rig.orc("status", run).out
 
 
 def test_doctor_names_what_a_client_would_log_in_with_and_never_shows_it(rig: Rig) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from agent_orchestrator.core.effects import AgentChoice
 from agent_orchestrator.core.inputs import Abort, Answer, Directive, Pause
+from agent_orchestrator.engine.journal import decode_events
+from agent_orchestrator.systems.workflow.events import StepsReset, StepStarted
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec, with_prompts
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 from agent_orchestrator.testing.faults import Faults
@@ -118,14 +121,24 @@ def restless(state: Any, chance: random.Random) -> Directive | None:
 
 
 def each_agent_succeeded_once(simulation: Simulation) -> None:
-    """By the machine's own list: no unit and iteration has two launches of an agent that ended well."""
-    done: dict[tuple[str, str], str] = {}
+    """By the machine's own list: no unit and iteration has two launches of an agent that ended well.
+
+    A step whose check failed is reset when a person resumes the run: its agent may then end well again.
+    """
+    resets: Counter[str] = Counter()
+    reset_before: dict[str, int] = {}
+    for _, _, body in simulation.machine.store.rows(simulation.run.id):
+        for event in decode_events(WORKFLOW, body):
+            resets.update(event.steps if isinstance(event, StepsReset) else ())
+            if isinstance(event, StepStarted):
+                reset_before[event.effect] = resets[event.step]
+    done: dict[tuple[str, str, int], str] = {}
     for process in simulation.machine.processes.values():
         _, unit, launch = process.effect.split("/")
         report = process.part.report
         ended_well = process.exit_code == 0 and report is not None and report["status"] == "COMPLETED"
         if launch.endswith(".agent") and ended_well:
-            key = unit, launch.split(".")[0]
+            key = unit, launch.split(".")[0], reset_before.get(process.effect, 0)
             assert key not in done, f"{process.effect} repeated what {done[key]} had done"
             done[key] = process.effect
 

@@ -143,6 +143,8 @@ def _rules(choice: AgentChoice) -> tuple[Rule, ...]:
 
 
 def _rule_of(task: AgentTask) -> Rule:
+    if "script" not in task.effect.agent.options:
+        return UNSCRIPTED
     rules = _rules(task.effect.agent)
     return _rule_for(rules, _part(task)) if rules else UNSCRIPTED
 

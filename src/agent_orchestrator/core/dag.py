@@ -29,6 +29,20 @@ class Dag:
             for parent in above:
                 dependents[parent].append(unit)
 
+    @classmethod
+    def at(cls, needs: Mapping[str, Sequence[str]], finished: Sequence[str], taken: Sequence[str]) -> Dag:
+        """Return the graph in which these units are done and those are being worked on."""
+        dag = cls(needs)
+        done, busy = dag._finished, dag._taken
+        done.update(finished)
+        busy.update(taken)
+        dependents, blockers = dag._dependents, dag._blockers
+        for unit in finished:
+            for child in dependents[unit]:
+                blockers[child] -= 1
+        dag._ready = [(index, unit) for index, unit in enumerate(needs) if not (unit in done or unit in busy or blockers[unit])]
+        return dag
+
     def peek(self) -> str | None:
         """The first ready unit, or None."""
         while self._ready:
@@ -75,6 +89,11 @@ class Dag:
     def upstream(self, unit: str) -> list[str]:
         """The unit and everything it depends on, in the order of the file."""
         return self._closure(unit, self._needs)
+
+    def standing(self) -> tuple[list[str], list[str]]:
+        """Return the units that are done and those that are being worked on, each in the order of the file."""
+        place = self._order.__getitem__
+        return sorted(self._finished, key=place), sorted(self._taken, key=place)
 
     @property
     def finished(self) -> int:

@@ -9,7 +9,7 @@ people do with the work in the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
@@ -56,75 +56,61 @@ class PlannedAgent(msgspec.Struct, frozen=True):
         raise NotImplementedError
 
 
-_WAITING = frozenset(get_args(Effect)) - frozenset(ACTIVE)
+_BUILT = frozenset({*get_args(Effect), type(None)})
+"""All others are planned. To look a kind up takes a third of asking whether something is an instance of what it is not."""
+_WAITING = _BUILT - frozenset(ACTIVE)
 """All others occupy the machine, those included that nobody has looked at."""
 
 
-class Doing:
+if TYPE_CHECKING:
+    Wanted = Effect | PlannedAgent
+else:
+    Wanted = Effect  # As a snapshot is decoded: whoever takes one looks at every effect first.
+
+
+class Doing(msgspec.Struct):
     """The wanted effects of one run."""
 
-    __slots__ = (
-        *("_active", "_boots", "_changed", "_effects", "questions"),
-        *(
-            "boot",
-            "budget",
-            "finish",
-            "holds",
-            "interrupted",
-            "found",
-            "kept",
-            "tests",
-            "refused",
-            "returning",
-            "shared",
-            "spoken",
-            "stale",
-            "steering",
-            "taken",
-            "warned",
-            "worked_us",
-        ),
-    )
-
-    def __init__(self) -> None:
-        self._effects: dict[str, Effect | PlannedAgent] = {}
-        self._boots: dict[str, str | None] = {}
-        self.questions = 0
-        """Units that wait for a person's answer."""
-        self.boot: str | None = None
-        """The boot in which the run is driven at this point of its journal."""
-        self._changed: dict[str, None] = {}
-        self._active = 0
-        self.budget = Budget()
-        self.warned: dict[str, int] = {}
-        """The highest share, in percent, that was warned of, by limit."""
-        self.holds: dict[str, Hold] = {}
-        """Units whose wanted agent has not started, and may not yet: unit → why."""
-        self.refused: dict[tuple[str, str, str], ToolRefused] = {}
-        """Tools that were refused to agents of the run: agent, tool, what was asked."""
-        self.finish = Finish()
-        self.worked_us = 0
-        """The time in which something of the run was at work."""
-        self.steering: list[Steering] = []
-        """Words of people, the newest last."""
-        self.spoken: dict[str, AgentSpoke] = {}
-        """Questions of agents at work that nobody has answered, by unit; each goes on meanwhile."""
-        self.interrupted: set[EffectId] = set()
-        """Agents at work that are to be stopped, to go on with the words of a person, or after one had their session."""
-        self.taken: set[str] = set()
-        """Units whose agent's session a person has: none of their agents starts."""
-        self.tests: dict[str, int] = {}
-        """The most tests that a check of each command ran."""
-        self.found: dict[tuple[str, str], str] = {}
-        """The trees as the run found them, each as a commit: before any of its work."""
-        self.kept: dict[tuple[str, str], KeptTree] = {}
-        """The newest tree that was kept of each place: repository and branch, both empty for the run's own tree."""
-        self.returning: WentBack | Forked | None = None
-        """The point whose trees have to be brought back before anything starts."""
-        self.shared: frozenset[str] = frozenset()
-        """Sessions that belong to the run which this one was forked from."""
-        self.stale: frozenset[str] = frozenset()
-        """Sessions that know of work which is no part of this run any more."""
+    _effects: dict[str, Wanted] = {}
+    """By unit."""
+    _boots: dict[str, str | None] = {}
+    _changed: dict[str, None] = {}
+    active: int = 0
+    """The number of units that run a program, those that are held included: they keep their place."""
+    questions: int = 0
+    """Units that wait for a person's answer."""
+    boot: str | None = None
+    """The boot in which the run is driven at this point of its journal."""
+    budget: Budget = Budget()
+    warned: dict[str, int] = {}
+    """The highest share, in percent, that was warned of, by limit."""
+    holds: dict[str, Hold] = {}
+    """Units whose wanted agent has not started, and may not yet: unit → why."""
+    refused: dict[tuple[str, str, str], ToolRefused] = {}
+    """Tools that were refused to agents of the run: agent, tool, what was asked."""
+    finish: Finish = msgspec.field(default_factory=Finish)
+    worked_us: int = 0
+    """The time in which something of the run was at work."""
+    steering: list[Steering] = []
+    """Words of people, the newest last."""
+    spoken: dict[str, AgentSpoke] = {}
+    """Questions of agents at work that nobody has answered, by unit; each goes on meanwhile."""
+    interrupted: set[EffectId] = set()
+    """Agents at work that are to be stopped, to go on with the words of a person, or after one had their session."""
+    taken: set[str] = set()
+    """Units whose agent's session a person has: none of their agents starts."""
+    tests: dict[str, int] = {}
+    """The most tests that a check of each command ran."""
+    found: dict[tuple[str, str], str] = {}
+    """The trees as the run found them, each as a commit: before any of its work."""
+    kept: dict[tuple[str, str], KeptTree] = {}
+    """The newest tree that was kept of each place: repository and branch, both empty for the run's own tree."""
+    returning: WentBack | Forked | None = None
+    """The point whose trees have to be brought back before anything starts."""
+    shared: frozenset[str] = frozenset()
+    """Sessions that belong to the run which this one was forked from."""
+    stale: frozenset[str] = frozenset()
+    """Sessions that know of work which is no part of this run any more."""
 
     def put(self, effect: Effect | PlannedAgent) -> None:
         """From now on the unit does this, instead of what it did."""
@@ -135,7 +121,7 @@ class Doing:
         if before is not None:
             self._forget(before)
         if kind not in _WAITING:
-            self._active += 1
+            self.active += 1
         elif kind is AskHuman:
             self.questions += 1
         self._effects[unit] = effect
@@ -149,6 +135,7 @@ class Doing:
         before = self._effects.pop(unit, None)
         if before is not None:
             self._forget(before)
+            del self._boots[unit]
             self._changed[unit] = None
             if self.spoken:
                 self.spoken.pop(unit, None)
@@ -157,7 +144,7 @@ class Doing:
         """Nothing that is kept about the unit's effect holds for the next one."""
         kind = type(before)
         if kind not in _WAITING:
-            self._active -= 1
+            self.active -= 1
         elif kind is AskHuman:
             self.questions -= 1
         if self.interrupted:
@@ -236,9 +223,9 @@ class Doing:
     def of(self, unit: str) -> Effect | None:
         """Give the unit's effect."""
         effect = self._effects.get(unit)
-        if isinstance(effect, PlannedAgent):
-            effect = self._effects[unit] = effect.build()
-        return effect
+        if type(effect) not in _BUILT:
+            effect = self._effects[unit] = effect.build()  # type: ignore[union-attr]
+        return effect  # type: ignore[return-value]
 
     def wants(self, effect: EffectId) -> bool:
         """Tell whether an outcome of this effect still matters."""
@@ -250,14 +237,9 @@ class Doing:
         return self._boots[unit]
 
     @property
-    def active(self) -> int:
-        """The number of units that run a program, those that are held included: they keep their place."""
-        return self._active
-
-    @property
     def at_work(self) -> int:
         """The number of units that run a program now."""
-        return self._active - len(self.holds)
+        return self.active - len(self.holds)
 
     def changes(self) -> Iterable[str]:
         """Units whose effect changed since they were last taken."""

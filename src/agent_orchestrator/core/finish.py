@@ -49,21 +49,18 @@ class Landed(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.verdict == MergeVerdict.LANDED
 
 
-class Finish:
+class Finish(msgspec.Struct):
     """The part of a run's state that merging, publishing and discarding change."""
 
-    __slots__ = ("discarded", "landings", "launches", "line", "published")
-
-    def __init__(self) -> None:
-        self.landings: dict[str, Landed] = {}
-        """By unit."""
-        self.line: list[str] = []
-        """Units whose branches are to be merged; the first one is at it."""
-        self.launches = 0
-        self.discarded: dict[str, str] = {}
-        """The refs that keep what was discarded, by branch; by folder where there was none."""
-        self.published: dict[str, str] = {}
-        """The addresses of pull requests, by unit."""
+    landings: dict[str, Landed] = {}
+    """By unit."""
+    line: list[str] = []
+    """Units whose branches are to be merged; the first one is at it."""
+    launches: int = 0
+    discarded: dict[str, str] = {}
+    """The refs that keep what was discarded, by branch; by folder where there was none."""
+    published: dict[str, str] = {}
+    """The addresses of pull requests, by unit."""
 
     def name_effect(self, run: RunId, generation: int) -> EffectId:
         """The id of the next merge."""

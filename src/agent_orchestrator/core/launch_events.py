@@ -82,10 +82,13 @@ def launch_fields(outcome: AgentEnded | CheckEnded) -> dict[str, Any]:
 
 def agent_fields(outcome: AgentEnded, failure: Failure | None, *warnings: str) -> dict[str, Any]:
     """Give what the outcome says of an agent that failed so, or did not; the system says what it keeps of session and output."""
-    report, fields = outcome.report, launch_fields(outcome)
-    fields["failure"], fields["goes_on"] = failure, failure.goes_on if failure is not None else None
-    fields["warnings"] = (*outcome.warnings, *(report.warnings if report is not None else ()), *warnings)
-    return fields
+    report = outcome.report
+    return {
+        **launch_fields(outcome),
+        "failure": failure,
+        "goes_on": failure.goes_on if failure is not None else None,
+        "warnings": (*outcome.warnings, *(report.warnings if report is not None else ()), *warnings),
+    }
 
 
 def check_fields(outcome: CheckEnded, *, shared: bool = False) -> dict[str, Any]:

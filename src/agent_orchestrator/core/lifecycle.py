@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from agent_orchestrator.core.events import (
     Aborted,
     CommonEvent,
@@ -67,26 +69,21 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
-class Lifecycle:
+class Lifecycle(msgspec.Struct):
     """The part of a run's state that pause, resume, abort and end change."""
 
-    __slots__ = ("detail", "halting", "phase", "stop")
+    phase: Phase = Phase.RUNNING
+    running: bool = True
+    """True while `advance` may start something."""
+    ended: bool = False
+    """True when the run is over."""
+    halting: bool = False
+    stop: StopReason | None = None
+    detail: str = ""
 
-    def __init__(self) -> None:
-        self.phase = Phase.RUNNING
-        self.halting = False
-        self.stop: StopReason | None = None
-        self.detail = ""
-
-    @property
-    def running(self) -> bool:
-        """True while `advance` may start something."""
-        return self.phase is Phase.RUNNING
-
-    @property
-    def ended(self) -> bool:
-        """True when the run is over."""
-        return self.phase is Phase.ENDED
+    def _enter(self, phase: Phase) -> None:
+        self.phase = phase
+        self.running, self.ended = phase is Phase.RUNNING, phase is Phase.ENDED
 
     @property
     def status(self) -> str:
@@ -101,15 +98,17 @@ class Lifecycle:
         """Applies a fact; events that concern no lifecycle are ignored."""
         match event:
             case Paused():
-                self.phase, self.halting = Phase.PAUSED, event.now
-                self.stop, self.detail = event.stop, event.reason
+                self._enter(Phase.PAUSED)
+                self.halting, self.stop, self.detail = event.now, event.stop, event.reason
             case Resumed():
-                self.phase, self.halting, self.stop, self.detail = Phase.RUNNING, False, None, ""
+                self._enter(Phase.RUNNING)
+                self.halting, self.stop, self.detail = False, None, ""
             case Aborted():
-                self.phase, self.halting, self.detail = Phase.ABORTING, True, event.reason
+                self._enter(Phase.ABORTING)
+                self.halting, self.detail = True, event.reason
             case Ended():
-                self.phase, self.halting = Phase.ENDED, False
-                self.stop, self.detail = event.stop, event.detail
+                self._enter(Phase.ENDED)
+                self.halting, self.stop, self.detail = False, event.stop, event.detail
             case _:
                 pass
 

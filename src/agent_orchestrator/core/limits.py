@@ -20,6 +20,9 @@ ERROR_LINE_CHARS = 300
 SPEC_LIMIT_BYTES = 16 * 1024 * 1024
 """A workflow file of 10,000 steps has about 1 MB."""
 
+SNAPSHOT_LIMIT_BYTES = 256 * 1024 * 1024
+"""The state of a run of 10,000 steps has about 5 MB, and less than a tenth of that as it is stored."""
+
 DIFF_CHARS = 20_000
 CHANGED_FILES_MAX = 1_000
 """The part of a diff that is kept, for prompts and people; the trees themselves are whole."""

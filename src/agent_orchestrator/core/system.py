@@ -81,6 +81,17 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Lines that are added to the file where they are missing: what others wrote there stays."""
 
 
+class Snapshots(msgspec.Struct, frozen=True, kw_only=True):
+    """The way to keep a system's states, so that a long run need not be folded from its first row: a cache, never a truth."""
+
+    kind: Any
+    """The type of the struct that has all of a state but what follows from the rest of it."""
+    take: Callable[[Any], Any]
+    """Makes one of a state."""
+    restore: Callable[[Any, Context], Any]
+    """Makes the state again."""
+
+
 class System(msgspec.Struct, frozen=True, kw_only=True):
     """One way of working. Specs and states are opaque to everybody else."""
 
@@ -117,5 +128,7 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     """Names the point that an event makes, as people do: a step that is done, an iteration, a checkpoint; mostly none."""
     imported_points: Callable[[Any], tuple[str, ...]] = lambda event: ()
     """Names the points that an event took over from files of another tool: no tree of them was kept here."""
+    snapshots: Snapshots | None = None
+    """None for a system whose runs have so few events that a fold is quick."""
     overview: Callable[[Sequence[ListedRun], Callable[[RunId], bool], int], Iterable[Document]] | None = None
     """Gives the print-outs over all its runs in one home, where it has any; the function says whether a process drives a run."""

@@ -82,8 +82,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
-class UnitRecord(msgspec.Struct, kw_only=True):
-    """The launches of one unit and what is kept of them. Tuples, because most stay empty and 10,000 empty lists cost."""
+class UnitRecord(msgspec.Struct, kw_only=True, array_like=True):
+    """The launches of one unit and what is kept of them. Tuples, because most stay empty and 10,000 empty lists cost.
+
+    Only snapshots encode it, and there the names of its fields would be most of it.
+    """
 
     launches: int = 0
     """Effects made so far: the launch number, never reused."""

@@ -25,9 +25,8 @@ class SystemClock:
         """Wall-clock time."""
         return time.time_ns() // 1000
 
-    def monotonic_s(self) -> float:
-        """Monotonic time, suspend excluded on Linux."""
-        return time.monotonic()
+    monotonic_s = staticmethod(time.monotonic)
+    """Monotonic time, suspend excluded on Linux."""
 
 
 def boottime_s() -> float:

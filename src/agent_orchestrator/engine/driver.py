@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,25 +16,25 @@ import msgspec
 
 from agent_orchestrator.core.effects import KeptTree, RunAgent, Tree
 from agent_orchestrator.core.events import CameLate, Event, StopReason, TakenUp, TreeKept, TreesReturned
-from agent_orchestrator.core.ids import EffectId, UnitId, effect_id, made_anew, unit_of
-from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given, Posted, Usage
+from agent_orchestrator.core.ids import EffectId, UnitId, effect_id, made_anew
+from agent_orchestrator.core.inputs import DIRECTIVES, OUTCOMES, AgentEnded, Given, Posted
 from agent_orchestrator.core.lifecycle import Phase
 from agent_orchestrator.core.retry import shortage_pause_s
 from agent_orchestrator.core.summary import Summary, waits_for_people
 from agent_orchestrator.core.system import System
-from agent_orchestrator.core.units import US
 from agent_orchestrator.core.who import UNKNOWN
 from agent_orchestrator.engine.budget.admission import Admission
 from agent_orchestrator.engine.budget.run_budget import RunBudget
 from agent_orchestrator.engine.journal import Folded, encode_events, fold, kept_tree
 from agent_orchestrator.engine.overview import OverviewKeeper
 from agent_orchestrator.engine.perform.shortage import caught, problem_of
-from agent_orchestrator.engine.publisher import Frames
+from agent_orchestrator.engine.publisher import FRAMES_MAX, Frames
 from agent_orchestrator.engine.slices import SLICE_S
 from agent_orchestrator.engine.slots import Slots
+from agent_orchestrator.engine.snapshots import SnapshotKeeper
 from agent_orchestrator.errors import STORE_PASSES, OrcError
 from agent_orchestrator.git.worktree import folder_of
-from agent_orchestrator.store.port import Append, StoredRun, UsageRow
+from agent_orchestrator.store.port import Append, RateWindow, StoredRun, UsageRow
 
 if TYPE_CHECKING:
     from agent_orchestrator.engine.engine import Engine
@@ -46,7 +46,7 @@ SUMMARY_EVERY_US = 500_000
 SUMMARY_SPACING_US = 5_000
 """The summaries of all busy runs of a process are on average this far apart: with 1,000 runs each is written every 5 s."""
 
-EVENTS_PER_TICK = 200
+EVENTS_PER_TICK = 100
 """More follow in the next tick: admitting a thousand steps at once would stall everybody else on the loop."""
 
 
@@ -61,7 +61,6 @@ class Driver:
         self._waiter: asyncio.Future[None] | None = None
         self._pausing: asyncio.Future[None] | None = None
         """Set while a store that refuses is left alone; a person does not wait for that."""
-        self._turn_s = 0.0  # When this run last began its turn of the loop.
         self._leaving = False
         self._unfinished = False
         """True when the last tick stopped advancing only because it had become long."""
@@ -75,7 +74,7 @@ class Driver:
         self.home, self.workdir = Path(run.context.home), Path(run.context.workdir)
         self.child_env = engine.world.child_env(run.context.pass_env)
         self._summary: Summary | None = None
-        self._summary_us = self._questions = 0
+        self._summary_due_us = self._questions = 0
         self._phase: Phase | None = None
         self._folded = fold(engine.store, system, run)
         self.state: Any = self._folded.state
@@ -84,7 +83,7 @@ class Driver:
         """Facts of the engine's own about the run, for the next tick."""
         self.budget = RunBudget(self)
         self.admission = Admission(self)
-        self.slots = Slots(self)
+        self.slots, self._snapshots = Slots(self), SnapshotKeeper(self)
         overviews = engine.world.overviews
         self._keeper = OverviewKeeper(self, overviews) if overviews is not None and system.overview is not None else None
 
@@ -132,8 +131,9 @@ class Driver:
     def deliver(self, what: Given) -> None:
         """Gives the run an input; it is taken with the next tick."""
         self._inputs.append(what)
-        _wake(self._waiter)
-        if isinstance(what, DIRECTIVES):
+        if self._waiter is not None:
+            _wake(self._waiter)
+        if self._pausing is not None and isinstance(what, DIRECTIVES):
             _wake(self._pausing)
 
     def note(self, fact: Event) -> None:
@@ -193,20 +193,23 @@ class Driver:
                 raise self._error
             if self._leaving:
                 return self.summary()
-        clock, self._turn_s = self.engine.clock, self.engine.clock.monotonic_s()
-        while not self._leaving and (self._ready() or self._going(stays)):
-            if not self._ready():
-                self._waiter = asyncio.get_running_loop().create_future()
+        engine, turn_s = self.engine, self.engine.clock.monotonic_s()
+        while not self._leaving and ((ready := self._ready()) or self._going(stays)):
+            if not ready:
+                self._waiter = engine.loop.create_future()
                 await self._waiter
-                self._waiter, self._turn_s = None, clock.monotonic_s()
-            elif clock.monotonic_s() - self._turn_s >= SLICE_S:
-                await asyncio.sleep(0)  # A run that is never at a loss must not keep the loop for itself.
-                self._turn_s = clock.monotonic_s()
+                self._waiter, turn_s = None, engine.clock.monotonic_s()
+            elif engine.is_alone and engine.clock.monotonic_s() - turn_s >= SLICE_S:
+                # A run that is never at a loss must not keep the loop for itself; beside others it waits for each commit.
+                await asyncio.sleep(0)
+                turn_s = engine.clock.monotonic_s()
             await self._tick([])
+        if self._error is None:
+            await self.engine.publisher.flush(self)
         if self._error is not None:
             raise self._error
-        await self.engine.publisher.flush(self)
-        return self.summary()
+        newest = self._summary if not self.state.doing.at_work else None  # While nothing works, every tick makes it anew.
+        return newest or self.summary()
 
     async def _take_up(self) -> list[Event]:
         """The first facts of this process: that it is here, the trees of a point brought back, and the tree as it was found."""
@@ -228,38 +231,36 @@ class Driver:
         return bool(self._inputs or self._unfinished or self._facts)
 
     def _going(self, stays: Callable[[Driver], bool]) -> bool:
-        lifecycle = self.state.lifecycle
-        if self.slots.busy:
-            return True
-        if lifecycle.ended:
-            return False
-        return lifecycle.running and stays(self)
+        return self.slots.busy > 0 or (self.state.lifecycle.running and stays(self))
 
     async def _tick(self, facts: list[Event]) -> bool:
         """One turn; False when it could not be written and nothing happened."""
-        noted, self._facts = self._facts, []
-        events = [*facts, *[fact for fact in noted if self.admission.holds_true(fact)]]
-        worked = self._folded.works(events)
+        noted, events, state, folded = self._facts, [*facts], self.state, self._folded
+        if noted:
+            self._facts = []
+            events += [fact for fact in noted if self.admission.holds_true(fact)]
+        worked = folded.works(events)
         taken: list[Given] = []
-        now_us = max(self.engine.clock.now_us(), self._folded.at_us)
+        now_us = max(self.engine.clock.now_us(), folded.at_us)
         frames = Frames(self.engine.publisher, self)
-        self._folded.apply(events, now_us)
-        while self._inputs and not frames.full:
+        if events:
+            folded.apply(events, now_us)
+        while self._inputs and frames.taken < FRAMES_MAX:
             taken.append(self._inputs.popleft())
-            events.extend(self._decide(taken[-1], now_us, frames))
-        advance, apply, state = self.system.advance, self._folded.apply, self.state
-        look = frames.look if self.system.moments else None
+            events += self._decide(taken[-1], now_us, frames)
+        advance = self.system.advance
         self._unfinished = False
         while more := advance(state, now_us):
-            apply(more, now_us, look)
-            events.extend(more)
-            if len(events) >= EVENTS_PER_TICK or frames.full:
+            folded.apply(more, now_us, frames.look)
+            events += more
+            if len(events) >= EVENTS_PER_TICK or frames.taken >= FRAMES_MAX:
                 self._unfinished = True
                 break
         if events or taken:
             self.durable = False
             try:
-                await self._append(self._part(events, taken, now_us, frames))
+                if (waits := self._append(self._part(events, taken, now_us, frames))) is not None:
+                    await waits
             except OrcError as error:
                 frames.discard()
                 if not isinstance(error, STORE_PASSES):
@@ -268,12 +269,13 @@ class Driver:
                 await self._start_over(taken, error)
                 return False
             self.durable, self._is_new = True, False
-            frames.place()
+            if frames.drafts:
+                frames.place()  # Before anything starts: an agent may look, and finds itself at work.
             self._shortages = 0
             if worked:
-                state.doing.worked_us += now_us - self._folded.at_us
-            self._folded.seq += 1 if events else 0
-            self._folded.at_us = now_us
+                state.doing.worked_us += now_us - folded.at_us
+            folded.seq += 1 if events else 0
+            folded.at_us = now_us
             for what in taken:
                 if isinstance(what, OUTCOMES):
                     if isinstance(what, AgentEnded):
@@ -283,42 +285,50 @@ class Driver:
             if self._keeper is not None:
                 self._keeper.look()
         self.slots.match(state.doing.take_changes(), halting=state.lifecycle.halting)
-        self.admission.drop_plans()
-        if state.doing.holds or self.admission.pending:
-            self.admission.look_again()
-        if state.doing.budget.run.wall_s is not None:
-            self.admission.watch_time()
+        self.admission.end_tick()
         self.engine.publisher.offer(self, idle=not self.slots.busy)
+        if folded.seq >= self._snapshots.due:
+            self._snapshots.take()
         self._assert_alive()
         return True
 
-    async def _append(self, part: Append) -> None:
-        """Makes it durable, with whatever other runs append in this turn of the loop; at once when there is no other.
+    def _append(self, part: Append) -> asyncio.Future[None] | None:
+        """Makes it durable at once, or with whatever other runs append in this turn of the loop: then returns what to wait for.
 
         While a print-out of the run is under way, its files come first: this turn's own must not be overwritten with older ones.
         """
         engine = self.engine
-        if engine.is_alone and engine.committer.is_idle and not engine.publisher.is_busy(self):
-            waits = engine.committer.append_now(part)
-        else:
-            waits = engine.committer.append(part)
-        if waits is not None:
-            await waits
-            self._turn_s = engine.clock.monotonic_s()
+        if engine.is_alone and not engine.publisher.is_busy(self):
+            return engine.committer.append_now(part)
+        return engine.committer.append(part)
 
-    def _decide(self, what: Given, now_us: int, frames: Frames) -> list[Event]:
+    def _decide(self, what: Given, now_us: int, frames: Frames) -> Sequence[Event]:
         state = self.state
         if isinstance(what, OUTCOMES) and not state.doing.wants(what.effect):
             failure = getattr(what, "failure", None)
-            events: list[Event] = [*kept_tree(what), CameLate(effect=what.effect, failure=failure.kind if failure else None)]
+            events: Sequence[Event] = [*kept_tree(what), CameLate(effect=what.effect, failure=failure.kind if failure else None)]
         else:
-            events = list(self._folded.decide(what, now_us))
+            events = self._folded.decide(what, now_us)
         self._folded.apply(events, now_us, frames.look)
         return events
 
     def _part(self, events: list[Event], taken: list[Given], now_us: int, frames: Frames) -> Append:
-        ended = [(what, self.slots.agent_effect(what.effect)) for what in taken if isinstance(what, AgentEnded)]
-        lifecycle = self.state.lifecycle
+        lifecycle, admission = self.state.lifecycle, self.admission
+        directives: list[str] = []
+        usage: list[UsageRow] = []
+        windows: list[RateWindow] = []
+        over: list[EffectId] = []
+        for what in taken:
+            if isinstance(what, AgentEnded):
+                effect = self.slots.agent_effect(what.effect)
+                if what.usage is not None or (effect is not None and self.budget.limits_time(effect)):
+                    usage.append(admission.usage_of(what, effect))
+                if what.failure is not None:
+                    windows += admission.refusals(what.failure, effect)
+                if admission.accounts_for(what.effect):
+                    over.append(what.effect)
+            elif isinstance(what, DIRECTIVES):
+                directives.append(what.id)
         return Append(
             run=self.run.id,
             expected_seq=self._folded.seq,
@@ -326,36 +336,27 @@ class Driver:
             at_us=now_us,
             body=encode_events(events) if events else None,
             summary=self._news(now_us),
-            taken=tuple([what.id for what in taken if isinstance(what, DIRECTIVES)]),
-            usage=tuple([row for what, effect in ended if (row := self._usage(what, effect))]),
-            windows=tuple([window for what, effect in ended for window in self.admission.refusals(what, effect)]),
-            over=tuple([what.effect for what, _ in ended if self.admission.accounts_for(what.effect)]),
-            starting=self.admission.plan_starts() if not self._is_new else (),
+            taken=tuple(directives),
+            usage=tuple(usage),
+            windows=tuple(windows),
+            over=tuple(over),
+            starting=admission.plan_starts() if not self._is_new else (),
             release_all=(lifecycle.ended or self._is_new) and self.state.doing.budget.is_set,
-            printed=frames.printed,
+            printed=frames.printed if frames.drafts else (),
         )
 
     def _news(self, now_us: int) -> Summary | None:
         """The summary, when the list of runs should have it: a busy run's now and then, but a question at once."""
-        state = self.state
-        every_us = max(SUMMARY_EVERY_US, len(self.engine.drivers) * SUMMARY_SPACING_US)
-        recent = now_us - self._summary_us < every_us and self._keeper is None
-        asked, self._questions = self._questions, state.doing.asking
-        if recent and state.doing.at_work and state.lifecycle.phase is self._phase and asked == self._questions:
+        doing, phase = self.state.doing, self.state.lifecycle.phase
+        asked, self._questions = self._questions, doing.asking
+        if now_us < self._summary_due_us and doing.at_work and phase is self._phase and asked == self._questions:
             return None
-        self._phase, self._summary_us = state.lifecycle.phase, now_us
+        if self._keeper is None:
+            self._summary_due_us = now_us + max(SUMMARY_EVERY_US, len(self.engine.drivers) * SUMMARY_SPACING_US)
+        self._phase = phase
         summary, before = self.summary(), self._summary
         self._summary = summary
         return summary if summary != before else None
-
-    def _usage(self, what: AgentEnded, effect: RunAgent | None) -> UsageRow | None:
-        usage = what.usage
-        if effect is not None and self.budget.limits_time(effect):
-            usage = msgspec.structs.replace(usage or Usage(), wall_s=(what.ended_us - what.started_us) / US)
-        if usage is None:
-            return None
-        unit = unit_of(what.effect)
-        return UsageRow(effect=what.effect, unit=unit, agent=self.slots.agent_of(what.effect), usage=usage)
 
     async def _start_over(self, taken: list[Given], error: OrcError) -> None:
         """Nothing was written, so nothing happened: the journal's state again, the inputs again, after a pause."""
@@ -365,6 +366,7 @@ class Driver:
             self.engine.notify(self, f"{error} Trying again in {pause_s:g} s.")
             self._pausing = asyncio.get_running_loop().create_future()
             await asyncio.wait([self._pausing], timeout=pause_s)
+            self._pausing = None
             if self._leaving:
                 return
             try:
@@ -379,10 +381,9 @@ class Driver:
         self._summary = None
 
     def _assert_alive(self) -> None:
-        state = self.state
-        hung = (
-            not self._unfinished and state.lifecycle.running and not len(state.doing) and not self._inputs and not self.slots.busy
-        )
+        if self.slots.busy or self._inputs or self._unfinished:
+            return
+        hung = self.state.lifecycle.running and not len(self.state.doing)
         assert not hung, f"run {self.run.id} is running but nothing is going on and nothing follows"
 
     def is_parked(self) -> bool:

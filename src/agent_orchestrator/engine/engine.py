@@ -38,6 +38,7 @@ from agent_orchestrator.engine.perform.merge import Merges, NoMerges
 from agent_orchestrator.engine.publisher import Publisher
 from agent_orchestrator.engine.redact import Redactor
 from agent_orchestrator.engine.slices import SliceQueue
+from agent_orchestrator.engine.snapshots import SNAPSHOT_ROWS
 from agent_orchestrator.engine.threads import Threads
 from agent_orchestrator.errors import STORE_PASSES
 from agent_orchestrator.store.port import Store, StoredRun
@@ -100,6 +101,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """The variables by which what a launch does becomes part of the run's trace; none while nobody traces."""
     threads: bool = True
     """True where long work may be handed to a thread; a simulation does everything in place."""
+    snapshot_rows: int = SNAPSHOT_ROWS
+    """The rows of a journal that lie between two snapshots at least."""
     stop_grace_s: float = STOP_GRACE_S
     result_grace_s: float = RESULT_GRACE_S
     version: str = ""
@@ -123,6 +126,10 @@ class Engine:
         self.publisher = Publisher(self)
         self.rates = Rates(world.store, world.clock)
         self.drivers: dict[str, Driver] = {}
+        self.is_alone = False
+        """True while one run is driven: nobody else appends in this turn of the loop."""
+        self.observe = observer.happened
+        """Tells the observer about facts."""
         self._poll: asyncio.TimerHandle | None = None
 
     async def drive(
@@ -132,6 +139,7 @@ class Engine:
         driver = Driver(self, run, system)
         self.publisher.open(driver)
         self.drivers[run.id] = driver
+        self.is_alone = len(self.drivers) == 1
         for what in inputs:
             driver.deliver(what)
         self._take_inbox(driver)
@@ -144,6 +152,7 @@ class Engine:
             driver.let_go()
             self.publisher.close(driver)
             del self.drivers[run.id]
+            self.is_alone = len(self.drivers) == 1
             if not self.drivers and self._poll is not None:
                 self._poll.cancel()
                 self._poll = None
@@ -151,11 +160,6 @@ class Engine:
     def may_act(self) -> bool:
         """Return True if nobody else can have taken the run up; asked right before something is started."""
         return self.world.owned is None or self.world.owned.may_act()
-
-    @property
-    def is_alone(self) -> bool:
-        """True while one run is driven: nobody else appends in this turn of the loop."""
-        return len(self.drivers) == 1
 
     def fail(self, error: BaseException) -> None:
         """Something broke outside any driver: every run is let go, and the error reaches the caller."""
@@ -214,10 +218,6 @@ class Engine:
             if content is not None:
                 # On a full disk: tried again with the next print-out.
                 self.publisher.copy_later(driver, effect.report_copy, content)
-
-    def observe(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
-        """Tells the observer about facts."""
-        self._observer.happened(driver, events, at_us)
 
     def notify(self, driver: Driver, text: str) -> None:
         """Tells the observer something."""

@@ -20,28 +20,15 @@ from agent_orchestrator.core.effects import Effect, RunAgent, RunCheck
 from agent_orchestrator.core.events import (
     AgentSpoke,
     AgentsSet,
-    BudgetWarned,
     DirectiveRefused,
     Event,
     EvidenceWeighed,
-    Forked,
-    HoldEnded,
-    LandingEnded,
-    LandingsAsked,
-    LandingsDropped,
-    LandingStarted,
     LimitsSet,
     TakenUp,
     ToolRefused,
     TreeKept,
-    TreesReturned,
-    UnitHandedBack,
-    UnitHeld,
     UnitSteered,
-    UnitTakenOver,
     WentBack,
-    WorkDiscarded,
-    WorkPublished,
 )
 from agent_orchestrator.core.ids import EffectId, unit_of
 from agent_orchestrator.core.inputs import (
@@ -70,6 +57,8 @@ from agent_orchestrator.core.limits import REFUSALS_KEPT
 from agent_orchestrator.core.summary import Summary, asking, closing, parked
 from agent_orchestrator.core.system import System
 from agent_orchestrator.core.who import Who
+from agent_orchestrator.engine.shared_facts import APPLIED
+from agent_orchestrator.engine.snapshots import restore
 from agent_orchestrator.errors import StoreCorrupt
 from agent_orchestrator.store.port import Row, Store, StoredRun
 
@@ -86,132 +75,26 @@ def decode_events(system: System, body: bytes) -> list[Event]:
     return _decoder(system.event_type)(body)
 
 
-def _taken_up(state: Any, event: TakenUp) -> None:
-    state.doing.boot = event.boot
-
-
-def _limits_set(state: Any, event: LimitsSet) -> None:
-    state.doing.budget = event.limits
-    state.doing.warned.clear()
-
-
-def _agents_set(state: Any, event: AgentsSet) -> None:
-    """A launch at work keeps its agent; one that is held has not begun."""
-    before = state.spec.assigned
-    state.spec = state.spec.with_assigned(event.agents)
-    doing: Doing = state.doing
-    for unit in doing.holds:
-        effect = doing.of(unit)
-        assert isinstance(effect, RunAgent), "only agents are held"
-        for place, choice in event.agents.items():
-            old = before.get(place)
-            if old is not None and (old.name, old.options) == (effect.agent.name, effect.agent.options):
-                model = choice.model if effect.agent.model == old.model else effect.agent.model
-                doing.change_agent(unit, msgspec.structs.replace(choice, model=model))
-                break
-
-
-def _warned(state: Any, event: BudgetWarned) -> None:
-    state.doing.warned[event.what] = event.percent
-
-
-def _held(state: Any, event: UnitHeld) -> None:
-    state.doing.hold(event.unit, event.hold)
-
-
-def _hold_ended(state: Any, event: HoldEnded) -> None:
-    state.doing.let_go(event.unit, event.effect)
-
-
-def _refused(state: Any, event: ToolRefused) -> None:
-    state.doing.refused[event.agent, event.tool, event.asked] = event
-
-
-def _steered(state: Any, event: UnitSteered) -> None:
-    state.doing.steer(event)
-
-
-def _spoke(state: Any, event: AgentSpoke) -> None:
-    state.doing.hear(event)
-
-
-def _tree_kept(state: Any, event: TreeKept) -> None:
-    if not event.unit and event.kept.commit:
-        state.doing.found.setdefault(event.kept.place, event.kept.commit)
-    state.doing.kept.pop(event.kept.place, None)
-    state.doing.kept[event.kept.place] = event.kept  # The newest last.
-
-
-def _weighed(state: Any, event: EvidenceWeighed) -> None:
-    if event.tests is not None:
-        state.doing.tests[event.command] = max(event.tests, state.doing.tests.get(event.command, 0))
-
-
-def _went_back(state: Any, event: WentBack) -> None:
-    """The state is already that of the point: only what goes on from there, and not from the past, is set."""
-    state.context = msgspec.structs.replace(state.context, generation=event.generation)
-    doing: Doing = state.doing
-    doing.worked_us, doing.returning = event.worked_us, event
-    doing.stale |= frozenset(event.stale)
-
-
-def _forked(state: Any, event: Forked) -> None:
-    doing: Doing = state.doing
-    doing.returning = event
-    doing.taken.clear()
-    doing.shared, doing.stale = frozenset(event.shared), doing.stale | frozenset(event.stale)
-
-
-def _trees_returned(state: Any, event: TreesReturned) -> None:
-    state.doing.returning = None
-
-
-_SHARED: dict[type, Callable[[Any, Any], None]] = {
-    TakenUp: _taken_up,
-    LimitsSet: _limits_set,
-    AgentsSet: _agents_set,
-    BudgetWarned: _warned,
-    UnitHeld: _held,
-    HoldEnded: _hold_ended,
-    ToolRefused: _refused,
-    LandingsAsked: finish.asked,
-    LandingStarted: finish.started,
-    LandingEnded: finish.ended,
-    LandingsDropped: finish.dropped,
-    WorkDiscarded: finish.discarded,
-    WorkPublished: finish.published,
-    UnitSteered: _steered,
-    UnitTakenOver: takeover.taken_over,
-    UnitHandedBack: takeover.handed_back,
-    AgentSpoke: _spoke,
-    TreeKept: _tree_kept,
-    EvidenceWeighed: _weighed,
-    WentBack: _went_back,
-    Forked: _forked,
-    TreesReturned: _trees_returned,
-}
-"""Facts about what all systems have in common: applied here, once, before a system's own `evolve` sees them."""
-
-
 class Folded:
     """A run's state with the position in the journal it stands for."""
 
-    __slots__ = ("_past", "at_us", "seq", "state", "system")
+    __slots__ = ("_past", "at_us", "seq", "since", "state", "system")
 
     def __init__(self, system: System, state: Any, seq: int, at_us: int, past: Callable[[int], Folded] | None = None) -> None:
-        self.system, self.state, self.seq, self.at_us = system, state, seq, at_us
+        self.system, self.state, self.seq, self.at_us, self.since = system, state, seq, at_us, seq
+        """`since` is the row that it was folded from: 0, or that of a snapshot."""
         self._past = past
         """Folds the run anew up to a row, for a run that goes back while it is followed."""
 
     def apply(self, events: Sequence[Event], at_us: int, look: Callable[[Event], None] | None = None) -> None:
-        """Evolves the state by some events that happened at one time; `look` is called after each."""
-        evolve, state = self.system.evolve, self.state
+        """Evolves the state by some events that happened at one time; `look` is called after each of the system's moments."""
+        evolve, moments, state = self.system.evolve, self.system.moments, self.state
         for event in events:
-            shared = _SHARED.get(type(event))
-            if shared is not None:
-                shared(state, event)
+            kind = type(event)
+            if kind in APPLIED:
+                APPLIED[kind](state, event)
             evolve(state, event, at_us)
-            if look is not None:
+            if look is not None and kind in moments:
                 look(event)
 
     def add(self, seq: int, at_us: int, events: Sequence[Event]) -> None:
@@ -230,6 +113,10 @@ class Folded:
 
     def decide(self, what: Given, now_us: int) -> Sequence[Event]:
         """Return what an input means: what concerns all systems alike is decided here, the rest by the system."""
+        if isinstance(what, AgentEnded):  # Asked first: it is the commonest, and is none of many others.
+            events = self.system.decide(self.state, what, now_us)
+            plain = what.kept is None and not what.denials
+            return events if plain else [*kept_tree(what), *self._refusals(what), *events]
         if isinstance(what, DIRECTIVES):
             why = why_refused(self.state.doing, what)
             if why is not None:
@@ -243,8 +130,7 @@ class Folded:
             return _signed(events, what.who)
         if isinstance(what, CheckEnded) and (what.counted is not None or what.doubts):
             return [*self._weigh(what), *events]
-        refused = self._refusals(what) if isinstance(what, AgentEnded) and what.denials else ()
-        return [*kept_tree(what), *refused, *events] if refused or getattr(what, "kept", None) else events
+        return [*kept_tree(what), *events]
 
     def _weigh(self, outcome: CheckEnded) -> Iterator[EvidenceWeighed]:
         effect, tests = self.state.doing.of(unit_of(outcome.effect)), outcome.counted[0] if outcome.counted is not None else None
@@ -384,11 +270,17 @@ def _turn(system: System, body: bytes) -> int | None:
 
 
 def _fold(store: Store, system: System, run: StoredRun, upto: int | None) -> Folded:
-    folded = begin_fold(store, system, run)
-    decode = _decoder(system.event_type)
-    seq = 0
+    kept = restore(store, system, run) if upto is None else None
+    if kept is not None and not any(_BACK in body for _, _, body in kept.rows):  # It may have gone back behind the snapshot.
+        folded = Folded(system, kept.state, kept.seq, kept.at_us, lambda row: fold(store, system, run, row))
+        return _add_all(folded, run, kept.rows)
+    return _add_all(begin_fold(store, system, run), run, living_rows(store.rows(run.id)[:upto], system))
+
+
+def _add_all(folded: Folded, run: StoredRun, rows: Sequence[Row]) -> Folded:
+    decode, seq = _decoder(folded.system.event_type), 0
     try:
-        for seq, at_us, body in living_rows(store.rows(run.id)[:upto], system):
+        for seq, at_us, body in rows:
             folded.add_living(seq, at_us, decode(body))
     except msgspec.DecodeError as error:
         where = f"row {seq} of run {run.id}: {error}"

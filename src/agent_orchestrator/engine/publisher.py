@@ -24,8 +24,9 @@ from agent_orchestrator.core.system import Document
 from agent_orchestrator.core.units import iso
 from agent_orchestrator.engine.allowance import Allowance
 from agent_orchestrator.engine.files import move_aside, write_whole
+from agent_orchestrator.engine.printer import Printer
 from agent_orchestrator.errors import OrcError
-from agent_orchestrator.projections.inspection import PrintoutState, find_known, inspect, remove_ours
+from agent_orchestrator.projections.inspection import PrintoutState, inspect, remove_ours
 from agent_orchestrator.projections.presence import PresentFiles
 from agent_orchestrator.projections.syncs import Syncs
 from agent_orchestrator.projections.writer import (
@@ -67,52 +68,8 @@ def _is_frozen(body: object) -> bool:
 FRAMES_MAX = 8
 """States of one tick that are written each for itself; the store remembers twice as many of our own files."""
 ORDINARY_FRAMES_MAX = FRAMES_MAX // 2
-
-
-class _Printer:
-    """The state of one run's print-outs."""
-
-    def __init__(self, known: dict[str, list[Identity]]) -> None:
-        self.known = known
-        self.shown: dict[str, str] = {}
-        self.bodies: dict[str, object] = {}
-        """Of what is shown, bodies that cannot change: the same one need not be encoded again."""
-        self.busy: asyncio.Future[None] | None = None
-        self.again = False
-        """The state changed while it was printed."""
-        self.urgent = False
-        """The next print-out follows at once: the run rests, or somebody waits for it."""
-        self.is_new = True
-        """Until the run is printed whole by this process."""
-        self.placed: set[str] = set()
-        """Paths that this process put its own file at, when it tried last."""
-        self.behind: set[str] = set()
-        """Paths that it could not, when it tried last."""
-
-    def put(self, draft: Draft) -> None:
-        """Take note of a draft that is in place."""
-        path = draft.printed.path
-        known = self.known.setdefault(path, [])
-        known.append(draft.printed.identity)
-        del known[:-16]
-        self.placed.add(path)
-        self.behind.discard(path)
-
-    def miss(self, draft: Draft) -> None:
-        """Take note of a draft that is not: it is written again with the next print-out."""
-        path = draft.printed.path
-        self.shown.pop(path, None)
-        self.placed.discard(path)
-        self.behind.add(path)
-
-    def standing(self, home: Path, path: str) -> Identity | None:
-        """Return the identity of our file at a path, unless this process has just put one there."""
-        if path in self.placed:
-            return None
-        try:
-            return find_known(home, home / path, self.known.get(path, ()))
-        except OSError:
-            return None
+ORDINARY_FRAMES_BYTES = 128 * 1024
+"""After so many bytes no more of a tick's ordinary states are written: those of a thousand steps take milliseconds each."""
 
 
 class Frames:
@@ -120,37 +77,38 @@ class Frames:
 
     def __init__(self, publisher: Publisher, driver: Driver) -> None:
         self._publisher, self._driver = publisher, driver
-        self._drafts: list[Draft] = []
-        self._taken = 0
-
-    @property
-    def full(self) -> bool:
-        """True when the tick should end, for another state could not be kept apart."""
-        return self._taken >= FRAMES_MAX
+        self.drafts: list[Draft] = []
+        self._bytes = self.taken = 0
+        """The states so far; at FRAMES_MAX the tick should end, for another one could not be kept apart."""
+        self._is_spare: bool | None = None
+        """Say whether there is allowance left; None while nobody has asked since it was last spent."""
 
     @property
     def printed(self) -> tuple[Printed, ...]:
         """The identities, for the tick's own commit."""
-        return self._publisher.identities(self._driver, self._drafts) if self._drafts else ()
+        return self._publisher.identities(self._driver, self.drafts)
 
     def look(self, event: Event) -> None:
-        """Keeps the state after a fact, if the system promises it and, unless always, there is allowance left."""
-        always = self._driver.system.moments.get(type(event))
-        if always is None:
-            return
-        if always or (self._taken < ORDINARY_FRAMES_MAX and self._publisher.allowance.is_left()):
-            self._taken += 1
-            self._drafts += self._publisher.draft(self._driver)
+        """Keeps the state after one of the system's moments: always, or while there is allowance left."""
+        if not self._driver.system.moments[type(event)]:
+            if self._is_spare is None:
+                self._is_spare = self._publisher.allowance.is_left()
+            if not self._is_spare or self.taken >= ORDINARY_FRAMES_MAX or self._bytes >= ORDINARY_FRAMES_BYTES:
+                return
+        drafts = self._publisher.draft(self._driver)
+        self.taken += 1
+        self._bytes += sum(draft.printed.identity.size for draft in drafts)
+        self.drafts += drafts
+        self._is_spare = None
 
     def place(self) -> None:
         """Shows the states, in order."""
-        if self._drafts:
-            self._publisher.place(self._driver, self._drafts)
+        self._publisher.place(self._driver, self.drafts)
 
     def discard(self) -> None:
         """Nothing of it happened."""
-        if self._drafts:
-            self._publisher.discard(self._driver, self._drafts)
+        if self.drafts:
+            self._publisher.discard(self._driver, self.drafts)
 
 
 class Publisher:
@@ -158,7 +116,7 @@ class Publisher:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._printers: dict[str, _Printer] = {}
+        self._printers: dict[str, Printer] = {}
         self._dirty: dict[str, Driver] = {}
         self._copies: dict[str, dict[str, bytes]] = {}
         """By run and path; a run may have some before its first print-out."""
@@ -170,7 +128,7 @@ class Publisher:
     def offer(self, driver: Driver, *, idle: bool) -> None:
         """The run's state changed. Printed now when the run is idle or new here, else when it is its turn."""
         run = driver.run.id
-        if idle or self._printer(driver).is_new:
+        if idle or self._printers[run].is_new:
             self._print(driver, urgent=True)
             self.close(driver)
             return
@@ -179,7 +137,7 @@ class Publisher:
 
     def is_busy(self, driver: Driver) -> bool:
         """Say whether files of the run are written, and not in their places yet."""
-        return self._printer(driver).busy is not None
+        return self._printers[driver.run.id].busy is not None
 
     def copy_later(self, driver: Driver, path: str, content: bytes) -> None:
         """Writes a copy that no program waits for, with the run's next print-out."""
@@ -251,14 +209,14 @@ class Publisher:
     def open(self, driver: Driver) -> None:
         """Read which files of a run are ours, before it is driven: later the store may be away."""
         if driver.run.id not in self._printers:
-            self._printers[driver.run.id] = _Printer(self._engine.store.printed(driver.run.id))
+            self._printers[driver.run.id] = Printer(self._engine.store.printed(driver.run.id))
 
     def close(self, driver: Driver) -> None:
         """Let nobody wait behind a run that is printed at once, or driven no more."""
         self._dirty.pop(driver.run.id, None)
         self._print_next()
 
-    def _printer(self, driver: Driver) -> _Printer:
+    def _printer(self, driver: Driver) -> Printer:
         return self._printers[driver.run.id]
 
     def identities(self, driver: Driver, drafts: list[Draft]) -> tuple[Printed, ...]:
@@ -296,7 +254,7 @@ class Publisher:
             discard_draft(draft)
         self._printers[driver.run.id].shown.clear()
 
-    def _drafts(self, driver: Driver, printer: _Printer, *, passing: bool = False) -> list[Draft]:
+    def _drafts(self, driver: Driver, printer: Printer, *, passing: bool = False) -> list[Draft]:
         """Writes what differs from what was shown; of a state in passing only what is rewritten anyway."""
         home, drafts, size = driver.home, [], 0
         documents = list(driver.system.documents(driver.state, self._engine.clock.now_us()))
@@ -332,7 +290,7 @@ class Publisher:
         return drafts
 
     def _shows(
-        self, home: Path, printer: _Printer, document: Document, content: bytes, digest: str, present: PresentFiles
+        self, home: Path, printer: Printer, document: Document, content: bytes, digest: str, present: PresentFiles
     ) -> bool:
         """Say whether a document stands on disk with this content; lines to append are appended then."""
         path = document.path
@@ -354,23 +312,25 @@ class Publisher:
                 write_whole(home, home / path, copies[path])
                 del copies[path]
 
-    def _recorded(self, driver: Driver, printer: _Printer, drafts: list[Draft], done: asyncio.Future[None]) -> None:
-        error = done.exception()
-        if error is None:
-            self.place(driver, drafts)
-        else:
-            printer.shown.clear()
-        busy, printer.busy = printer.busy, None
-        again, urgent = printer.again, printer.urgent
-        printer.again = printer.urgent = False
+    def _recorded(self, driver: Driver, printer: Printer, drafts: list[Draft], done: asyncio.Future[None]) -> None:
+        busy = printer.busy
+        assert busy is not None
+        try:
+            if done.exception() is None:
+                self.place(driver, drafts)
+            else:
+                printer.shown.clear()
+        finally:  # Whatever breaks, and be it whoever is told of a file: nobody may wait for this print-out for ever.
+            printer.busy = None
+            again, urgent = printer.again, printer.urgent
+            printer.again = printer.urgent = False
+            busy.set_result(None)
         if urgent:
             self._print(driver, urgent=True)
         elif again and driver.run.id in self._engine.drivers:
             self.offer(driver, idle=False)
-        assert busy is not None
-        busy.set_result(None)
 
-    def _place(self, driver: Driver, printer: _Printer, draft: Draft) -> None:
+    def _place(self, driver: Driver, printer: Printer, draft: Draft) -> None:
         known = printer.known.setdefault(draft.printed.path, [])
         try:
             if self._is_foreign(driver, draft, known) and draft.temporary.exists():

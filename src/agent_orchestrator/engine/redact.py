@@ -138,6 +138,8 @@ class Redactor:
 
     def redact_text(self, text: str) -> str:
         """The text without secrets."""
+        if not text:
+            return text
         raw = text.encode("utf-8", "surrogatepass")
         shown = self.redact_bytes(raw)
         return text if shown is raw else shown.decode("utf-8", "surrogatepass")

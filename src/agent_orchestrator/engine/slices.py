@@ -27,18 +27,31 @@ class SliceQueue:
             self._scheduled = True
             self._loop.call_soon(self._run)
 
+    def now(self, action: Callable[[], None]) -> None:
+        """Run the action before this returns, and what it adds, if it is the first of this turn; soon, if not.
+
+        The end of one agent and the start of the next meet nobody here, and have no turn of the loop to wait for.
+        """
+        is_first = not self._scheduled
+        self.add(action)
+        if is_first:
+            self._work()
+
     def clear(self) -> None:
         """Forget all actions that have not run."""
         self._actions.clear()
 
     def _run(self) -> None:
-        until_s = self._clock.monotonic_s() + SLICE_S
         try:
-            while self._actions:
-                self._actions.popleft()()
-                if self._clock.monotonic_s() >= until_s:
-                    break
+            self._work()
         finally:
             self._scheduled = bool(self._actions)
             if self._scheduled:
                 self._loop.call_soon(self._run)
+
+    def _work(self) -> None:
+        until_s = self._clock.monotonic_s() + SLICE_S
+        while self._actions:
+            self._actions.popleft()()
+            if self._clock.monotonic_s() >= until_s:
+                break

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from agent_orchestrator.core.effects import ACTIVE, Effect, RunAgent, RunCheck
 from agent_orchestrator.core.failure import Failure
+from agent_orchestrator.core.hold import HoldReason
 from agent_orchestrator.core.ids import EffectId, unit_of
 from agent_orchestrator.core.inputs import Outcome
 from agent_orchestrator.engine.journal import effects_of
@@ -22,10 +23,11 @@ from agent_orchestrator.engine.perform.played import PlayedWork
 from agent_orchestrator.engine.perform.work import Leftover
 
 if TYPE_CHECKING:
+    from agent_orchestrator.core.doing import Doing
     from agent_orchestrator.engine.driver import Driver
 
 
-PROGRAMS = (*ACTIVE, Leftover)
+PROGRAMS = frozenset({*ACTIVE, Leftover})
 
 
 class Slots:
@@ -40,12 +42,17 @@ class Slots:
         """Effects that another process may have started."""
         self.inherit()
         self._first = True
-        self._busy = 0
+        self.busy = 0
+        """The number of programs in flight."""
 
     def inherit(self) -> None:
-        """Whatever is wanted and not in flight here came from another process, which may have started all but what is held."""
+        """Whatever is wanted and not in flight here came from another process, which may have started all but what is held.
+
+        What is held for a shortage it tried to start again and again: the start comes before the fact that the hold is over.
+        """
         doing = self._driver.state.doing
-        self._inherited = {effect.id for effect in doing if effect.unit not in self._works and not doing.is_held(effect.id)}
+        held = {hold.effect for hold in doing.holds.values() if hold.why is not HoldReason.SHORTAGE}
+        self._inherited = {effect.id for effect in doing if effect.unit not in self._works and effect.id not in held}
 
     def leftovers(self) -> list[EffectId]:
         """Launches that nobody wants and whose end is no fact: a crash came between what dropped them and that."""
@@ -63,14 +70,9 @@ class Slots:
         for name in left:
             effect = known.get(name)
             if isinstance(effect, RunAgent | RunCheck):
-                self._hold(begin(driver, effect, self._finisher(name), inherited=True, same_boot=False), halt=True)
+                self._hold(begin(driver, effect, self._finisher(name, effect.unit), inherited=True, same_boot=False), halt=True)
             else:
-                self._hold(LeftoverWork(driver, name, self._finisher(name)))
-
-    @property
-    def busy(self) -> int:
-        """Return how many programs are in flight."""
-        return self._busy
+                self._hold(LeftoverWork(driver, name, self._finisher(name, unit_of(name))))
 
     def has(self, unit: str) -> bool:
         """Say whether something of a unit is in flight."""
@@ -105,9 +107,9 @@ class Slots:
             self._match(unit)
 
     def _match(self, unit: str) -> None:
-        wanted: Effect | None = self._driver.state.doing.of(unit)
-        work = self._works.get(unit)
-        told = wanted is not None and wanted.id in self._driver.state.doing.interrupted
+        doing: Doing = self._driver.state.doing
+        wanted, work = doing.of(unit), self._works.get(unit)
+        told = bool(doing.interrupted) and wanted is not None and wanted.id in doing.interrupted
         halt = (self._halting or told) and isinstance(wanted, ACTIVE)
         if work is None:
             if wanted is not None and (halt or self._may_begin(wanted)):
@@ -132,20 +134,20 @@ class Slots:
 
     def _begin(self, effect: Effect, *, halt: bool) -> None:
         inherited = effect.id in self._inherited
-        self._inherited.discard(effect.id)
-        same_boot = self._is_of_this_boot(effect)
-        work = begin(self._driver, effect, self._finisher(effect.id), inherited=inherited, same_boot=same_boot)
-        self._hold(work, halt=halt)
+        if inherited:
+            self._inherited.discard(effect.id)
+        same_boot = not inherited or self._is_of_this_boot(effect)  # What this process starts, it starts now.
+        finished = self._finisher(effect.id, effect.unit)
+        self._hold(begin(self._driver, effect, finished, inherited=inherited, same_boot=same_boot), halt=halt)
 
     def _hold(self, work: EffectWork, *, halt: bool = False) -> None:
-        self._works[work.effect.unit] = work
-        self._busy += isinstance(work.effect, PROGRAMS)
+        effect = work.effect
+        self._works[effect.unit] = work
+        self.busy += type(effect) in PROGRAMS
         work.start(halt=halt)
 
-    def _finisher(self, effect: EffectId) -> Callable[[Outcome | None], None]:
+    def _finisher(self, effect: EffectId, unit: str) -> Callable[[Outcome | None], None]:
         """Return what a work calls when nothing of it is left; the outcome is None when it was a mere wait, cancelled."""
-
-        unit = unit_of(effect)
 
         def finished(outcome: Outcome | None) -> None:
             work = self._works.get(unit)
@@ -169,7 +171,7 @@ class Slots:
         work = self._works.get(unit)
         if work is not None and work.effect.id == effect:
             del self._works[unit]
-            self._busy -= isinstance(work.effect, PROGRAMS)
+            self.busy -= type(work.effect) in PROGRAMS
             self._freed[unit] = None
             self._driver.engine.launches.settle(effect)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from pathlib import Path
 
 WORKTREES = ".agents/worktrees"
@@ -15,7 +18,7 @@ def top_level(start: Path) -> Path | None:
     """
     in_worktree = WORKTREES in str(start)
     for folder in (start, *start.parents):
-        if _is_repository(folder / ".git"):
+        if _is_repository(f"{folder}/.git"):
             return folder
         if in_worktree and is_worktree_place(folder):
             return None
@@ -32,9 +35,19 @@ def host_of(folder: Path) -> Path:
     return folder.parents[2] if is_worktree_place(folder) else folder
 
 
-def _is_repository(dot: Path) -> bool:
-    """Return True if git would take it for one: sandboxes leave empty folders of that name behind."""
-    return dot.exists() and (dot.is_file() or (dot / "HEAD").is_symlink() or (dot / "HEAD").is_file())
+def _is_repository(dot: str) -> bool:
+    """Return True if git would take it for one: sandboxes leave empty folders of that name behind.
+
+    Where there is none, it is asked of each folder up to the root, whenever an agent ends.
+    """
+    try:
+        found = os.stat(dot)  # noqa: PTH116 - a Path would cost more than all the rest
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return False
+        raise
+    head = Path(dot, "HEAD")
+    return stat.S_ISREG(found.st_mode) or head.is_symlink() or head.is_file()
 
 
 def own_dir(top: Path) -> Path | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent_orchestrator.beneath import LinkInTheWay, open_folder, stat_beneath
+from agent_orchestrator.beneath import LinkInTheWay, open_folder, stat_beneath, write_all
 from agent_orchestrator.bounded import read_bounded, read_descriptor
 from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.core.printed import Identity, Printed
@@ -62,14 +62,15 @@ def write_draft(
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{next(_drafts)}{DRAFT}")
     with _folder(home, target.parent, make=True) as folder:
         descriptor = os.open(temporary.name, _NEW, 0o644, dir_fd=folder)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
+    try:
+        write_all(descriptor, content)
         if durable and syncs is not None:
             syncs.add(descriptor)
         elif durable:
             os.fsync(descriptor)
         status = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
     printed = Printed(path=document.path, identity=_identity(status, digest or digest_of(content)))
     return Draft(home=home, target=target, temporary=temporary, printed=printed, durable=durable)
 

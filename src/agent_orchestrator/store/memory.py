@@ -29,6 +29,7 @@ from agent_orchestrator.store.port import (
     fits,
     sum_spending,
 )
+from agent_orchestrator.store.snapshots import MemorySnapshots
 
 PRINTED_KEPT = 16
 
@@ -64,6 +65,7 @@ class MemoryStore:
         """The rows of all journals by their keys; a name stands for a run that was deleted or renamed."""
         self._last = 0
         self.outbox = MemoryOutbox()
+        self.snapshots = MemorySnapshots()
 
     def _keep(self, of: _Run | str, *rows: Row) -> None:
         for row in rows:
@@ -259,6 +261,7 @@ class MemoryStore:
 
     def rename(self, run: RunId, to: RunId) -> None:
         """Give a run another id."""
+        self.snapshots.drop(run)
         self._runs[to] = found = self._runs.pop(run)
         self._tell_change(run, to)
         found.usage = {key: msgspec.structs.replace(line, run=to) for key, line in found.usage.items()}
@@ -266,6 +269,7 @@ class MemoryStore:
 
     def delete(self, run: RunId) -> None:
         """Forget a run but what it spent."""
+        self.snapshots.drop(run)
         if (found := self._runs.pop(run, None)) is not None:
             self._keyed = [entry for entry in self._keyed if entry[1] is not found]
             self._tell_change(run)

@@ -19,6 +19,7 @@ from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.summary import Summary
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.errors import Conflict, Unavailable
+from agent_orchestrator.store.snapshots import SnapshotCache
 
 
 class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -270,6 +271,10 @@ class Store(Protocol):
     @property
     def accounts(self) -> Accounts | None:
         """Return who counts agents at work; None for a store of one machine, which limits none."""
+
+    @property
+    def snapshots(self) -> SnapshotCache | None:
+        """Return where snapshots are kept; None where nothing but the journal is."""
 
     remote: bool
     """True for a store that may be away, and whose answers take time: nothing that must go on waits for them."""

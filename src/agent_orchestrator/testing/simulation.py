@@ -30,11 +30,14 @@ from agent_orchestrator.store.port import Append, NewRun, StoredRun
 from agent_orchestrator.testing.branches import SimulatedGit
 from agent_orchestrator.testing.clock import SteppedLoop
 from agent_orchestrator.testing.faults import Crash, Faults
+from agent_orchestrator.testing.snapshots import check_snapshots
 from agent_orchestrator.testing.world import LaunchCourse, Machine, SimulatedLaunches
 
 PERSON = Who(surface=Surface.LIBRARY, user="somebody")
 RUN = RunId("simulated")
 TURNS_MAX = 200_000
+SNAPSHOT_ROWS = 3
+"""So few that each new process finds a snapshot to begin with."""
 
 Person = Callable[[Any, random.Random], Directive | None]
 """Looks at the run's state and says something to it, or nothing."""
@@ -66,6 +69,7 @@ class _Process:
             redactor=Redactor(()),
             tree_of=lambda workdir, scratch: "tree",
             threads=False,
+            snapshot_rows=SNAPSHOT_ROWS,
         )
         if (git := simulation.git) is not None:
             world = msgspec.structs.replace(world, save_tree=git.save_tree, merges=git)
@@ -261,13 +265,15 @@ class Simulation:
 
     def _check_end(self) -> None:
         state, clock = self.state(), self.machine.clock
-        again = fold(self.machine.store, self.system, self.run).state
+        again = fold(self.machine.store, self.system, self.run, len(self.machine.store.rows(RUN))).state
         for mine, other in zip(
             self.system.documents(state, clock.now_us()), self.system.documents(again, clock.now_us()), strict=True
         ):
             assert encode_document(mine) == encode_document(other), "folding is not deterministic"
             printed = Path(self.run.context.home, mine.path).read_bytes()
             assert printed == encode_document(mine), f"{mine.path} is not the journal's state"
+        if self.system.snapshots is not None:
+            check_snapshots(self.system, self.machine.store, self.run)
         assert not len(state.doing), "an ended run wants nothing"
         alive = [process.effect for process in self.machine.processes.values() if process.alive]
         assert not alive, f"an ended run left {alive} alive"

@@ -22,7 +22,7 @@ from agent_orchestrator.errors import Conflict, RunExists
 from agent_orchestrator.store.port import Append, Cursor, Day, Delivery, NewRun, RateWindow, Spending, Store, UsageRow, Which
 
 PROCESSES, SHARES = 4, 6
-ONE, TWO, THREE = RunId("one"), RunId("two"), RunId("three")
+ONE, TWO, THREE = map(RunId, ("one", "two", "three"))
 DELIVERIES = (("a", 20, "x"), ("a", 9, "y"), ("a", 9, "x"), ("b", 1, "x"))
 
 
@@ -44,6 +44,7 @@ def check_store(make: Callable[[], Store], join: Callable[[Store], Store] | None
         _a_renamed_run_keeps_everything,
         _a_kept_journal_is_created_under_its_own_id,
         _a_deleted_run_leaves_nothing,
+        _a_snapshot_goes_with_its_run,
         _rows_of_all_runs_are_read_on_in_order,
         _a_key_never_returns,
         _a_mark_changes_with_every_write,
@@ -288,8 +289,7 @@ def _a_kept_journal_is_created_under_its_own_id(store: Store) -> None:
     kept = RunId("one~1")
     store.create(new, msgspec.structs.replace(first, run=kept, expected_seq=2), [(1, 1, b"[0]"), (2, 1, b"[1]")])
     assert store.run(ONE) is None
-    found = store.run(kept)
-    assert found is not None
+    assert (found := store.run(kept)) is not None
     assert found.context.run == ONE, "the context is the one of the run that it was"
     assert [seq for seq, _, _ in store.rows(kept)] == [1, 2, 3]
     store.create(new, first)
@@ -300,11 +300,21 @@ def _a_deleted_run_leaves_nothing(store: Store) -> None:
     store.create(*new_run(ONE))
     store.post(ONE, "d1", b"a", 1)
     store.delete(ONE)
-    assert store.run(ONE) is None
-    assert store.runs() == []
+    assert (store.run(ONE), store.runs()) == (None, [])
     store.create(*new_run(ONE))
-    assert len(store.rows(ONE)) == 1
-    assert store.inbox(ONE) == []
+    assert (len(store.rows(ONE)), store.inbox(ONE)) == (1, [])
+
+
+def _a_snapshot_goes_with_its_run(store: Store) -> None:
+    if (kept := store.snapshots) is None:
+        return
+    for leave in (store.delete, lambda run: store.rename(run, THREE)):
+        store.create(*new_run(ONE))
+        for content in (b"old", b"new"):
+            kept.write(ONE, content)
+        assert kept.read(ONE) == b"new"
+        leave(ONE)
+        assert kept.read(ONE) is None
 
 
 def _rows_of_all_runs_are_read_on_in_order(store: Store) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure, FailureKind
-from agent_orchestrator.core.ids import EffectId, RunId, launch_folder, split_effect_id
+from agent_orchestrator.core.ids import EffectId, RunId, launch_folder, run_of, split_effect_id
 from agent_orchestrator.engine.launches import Order, Standing, Watch
 from agent_orchestrator.errors import Shortage
 from agent_orchestrator.testing.clock import FakeClock
@@ -167,11 +167,14 @@ class SimulatedLaunches:
 
     def living(self, run: RunId) -> list[EffectId]:
         """Return the launches of a run that are alive."""
-        return sorted(effect for effect, process in self._machine.processes.items() if process.alive)
+        return sorted(effect for effect, process in self._of(run) if process.alive)
 
     def unsettled(self, run: RunId) -> list[EffectId]:
         """Return those that are alive, and those that were stopped and whose end is not settled."""
-        return sorted(effect for effect, process in self._machine.processes.items() if process.alive or process.stopped)
+        return sorted(effect for effect, process in self._of(run) if process.alive or process.stopped)
+
+    def _of(self, run: RunId) -> list[tuple[EffectId, Process]]:
+        return [(effect, process) for effect, process in self._machine.processes.items() if run_of(effect) == run]
 
     def claim(self, effect: EffectId) -> Path | None:
         """Return None: nobody plants anything here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -234,3 +235,13 @@ def agent(unit: str, run: str = "one", launch: int = 1, **more: Any) -> RunAgent
         **more,
     }
     return RunAgent(id=named(unit, "agent", run, launch), unit=unit, role="coder", iteration=0, attempt=1, **fields)
+
+
+def printed(rig: Rig) -> Any:
+    """Read the file of the toy system."""
+    return json.loads((rig.home / "toy.json").read_bytes())
+
+
+def asides(rig: Rig) -> list[Path]:
+    """List the files that were put aside for it."""
+    return sorted(rig.home.glob("toy.json.*"))

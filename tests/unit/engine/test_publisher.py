@@ -15,7 +15,7 @@ from agent_orchestrator.core.events import Ended
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.inputs import AgentEnded, Pause
 from agent_orchestrator.core.system import Document
-from agent_orchestrator.engine.allowance import BURST_BYTES, FILE_BYTES, RATE_BYTES_S
+from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine
 from agent_orchestrator.engine.publisher import DUTY
 from agent_orchestrator.errors import DiskFull
@@ -23,19 +23,10 @@ from agent_orchestrator.projections.inspection import find_known
 from agent_orchestrator.store.port import Append
 from agent_orchestrator.testing.world import LaunchCourse
 from tests.counting import count_calls
-from tests.unit.engine.rig import Rig, agent, jump, named, until
-from tests.unit.engine.toy import Did, as_system
+from tests.unit.engine.rig import Notes, Rig, agent, asides, jump, named, printed, until
 
 PRINT_S = 0.15
 AGENTS = 200
-
-
-def printed(rig: Rig) -> Any:
-    return json.loads((rig.home / "toy.json").read_bytes())
-
-
-def asides(rig: Rig) -> list[Path]:
-    return sorted(rig.home.glob("toy.json.*"))
 
 
 def when_printed(rig: Rig, act: Any) -> Any:
@@ -127,6 +118,22 @@ def test_an_edit_under_a_live_engine_is_kept_aside_and_announced(tmp_path: Path)
     assert json.loads(aside.read_text()) == {"phase": "mine"}
     assert printed(rig) == {"phase": "ended", "done": ["a"]}
     assert [notice for notice in rig.notes.notices if "was changed while the run was running" in notice]
+
+
+class Deaf(Notes):
+    """An observer that breaks when it is told something."""
+
+    def noticed(self, driver: Driver, text: str) -> None:
+        raise BrokenPipeError(text)
+
+
+def test_an_observer_that_breaks_while_files_are_placed_ends_the_run_and_hangs_nobody(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.notes = Deaf()
+    run = rig.toys(agent("a"))
+
+    with pytest.raises(BrokenPipeError, match="was changed while the run was running"):
+        rig.drive(run, when_printed(rig, lambda file: file.write_text('{"phase": "mine"}')))
 
 
 def test_a_torn_file_is_written_again_and_not_kept(tmp_path: Path) -> None:
@@ -248,99 +255,6 @@ def test_a_store_that_refuses_identities_leaves_the_old_file_and_is_asked_again(
     assert rig.drive(run).status == "completed"
     assert len(refused) == 3
     assert printed(rig) == {"phase": "ended", "done": ["a"]}
-
-
-def promising(rig: Rig, always: bool) -> Rig:
-    """The toy promises its readers every state in which one more is done."""
-    rig.toy.moments = {Did: always}
-    rig.system = as_system(rig.toy)
-    return rig
-
-
-def drafts(rig: Rig) -> list[int]:
-    """Count what is done in the drafts that lie there, in the order in which they were written."""
-    found = sorted(rig.home.glob(".toy.json.*"), key=lambda file: int(file.name.split("-")[1].split(".")[0]))
-    return [len(json.loads(file.read_text())["done"]) for file in found]
-
-
-def test_each_state_of_a_tick_that_is_promised_is_written_with_the_commit_of_the_tick(tmp_path: Path) -> None:
-    rig = promising(Rig(tmp_path, lambda effect: LaunchCourse(1.0)), always=True)
-    run = rig.toys(agent("a"), agent("b"), agent("c"))
-    seen: list[tuple[list[int], bool]] = []
-
-    def look(batch: Sequence[Append]) -> None:
-        seen.extend((drafts(rig), part.body is not None) for part in batch if part.printed)
-
-    rig.store.on_append = look
-    rig.drive(run)
-    assert ([1, 2, 3], True) in seen
-    assert [file.name for file in rig.home.iterdir() if file.name.startswith(".")] == []
-    assert sorted(printed(rig)["done"]) == ["a", "b", "c"]
-
-
-def test_a_new_run_is_shown_as_it_begins(tmp_path: Path) -> None:
-    rig = Rig(tmp_path)
-    rig.toy.shows_wanted = True
-    seen: list[Any] = []
-    rig.store.on_append = lambda batch: seen.extend(
-        json.loads(file.read_text())["wanted"] for file in rig.home.glob(".toy.json.*")
-    )
-    rig.drive(rig.toys(agent("a")))
-    assert seen[0] == 0
-
-
-def test_states_of_a_tick_that_was_refused_leave_nothing_behind(tmp_path: Path) -> None:
-    rig = promising(Rig(tmp_path, lambda effect: LaunchCourse(1.0)), always=True)
-    run = rig.toys(agent("a"), agent("b"))
-    left: list[list[int]] = []
-
-    def refuse(batch: Sequence[Append]) -> None:
-        if any(b'"did"' in (part.body or b"") for part in batch):
-            left.append(drafts(rig))
-            if len(left) < 3:
-                rig.store.refuse(DiskFull(path="orc.db"))
-
-    rig.store.on_append = refuse
-    rig.drive(run)
-    assert left == [[1, 2]] * 3
-    assert asides(rig) == []
-    assert sorted(printed(rig)["done"]) == ["a", "b"]
-
-
-def test_more_states_than_the_store_remembers_are_promised_over_several_ticks(tmp_path: Path) -> None:
-    rig = promising(Rig(tmp_path, lambda effect: LaunchCourse(1.0)), always=True)
-    count = 50
-    run = rig.toys(*(agent(f"s{number}") for number in range(count)))
-    seen: list[int] = []
-
-    def look(batch: Sequence[Append]) -> None:
-        for part in batch:
-            assert len(part.printed) <= 8
-        seen.extend(drafts(rig))
-
-    rig.store.on_append = look
-    rig.drive(run)
-    assert sorted(set(seen)) == list(range(count + 1)), "none is left out"
-
-
-@pytest.mark.parametrize("always", [True, False])
-def test_a_burst_writes_no_more_than_its_allowance_unless_it_must(tmp_path: Path, always: bool) -> None:
-    rig = promising(Rig(tmp_path, lambda effect: LaunchCourse(0.01 * (1 + int(effect.split("/")[1][1:])))), always=always)
-    size = rig.toy.padding = 100_000
-    rig.toy.on_print = lambda: rig.clock.advance(0.001)
-    run = rig.toys(*(agent(f"s{number}") for number in range(AGENTS)))
-    begun_s = rig.clock.monotonic_s()
-    rig.drive(run)
-    elapsed_s = rig.clock.monotonic_s() - begun_s
-    parts = [part for batch in rig.store.batches for part in batch if part.printed]
-    passing = sum(len(part.printed) for part in parts if part.body is not None)
-    allowed = (BURST_BYTES + elapsed_s * RATE_BYTES_S) / (size + FILE_BYTES) + 1
-    if always:
-        assert passing == AGENTS
-    else:
-        assert BURST_BYTES // (size + FILE_BYTES) <= passing <= allowed
-        assert passing < AGENTS / 2
-    assert len(printed(rig)["done"]) == AGENTS
 
 
 class Record(msgspec.Struct, frozen=True):

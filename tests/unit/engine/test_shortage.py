@@ -67,6 +67,55 @@ def test_a_shortage_that_lasts_is_the_reason_that_the_unit_waits_for(tmp_path: P
     assert rig.machine.starts == [named("a")]
 
 
+class Killed(Exception):
+    """The process is gone."""
+
+
+class Dying(Short):
+    """Dies right after it has started something, before that is a fact."""
+
+    def start(self, order: Order) -> None:
+        super().start(order)
+        raise Killed
+
+
+def die_after_a_held_start(rig: Rig) -> Any:
+    Short.refusals = [Shortage(detail="no processes left") for _ in range(5)]
+    rig.launches = lambda: Dying(rig.machine)
+    run = rig.toys(agent("a"))
+    with pytest.raises(Killed):
+        rig.drive(run)
+    assert rig.of_kind(run, HoldEnded) == []
+    rig.launches = lambda: Adopting(rig.machine)
+    return run
+
+
+class Adopting(SimulatedLaunches):
+    """Knows of nothing that is new."""
+
+    def claim(self, effect: EffectId) -> Path | None:
+        raise AssertionError(f"{effect} may have been started: what lies in its folder is its own")
+
+
+def test_what_was_started_after_a_long_shortage_is_adopted_though_that_is_no_fact_yet(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = die_after_a_held_start(rig)
+    rig.drive(run)
+    assert outcome(rig, run).failure is None
+    assert rig.machine.starts == [named("a")]
+    assert [ended.effect for ended in rig.of_kind(run, HoldEnded)] == [named("a")], "nobody waits for the machine any more"
+
+
+def test_what_may_have_been_started_after_a_long_shortage_is_not_started_again_after_a_reboot(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    run = die_after_a_held_start(rig)
+    rig.machine.boot += 1
+    del rig.machine.processes[named("a")]
+    rig.drive(run)
+    assert outcome(rig, run).failure.kind is FailureKind.LOST
+    assert rig.machine.starts == [named("a")]
+
+
 class Away(Recorder):
     """A store that does not say, for the first nine times, which rate limits there are."""
 

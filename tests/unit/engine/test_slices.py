@@ -60,6 +60,47 @@ def test_what_an_action_adds_comes_after_it_and_nothing_is_lost_when_one_fails_t
     assert done == ["first", "second", "third"]
 
 
+def test_the_first_of_a_turn_is_done_at_once_with_what_it_adds_and_the_next_waits_for_its_turn() -> None:
+    clock, done = FakeClock(), list[str]()
+
+    async def main() -> None:
+        slices = SliceQueue(asyncio.get_running_loop(), clock)
+
+        def first() -> None:
+            done.append("first")
+            slices.now(lambda: done.append("second"))
+            done.append("first is over")
+
+        slices.now(first)
+        assert done == ["first", "first is over", "second"]
+        slices.now(lambda: done.append("third"))
+        assert "third" not in done, "others on the loop come before it"
+        await asyncio.sleep(0)
+        assert done[-1] == "third"
+        slices.now(lambda: done.append("fourth"))
+        assert done[-1] == "fourth", "a turn of its own"
+
+    run_jumping(main(), clock)
+
+
+def test_what_is_done_at_once_lasts_no_longer_than_a_slice() -> None:
+    clock, done = FakeClock(), list[int]()
+
+    async def main() -> None:
+        slices = SliceQueue(asyncio.get_running_loop(), clock)
+
+        def act(number: int) -> None:
+            clock.advance(START_S)
+            done.append(number)
+            slices.add(partial(act, number + 1))
+
+        slices.now(partial(act, 0))
+        assert len(done) == PER_SLICE - 1
+        slices.clear()
+
+    run_jumping(main(), clock)
+
+
 class Slow(SimulatedLaunches):
     """Each start takes a millisecond of the process's time."""
 

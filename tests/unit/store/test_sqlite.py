@@ -99,12 +99,26 @@ def test_a_store_deleted_under_us_stops_acknowledging_and_is_rescued(tmp_path: P
 def test_a_newer_schema_stops_driving(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     store.create(*new_run(RunId("one")))
+    assert store.append([part(1)]) == store.append([part(2)]) == [None]
     other = apsw.Connection(str(tmp_path / "orc.db"))
     other.pragma("user_version", 99)
-    with pytest.raises(StoreNewer, match="99"):
-        store.append([part(1)])
+    for _ in range(2):
+        with pytest.raises(StoreNewer, match="99"):
+            store.append([part(3)])
     with pytest.raises(StoreNewer, match="upgrade"):
         SqliteStore(tmp_path)
+
+
+def test_a_newer_schema_is_noticed_though_this_process_has_read_and_written_since(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.create(*new_run(RunId("one")))
+    assert store.append([part(1)]) == [None]
+    other = apsw.Connection(str(tmp_path / "orc.db"))
+    other.pragma("user_version", 99)
+    assert len(store.rows(RunId("one"))) == 2
+    assert store.post(RunId("one"), "d1", b"{}", 1)
+    with pytest.raises(StoreNewer, match="99"):
+        store.append([part(2)])
 
 
 def test_the_schema_is_not_changed_while_somebody_drives(tmp_path: Path) -> None:

@@ -30,11 +30,8 @@ class WorkingAgents:
         """Ends that the store could not be told of yet."""
         self._planned: set[EffectId] = set()
         """Agents that the append of this turn counts, as far as their accounts have no limit."""
-
-    @property
-    def counted(self) -> bool:
-        """Say whether anybody counts them."""
-        return self._known is not None
+        self.counted = self._known is not None
+        """True where anybody counts them."""
 
     def plan(self, effects: Sequence[RunAgent]) -> tuple[StartingAgent, ...]:
         """Name agents as an append counts them; whichever does not start right after it has to be dropped."""

@@ -10,20 +10,22 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agent_orchestrator.agents.adapter import Reading
 from agent_orchestrator.core.budget import say_amount
 from agent_orchestrator.core.effects import RunAgent
 from agent_orchestrator.core.events import Event, HoldEnded, Paused, StopReason, UnitHeld
 from agent_orchestrator.core.failure import Failure, FailureKind
 from agent_orchestrator.core.hold import Hold, HoldReason
-from agent_orchestrator.core.ids import EffectId
-from agent_orchestrator.core.inputs import AgentEnded
+from agent_orchestrator.core.ids import EffectId, unit_of
+from agent_orchestrator.core.inputs import AgentEnded, Usage
 from agent_orchestrator.core.limits import DAY_RECHECK_S, SHORTAGE_RECHECK_S, WAIT_RECHECK_S
 from agent_orchestrator.core.units import US
 from agent_orchestrator.engine.budget.accounts import ROOM_RECHECK_S, WorkingAgents
 from agent_orchestrator.engine.budget.rates import account_of, limited_account
 from agent_orchestrator.errors import STORE_PASSES
-from agent_orchestrator.store.port import RateWindow, StartingAgent
+from agent_orchestrator.store.port import RateWindow, StartingAgent, UsageRow
 
 if TYPE_CHECKING:
     from agent_orchestrator.core.doing import Doing
@@ -54,15 +56,10 @@ class Admission:
 
     def watches(self, effect: RunAgent) -> bool:
         """Say whether the start of this effect has to be asked for at all."""
-        doing = self._doing
-        if self._working.counted:
+        doing = self._driver.state.doing
+        if self._working.counted or self._granted or doing.holds or doing.taken:
             return True
-        return self._budget.covers(effect) or self._engine.rates.any_closed or self.pending or bool(doing.holds or doing.taken)
-
-    @property
-    def pending(self) -> bool:
-        """Say whether something may start that has not yet."""
-        return bool(self._granted)
+        return self._budget.covers(effect) or self._engine.rates.any_closed
 
     def admits(self, effect: RunAgent) -> bool:
         """Say whether an agent may start now; if not, that becomes a fact."""
@@ -80,21 +77,29 @@ class Admission:
 
     def plan_starts(self) -> tuple[StartingAgent, ...]:
         """Name the agents that are wanted anew: the append that makes them so counts them, and saves a question per start."""
-        doing = self._doing
         if not self._working.counted or self._driver.state.lifecycle.halting:
             return ()
+        doing = self._doing
         wanted = [doing.of(unit) for unit in doing.changes() if unit not in doing.holds and unit not in doing.taken]
         return self._working.plan([effect for effect in wanted if isinstance(effect, RunAgent)])
 
-    def drop_plans(self) -> None:
-        """Count those no more that did not start after all."""
-        self._working.drop_plans()
+    def end_tick(self) -> None:
+        """Look after those that did not start in the tick: who is counted, who waits, and how long the run may work."""
+        doing = self._driver.state.doing
+        if self._working.counted:
+            self._working.drop_plans()
+        if doing.holds or self._granted:
+            self.look_again()
+        if doing.budget.run.wall_s is not None:
+            self.watch_time()
 
     def adopt(self, effect: RunAgent) -> None:
         """Count what an agent uses that is at work, or was, since before this process."""
         if self._budget.covers(effect):
             self._budget.adopt(effect)
         self._working.adopt(effect)
+        if self._doing.is_held(effect.id):  # It was started, and the process died before it could say so.
+            self._driver.note(HoldEnded(unit=effect.unit, effect=effect.id))
 
     def holds_true(self, event: Event) -> bool:
         """Say whether a fact that was noted may still be written down: the run may have moved on since."""
@@ -220,10 +225,16 @@ class Admission:
             self._engine.loop.call_soon(self.look_again)
         return failure
 
-    def refusals(self, outcome: AgentEnded, effect: RunAgent | None) -> tuple[RateWindow, ...]:
+    def usage_of(self, outcome: AgentEnded, effect: RunAgent | None) -> UsageRow:
+        """Return the line of the ledger for a launch; its running time stands there where it is limited."""
+        usage, agent = outcome.usage or Usage(), self._driver.slots.agent_of(outcome.effect)
+        if effect is not None and self._budget.limits_time(effect):
+            usage = msgspec.structs.replace(usage, wall_s=(outcome.ended_us - outcome.started_us) / US)
+        return UsageRow(effect=outcome.effect, unit=unit_of(outcome.effect), agent=agent, usage=usage)
+
+    def refusals(self, failure: Failure, effect: RunAgent | None) -> tuple[RateWindow, ...]:
         """Return the window that a refused launch closes, for all runs on its account."""
-        failure = outcome.failure
-        if failure is None or failure.kind is not FailureKind.RATE_LIMITED or effect is None:
+        if failure.kind is not FailureKind.RATE_LIMITED or effect is None:
             return ()
         return (self._engine.rates.refused(self._limited(effect), failure),)
 
@@ -232,15 +243,16 @@ class Admission:
 
     def accounts_for(self, effect: EffectId) -> bool:
         """Say whether the store has anything set aside for a launch, or counts its agent."""
-        return self._budget.has_reserved(effect) or self._working.counts(effect)
+        return self._budget.has_reserved(effect) or (self._working.counted and self._working.counts(effect))
 
     def settle(self, outcome: AgentEnded) -> None:
         """Count what a launch used as spent, and its agent no more, once its end is durable."""
         self._budget.settle(outcome)
-        self._working.forget(outcome.effect)
+        if self._working.counted:
+            self._working.forget(outcome.effect)
 
     def watch_time(self) -> None:
-        """Arm the end of the run's working time; called after each tick, and nothing is armed while nothing works."""
+        """Arm the end of the run's working time; nothing is armed while nothing works."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

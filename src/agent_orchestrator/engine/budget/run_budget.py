@@ -200,10 +200,10 @@ class RunBudget:
 
     def settle(self, outcome: AgentEnded) -> None:
         """Count what a launch used as spent, once its end is durable."""
-        self._shares.pop(outcome.effect, None)
         balance, usage = self._balance, outcome.usage
         if balance is None:
-            return
+            return  # Nothing was ever reserved.
+        self._shares.pop(outcome.effect, None)
         effect = self._driver.slots.agent_effect(outcome.effect)
         reserved = balance.reservations.get(outcome.effect)
         used = Call(usage.cost_usd, usage.tokens) if usage is not None else Call()

@@ -59,7 +59,7 @@ class Launched:
         else:
             standing = self.engine.launches.standing(self._effect.id, same_boot=self._same_boot)
         if standing is Standing.NEW:
-            self.engine.slices.add(self._prepare)
+            self.engine.slices.now(self._prepare)
             return
         self._watch()
         if halt:

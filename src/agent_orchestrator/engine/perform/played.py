@@ -37,40 +37,46 @@ class PlayedWork:
         self._timer: asyncio.Handle | None = None
         self._task: AgentTask | None = None
         self._over = False
-        self._shortage = ShortageWait(driver, effect)
+        self._shortage: ShortageWait | None = None
+        """Made when it is needed: a part that is played in the run's own tree opens nothing."""
 
     def start(self, *, halt: bool) -> None:
         """Schedules the action; a time limit shorter than the part ends it early."""
         loop = self.driver.engine.loop
         if self._inherited or halt:
             self._timer = loop.call_soon(self._end_with, STOPPED if halt else LOST)
-            return
-        if self.effect.tree is None:
-            self._play(None)
+        elif self.effect.tree is None:
+            self._play()
         else:
-            self.driver.engine.offload(None, self._open_tree, self._play)
+            self._shortage = ShortageWait(self.driver, self.effect)
+            self.driver.engine.offload(None, self._open_tree, self._opened)
 
     def _open_tree(self) -> OrcError | OSError | None:
         return caught(lambda: self.driver.open_tree(self.effect.tree))
 
-    def _play(self, problem: OrcError | OSError | None) -> None:
-        loop = self.driver.engine.loop
+    def _opened(self, problem: OrcError | OSError | None) -> None:
+        assert self._shortage is not None
         if self._over:
             return
         if problem is not None and is_shortage(problem):
-            self._shortage.later(problem, lambda: self.driver.engine.offload(None, self._open_tree, self._play), starts=True)
+            self._shortage.later(problem, lambda: self.driver.engine.offload(None, self._open_tree, self._opened), starts=True)
             return
         self._shortage.end()
         if problem is not None:
             self._end_with(Failure(kind=FailureKind.LAUNCH, message=str(problem)))
-            return
+        else:
+            self._play()
+
+    def _play(self) -> None:
+        loop = self.driver.engine.loop
         self._task = make_task(self.driver, self.effect, NOWHERE, self._agent)
         delay_s = self._agent.delay_s(self._task)
-        limit_s = self.effect.timeout_s if self.effect.timeout_s is not None else math.inf
-        budget_s = self.driver.budget.launch_left_s(self.effect)
         if delay_s == 0:
             self._act()
-        elif budget_s is not None and budget_s < min(delay_s, limit_s):
+            return
+        limit_s = self.effect.timeout_s if self.effect.timeout_s is not None else math.inf
+        budget_s = self.driver.budget.launch_left_s(self.effect)
+        if budget_s is not None and budget_s < min(delay_s, limit_s):
             over = Failure(kind=FailureKind.BUDGET, message=f"Stopped: it ran out of time after {budget_s:g} s")
             self._timer = loop.call_later(budget_s, self._end_with, over)
         elif delay_s <= limit_s and delay_s != math.inf:
@@ -125,6 +131,7 @@ class PlayedWork:
     def abandon(self) -> None:
         """Forgets the timer."""
         self._over = True
-        self._shortage.cancel()
+        if self._shortage is not None:
+            self._shortage.cancel()
         if self._timer is not None:
             self._timer.cancel()

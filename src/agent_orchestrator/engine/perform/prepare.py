@@ -28,15 +28,18 @@ See = Callable[[tuple[str, ...]], dict[str, str]]
 
 def make_task(driver: Driver, effect: RunAgent, launch_dir: Path, agent: Agent | InProcessAgent) -> AgentTask:
     """Return who does what where; nothing is read or written."""
-    session, copies = _session(driver, effect, agent)
+    copies = False
+    if effect.session is not None:
+        session, copies = _session(driver, effect, agent)
+        effect = effect if session == effect.session else msgspec.structs.replace(effect, session=session)
     return AgentTask(
-        effect=effect if session == effect.session else msgspec.structs.replace(effect, session=session),
+        effect=effect,
         copies_session=copies,
         run=driver.run.id,
         home=driver.home,
-        workdir=driver.tree(effect.tree),
+        workdir=driver.workdir if effect.tree is None else driver.tree(effect.tree),
         launch_dir=launch_dir,
-        refused=_refused(driver, effect),
+        refused=_refused(driver, effect) if driver.state.doing.refused else (),
         inherited_env=_child_env(driver, effect, agent),
         budget_usd=driver.budget.told_usd(effect),
         sandboxed=driver.run.context.sandbox is not None,
@@ -51,7 +54,7 @@ def _session(driver: Driver, effect: RunAgent, agent: Agent | InProcessAgent) ->
     One that knows of work which this run left behind is not gone on with; nor is another run's, by an agent that would add to it.
     """
     doing = driver.state.doing
-    if effect.session is None or effect.session in doing.stale:
+    if effect.session in doing.stale:
         return None, False
     if effect.session not in doing.shared:
         return effect.session, False
@@ -81,15 +84,12 @@ def make_environment(effect: RunAgent, agent: object, passed: tuple[str, ...], s
 
 def _refused(driver: Driver, effect: RunAgent) -> tuple[str, ...]:
     """Return what this agent was refused before, less what it has been allowed since."""
-    refusals = driver.state.doing.refused.values()
-    if not refusals:
-        return ()
     options = effect.agent.options
     now = {f"--allow-tool {shlex.quote(tool)}" for tool in options.get("allowed_tools") or ()}
     now.add(f"--permission-mode {options.get('permission_mode')}")
     return tuple(
         f"{one.tool}: {one.asked}" if one.asked else one.tool
-        for one in refusals
+        for one in driver.state.doing.refused.values()
         if one.agent == effect.agent.name and one.allow not in now
     )
 

@@ -160,7 +160,7 @@ class Monitor:
         self._unfollow(watched)
         watched.shim.reap()
         self._agenda.drop(watched)  # Looked at now: a date that is due meanwhile would only repeat it.
-        self._agenda.slices.add(partial(self._look, watched))
+        self._agenda.slices.now(partial(self._look, watched))
 
     def _settle(self, watched: Watched, now_s: float) -> None:
         """The shim is gone: the launch is over, unless it left something behind."""

@@ -20,7 +20,8 @@ FEW, READ_MAX = 1024, 128
 _IDS_ARE_OURS = HAS_PROC and os.readlink("/proc/self") == str(os.getpid())
 """False where /proc is that of another namespace, in which processes have other ids."""
 _LAST, _COUNTS, _COUNT = "/proc/sys/kernel/ns_last_pid", "/proc/stat", b"\nprocesses "
-_READ_BYTES = 65_536
+_ID_BYTES, _COUNTS_BYTES = 32, 65_536
+"""To read into more than is needed costs four times as much as the reading."""
 COUNT_KEPT = FEW // 4
 """After so many more ids the processes are counted anew."""
 
@@ -50,14 +51,14 @@ def ids_given(earlier: Given | None = None) -> Given | None:
 
 
 def _last_id() -> int | None:
-    last = os.pread(opened, _READ_BYTES, 0) if _IDS_ARE_OURS and (opened := _open_once(_LAST)) >= 0 else b""
+    last = os.pread(opened, _ID_BYTES, 0) if _IDS_ARE_OURS and (opened := _open_once(_LAST)) >= 0 else b""
     return int(last) if last else None
 
 
 def _count_made() -> int | None:
     """Asked seldom: the kernel counts much else for the same file, more the more processors there are."""
     opened, told = _open_once(_COUNTS), b""
-    while opened >= 0 and (part := os.pread(opened, _READ_BYTES, len(told))):
+    while opened >= 0 and (part := os.pread(opened, _COUNTS_BYTES, len(told))):
         told += part
         counted = told.partition(_COUNT)[2]
         if b"\n" in counted:

@@ -62,6 +62,7 @@ class PostgresStore:
     """The runs of one repository in a database that many share."""
 
     remote = True
+    snapshots = None
     exists = True
     unwritable: Unavailable | None = None
 

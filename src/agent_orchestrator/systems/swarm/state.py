@@ -74,6 +74,11 @@ class BeadStanding(StrEnum):
     STOPPED = "stopped"
 
 
+def needs_of(spec: SwarmSpec) -> dict[str, tuple[str, ...]]:
+    """Return each bead's needs: by priority, then as in the file, for the graph offers what is ready in the order it is given."""
+    return {bead.id: bead.needs for bead in sorted(spec.beads, key=lambda bead: bead.priority)}
+
+
 class SwarmState:
     """One run."""
 
@@ -100,9 +105,7 @@ class SwarmState:
     def __init__(self, spec: SwarmSpec, context: Context) -> None:
         self.spec, self.context = spec, context
         self.specs: dict[str, BeadSpec] = {bead.id: bead for bead in spec.beads}
-        # The dag offers what is ready in the order it was given: by priority, then as in the file.
-        ordered = sorted(spec.beads, key=lambda bead: bead.priority)
-        self.dag = Dag({bead.id: bead.needs for bead in ordered})
+        self.dag = Dag(needs_of(spec))
         self.lifecycle, self.doing = Lifecycle(), Doing()
         self.beads: dict[str, Bead] = {
             bead.id: Bead(attempt=bead.attempts_before, limit=bead.attempts_before + bead.max_attempts) for bead in spec.beads

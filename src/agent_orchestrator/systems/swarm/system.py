@@ -19,6 +19,7 @@ from agent_orchestrator.systems.swarm.events import (
 )
 from agent_orchestrator.systems.swarm.evolve import evolve
 from agent_orchestrator.systems.swarm.faults import record_faults
+from agent_orchestrator.systems.swarm.snapshot import SNAPSHOTS
 from agent_orchestrator.systems.swarm.spec import SwarmSpec
 from agent_orchestrator.systems.swarm.state import SwarmState
 
@@ -54,4 +55,5 @@ SWARM = System(
     details=details,
     faults=record_faults,
     points=_points,
+    snapshots=SNAPSHOTS,
 )

@@ -106,12 +106,12 @@ class WorkflowState:
         self.updated_us = context.created_us
         self.adopt(spec)
 
-    def adopt(self, spec: WorkflowSpec) -> None:
-        """Takes over a spec for the steps at hand: the graph, the conditions, the variables."""
+    def adopt(self, spec: WorkflowSpec, dag: Dag | None = None) -> None:
+        """Takes over a spec for the steps at hand: the conditions, the variables and the graph, where it is not given."""
         self.spec = spec
         self.specs: dict[str, StepSpec] = {step.id: step for step in spec.steps}
         self.checks = tuple(dict.fromkeys(step.check for step in spec.steps if step.check))[:CHECKS_TOLD_MAX]
-        self.dag = Dag({step.id: step.needs for step in spec.steps})
+        self.dag = dag or Dag({step.id: step.needs for step in spec.steps})
         self.conditions: dict[str, Condition] = {step.id: parse_when(step.when) for step in spec.steps if step.when}
         self.variables = spec.variables | {"run_id": self.context.run}
 

@@ -26,6 +26,7 @@ from agent_orchestrator.systems.workflow.events import (
     WorkflowEvent,
 )
 from agent_orchestrator.systems.workflow.evolve import evolve
+from agent_orchestrator.systems.workflow.snapshot import SNAPSHOTS
 from agent_orchestrator.systems.workflow.spec import WorkflowSpec
 from agent_orchestrator.systems.workflow.state import WorkflowState
 
@@ -62,4 +63,5 @@ WORKFLOW = System(
     details=details,
     faults=lambda path, document: check_state_document(document),
     points=_points,
+    snapshots=SNAPSHOTS,
 )

@@ -209,6 +209,7 @@ def _version_of(path: str, environ: dict[str, str]) -> str:
 
 def _store(orchestrator: Orchestrator) -> Iterator[Finding]:
     from agent_orchestrator.config.store_address import name_repository
+    from agent_orchestrator.runs.snapshots import drop_wrong_snapshots
     from agent_orchestrator.store.filesystem import filesystem_of
 
     folder, address = orchestrator.settings.folder, orchestrator.address
@@ -230,6 +231,7 @@ def _store(orchestrator: Orchestrator) -> Iterator[Finding]:
     if faults:
         raise StoreCorrupt(path=folder / "orc.db", detail=faults[0])
     yield Finding("store", "ok", f"{where}, intact")
+    yield from (Finding("store", "note", dropped) for dropped in drop_wrong_snapshots(orchestrator))
     if (why := orchestrator.store.unwritable) is not None:
         yield Finding("store", "bad", str(why))
 

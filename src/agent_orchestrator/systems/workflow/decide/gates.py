@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_orchestrator.core.inputs import AgentEnded
 from agent_orchestrator.core.report import Report
 from agent_orchestrator.core.text import clip
 from agent_orchestrator.systems.workflow.events import (
@@ -54,11 +53,10 @@ def fail_gate(state: WorkflowState, unit: str, why: str, said: dict[str, Any]) -
     return [GateFailed(step=unit, error=error), LoopedBack(step=unit, target=step.loop_back_to, feedback=feedback)]
 
 
-def gate_failure_of(outcome: AgentEnded) -> str | None:
-    """Give the reason why the agent's report says that the gate failed, or None when it does not say so."""
-    report = outcome.report
-    value = report.fields.get("gate_failure") if report is not None else None
-    if report is None or value in (None, False, ""):
+def gate_failure_of(report: Report) -> str | None:
+    """Give the reason why an agent's report says that the gate failed, or None when it does not say so."""
+    value = report.fields.get("gate_failure")
+    if value in (None, False, ""):
         return None
     if isinstance(value, str):
         return clip(value)
@@ -66,10 +64,8 @@ def gate_failure_of(outcome: AgentEnded) -> str | None:
     return clip(report.summary) or clip(last_log) or "the report says so"
 
 
-def tell_report(report: Report | None) -> dict[str, Any]:
+def tell_report(report: Report) -> dict[str, Any]:
     """Give the part of a report that the next iteration is told."""
-    if report is None:
-        return {}
     logs = [clip(line) for line in report.logs[-LOGS_TOLD_MAX:]]
     said = {"summary": clip(report.summary), "logs": logs, "artifacts": list(report.artifacts[:ARTIFACTS_TOLD_MAX])}
     kept = {key: value for key, value in said.items() if value}

@@ -10,7 +10,7 @@ import msgspec
 from agent_orchestrator.core.failure import Failure, FailureKind, invalid_report
 from agent_orchestrator.core.forms import read_fields
 from agent_orchestrator.core.ids import EffectId, unit_of
-from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead
+from agent_orchestrator.core.inputs import AgentEnded, CheckEnded, FileRead, Usage
 from agent_orchestrator.core.judging import After, Worth, judge_agent, judge_check, judge_session, retry_us, say_check_failure
 from agent_orchestrator.core.launch_events import agent_fields, check_fields
 from agent_orchestrator.core.report import Report
@@ -33,19 +33,21 @@ from agent_orchestrator.systems.workflow.state import WorkflowState
 
 USAGE_METRICS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd")
 
-UNREPORTED = Report(status="")
 _TIMEOUTS = {FailureKind.TIMEOUT, FailureKind.IDLE}
 
 
 def agent_ended(state: WorkflowState, outcome: AgentEnded, now_us: int) -> list[WorkflowEvent]:
     """The step's agent is over."""
     unit = unit_of(outcome.effect)
-    failure = judge_session(outcome.failure, state.doing.of(unit)) or _check_report(outcome)
+    failure = judge_session(outcome.failure, state.doing.of(unit)) if outcome.failure is not None else None
+    report = outcome.report
+    if failure is None and report is not None:
+        failure = _check_report(report)
     finished = _make_finished(state, unit, outcome, failure)
-    if failure is None or failure.kind is FailureKind.REPORTED:
-        gate = gate_failure_of(outcome)
+    if report is not None and (failure is None or failure.kind is FailureKind.REPORTED):
+        gate = gate_failure_of(report)
         if gate is not None:
-            return [finished, *fail_gate(state, unit, gate, tell_report(outcome.report))]
+            return [finished, *fail_gate(state, unit, gate, tell_report(report))]
     if failure is None:
         return [finished, *follow_success(state, unit)]
     return [finished, _follow_failure(state, unit, outcome.effect, failure, now_us)]
@@ -96,7 +98,12 @@ def inside(workdir: str, path: str) -> str | None:
 
 
 def _make_finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure: Failure | None) -> AgentFinished:
-    report = outcome.report or UNREPORTED
+    report = outcome.report
+    metrics = _read_usage(outcome.usage) if outcome.usage is not None and state.specs[unit].loop is None else {}
+    tail = outcome.tail if failure is not None else ""
+    if report is None:
+        fields = agent_fields(outcome, failure)
+        return AgentFinished(step=unit, metrics=metrics, tail=tail, session=outcome.session, **fields)
     kept, refused = [], []
     for artifact in report.artifacts:
         relative = inside(state.context.workdir, artifact)
@@ -106,33 +113,29 @@ def _make_finished(state: WorkflowState, unit: str, outcome: AgentEnded, failure
             kept.append(relative)
     return AgentFinished(
         step=unit,
-        reported=outcome.report is not None,
+        reported=True,
         artifacts=tuple(kept),
-        metrics=_read_usage(state, unit, outcome) | stringify(report.metrics),
+        metrics=metrics | stringify(report.metrics),
         logs=report.logs,
         summary=clip(report.summary),
-        tail=outcome.tail if failure is not None else "",
+        tail=tail,
         session=outcome.session,
         **agent_fields(outcome, failure, *refused),
     )
 
 
-def _read_usage(state: WorkflowState, unit: str, outcome: AgentEnded) -> dict[str, str]:
-    """Give the usage of the launch as metrics, beside the agent's own; a step with items has one launch each."""
-    if outcome.usage is None or state.specs[unit].loop is not None:
-        return {}
-    known = {name: getattr(outcome.usage, name) for name in USAGE_METRICS}
+def _read_usage(usage: Usage) -> dict[str, str]:
+    """Give the usage of a launch as metrics, beside the agent's own; a step with items has one launch each."""
+    known = {name: getattr(usage, name) for name in USAGE_METRICS}
     return stringify({name: value for name, value in known.items() if value is not None})
 
 
-def _check_report(outcome: AgentEnded) -> Failure | None:
+def _check_report(report: Report) -> Failure | None:
     """A gate_failure that is neither a yes nor a no nor a sentence is not guessed at."""
-    if outcome.report is None:
-        return None
     try:
-        read_fields(outcome.report, Gate)
+        read_fields(report, Gate)
     except msgspec.ValidationError:
-        said = clip(msgspec.json.encode(outcome.report.fields["gate_failure"]).decode())[:80]
+        said = clip(msgspec.json.encode(report.fields["gate_failure"]).decode())[:80]
     else:
         return None
     message = f"the report's gate_failure is {said}; it must be true, false or a text"
