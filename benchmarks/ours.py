@@ -19,7 +19,7 @@ from agent_orchestrator.core.events import Event
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.journal import fold
 from agent_orchestrator.store.sqlite import SqliteStore
-from agent_orchestrator.systems.workflow.events import StepStarted, WorkflowEvent
+from agent_orchestrator.systems.workflow.events import StepCompleted, StepStarted, WorkflowEvent
 from agent_orchestrator.systems.workflow.system import WORKFLOW
 from benchmarks.protocol import serve
 from benchmarks.rig import PLAYED, Rig, chain
@@ -27,7 +27,8 @@ from benchmarks.rig import PLAYED, Rig, chain
 TRUE = {"": AgentChoice(name="command", options={"argv": ["/bin/true"]})}
 BROKEN_OFF = "broken-off"
 LAST = "last"
-"""The role of the steps that real programs take."""
+"""The role of the steps that real programs take: they say what time it is."""
+CLOCK = AgentChoice(name="command", options={"argv": ["/bin/date", "+%s%N"]})
 FILLED_AT_ONCE = 1_000
 
 
@@ -82,25 +83,22 @@ class Ours:
             if any(isinstance(event, StepStarted) and event.step == f"s{earlier}" for event in events):
                 os._exit(0)
 
-        spec = chain(earlier + 2, self._rig.prompt, agents={**PLAYED, LAST: TRUE[""]})
+        spec = chain(earlier + 2, self._rig.prompt, agents={**PLAYED, LAST: CLOCK})
         steps = (*spec.steps[:earlier], *(msgspec.structs.replace(step, agent=LAST) for step in spec.steps[earlier:]))
         self._rig.drive(self._rig.create(BROKEN_OFF, msgspec.structs.replace(spec, steps=steps)), seen=seen)
 
     def resume(self, folder: str) -> int:
-        """Go on with the run that was broken off; return the time at which its agent was started, a real process."""
+        """Go on with the run that was broken off; return the time at which its next agent was at work, as the agent says."""
         self.open(folder)
-        begun: list[int] = []
-
-        def started(driver: Driver) -> None:
-            begun.append(time.time_ns())
-            driver.leave()
 
         def seen(driver: Driver, events: Sequence[Event]) -> None:
-            if not begun:  # The tick that takes the run up starts what has to run before it lets others go on.
-                driver.engine.loop.call_soon(started, driver)
+            if any(isinstance(event, StepCompleted) for event in events):
+                driver.leave()
 
-        self._rig.go_on(self._rig.orchestrator.find(BROKEN_OFF), seen)
-        return begun[0]
+        run = self._rig.orchestrator.find(BROKEN_OFF)
+        self._rig.go_on(run, seen)
+        launches = self._rig.orchestrator.settings.folder / "launches" / run.id
+        return min(int(file.read_text()) for file in launches.glob("*/out") if file.stat().st_size)
 
     def _drive(self, length: int, options: dict[str, Any]) -> list[float]:
         self._runs += 1

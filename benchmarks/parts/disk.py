@@ -17,7 +17,7 @@ FEW, MANY = 200, 1_200
 SYNC_TARGET, PEER_TARGET = 1.02, 1.0
 SYNCS = "trace=fsync,fdatasync,sync_file_range,msync"
 WHY_SYNCS = "besides the commits, print-outs are synced and the log is checkpointed"
-WHY_BYTES = "state files that people read are written beside the journal"
+WHY_BYTES = "0.38 MB of it is the state file that people read, indented by two as seed 000 asks; the peers write none"
 
 
 def measure_bytes(bench: Bench) -> Iterator[Figure]:

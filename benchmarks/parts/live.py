@@ -18,7 +18,7 @@ WHY = {
     "core": "every look at a growing output is a stat, and its events are read",
     "memory": "each launch keeps a watcher, a timer and its part of the state",
     "delay": "each end goes through the process table for what it left behind: more of it the more processes there are",
-    "start": "whoever waits for the loop waits for up to three turns of it, each a tick of 200 facts and a slice of starts; a "
+    "start": "whoever waits for the loop waits for up to three turns of it, each a tick of 100 facts and a slice of starts; a "
     "start waits for files and for a processor, which the agents that start want, too",
     "stall": "a slice of work was longer than it should be, or the machine was busy elsewhere",
 }
