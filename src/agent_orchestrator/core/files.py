@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from fnmatch import translate
+from fnmatch import fnmatchcase
+
+_SPECIAL = re.compile(r"[*\[]")
 
 DRAFT = ".orc-tmp"
 """The end of the name of a file that is being written and not yet in its place."""
@@ -22,18 +24,23 @@ def beside(folder: str) -> tuple[str, ...]:
 
 
 class Patterns:
-    """Patterns to ask about many paths: most of them are plain, and looked up."""
+    """Patterns to ask about many paths: each is looked up by its folder and what its name begins with, however many there are."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._plain: set[str] = set()
-        self._globs: dict[str, list[re.Pattern[str]]] = {}
+        self._globs: dict[tuple[str, str], list[str]] = {}
+        """What follows the first `*` or `[` of a name, by folder and by what stands before it."""
+        self._begins: dict[str, set[int]] = {}
+        """How long the part before it is in each folder: few lengths, where there are thousands of names."""
         for pattern in patterns:
-            folder, _, name = pattern.rstrip("/").rpartition("/")
-            end = "/" if pattern.endswith("/") else ""
-            if "*" in name or "[" in name:
-                self._globs.setdefault(folder, []).append(re.compile(translate(name + end)))
-            else:
+            folder, name = _split(pattern)
+            begins = _SPECIAL.search(name)
+            if begins is None:
                 self._plain.add(pattern)
+            else:
+                length = begins.start()
+                self._globs.setdefault((folder, name[:length]), []).append(name[length:])
+                self._begins.setdefault(folder, set()).add(length)
 
     def match(self, path: str) -> bool:
         """Tell whether a file is one of these, or lies in a folder that is."""
@@ -42,6 +49,17 @@ class Patterns:
         return self._names(path) or any(self._names(f"{folder}/") for folder in folders)
 
     def _names(self, path: str) -> bool:
-        end = "/" if path.endswith("/") else ""
-        folder, _, name = path.rstrip("/").rpartition("/")
-        return path in self._plain or any(pattern.match(name + end) for pattern in self._globs.get(folder, ()))
+        if path in self._plain:
+            return True
+        folder, name = _split(path)
+        return any(
+            fnmatchcase(name[length:], rest)
+            for length in self._begins.get(folder, ())
+            for rest in self._globs.get((folder, name[:length]), ())
+        )
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Return the folder and the name, which keeps its final `/`."""
+    folder, _, name = path.rstrip("/").rpartition("/")
+    return folder, name + "/" if path.endswith("/") else name

@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -88,7 +89,23 @@ def read_rules(top: Path, below: str = "/") -> ExcludeRules:
 
 def read_patterns(top: Path) -> Patterns:
     """Read the patterns of our files in a working tree."""
-    return Patterns(re.sub(r"\\(.)", r"\1", line[1:]) for line in read_rules(top).blocks.get(name_tree(top), []))
+    return as_patterns(read_lines(top))
+
+
+def read_lines(top: Path) -> tuple[str, ...]:
+    """Read our lines for a working tree."""
+    return our_lines(read_rules(top), top)
+
+
+def our_lines(rules: ExcludeRules, top: Path) -> tuple[str, ...]:
+    """Return those of the rules that name our files in a working tree."""
+    return tuple(rules.blocks.get(name_tree(top), ()))
+
+
+@lru_cache(maxsize=8)
+def as_patterns(lines: tuple[str, ...]) -> Patterns:
+    """Return the patterns of lines, made once of the same ones: a swarm has four for each bead, and every agent's end asks."""
+    return Patterns(re.sub(r"\\(.)", r"\1", line[1:]) for line in lines)
 
 
 def name_tree(top: Path) -> str:

@@ -1,7 +1,7 @@
 """Keeps the working trees of a run as it goes, each under a ref of ours, so that it can go back to them.
 
-Looking is one `git status` and a look at the files that it lists: only a tree that changed since is written, and one
-without uncommitted work is its own commit.
+Looking is a `git status`, the list of new files that are work, and a look at each file of both: only a tree that changed
+since is written, and one without uncommitted work is its own commit.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import OrcError, is_shortage
 from agent_orchestrator.git.command import git, list_names
+from agent_orchestrator.git.ownership import list_new
 from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.git.snapshots import commit_trees, find_commit, write_tree
 
-STATUS = ("status", "--porcelain=v2", "--branch", "--untracked-files=all", "--no-renames", "-z")
+STATUS = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--no-renames", "-z")
 NAME_CHARS = 20
 
 
@@ -81,9 +82,11 @@ def _look(top: Path) -> _Look:
             branch = entry[14:] if entry[14:] != "(detached)" else ""
         digest.update(os.fsencode(entry))
         if not entry.startswith("#"):
-            # The path is the last field, and may have blanks: 2 fields before it for `?`, 9 for `1`, 11 for `u`.
-            fields = {"1": 8, "u": 10}.get(entry[:1], 1)
-            digest.update(_mark(top / entry.split(" ", fields)[-1]))
+            # The path is the last field, and may have blanks: 8 fields before it for `1`, 10 for `u`.
+            digest.update(_mark(top / entry.split(" ", 10 if entry.startswith("u") else 8)[-1]))
+    for name in list_new(top):  # Not from `git status`: that compares every file with every line of ours in its rules.
+        digest.update(b"? " + os.fsencode(name))
+        digest.update(_mark(top / name))
     return _Look(head, branch, digest.hexdigest())
 
 

@@ -18,7 +18,7 @@ from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.errors import Shortage
 from agent_orchestrator.git.command import ask_git, git, give_names, hold_lock, list_names, select_names
 from agent_orchestrator.git.environment import current_environment, scratch_folder
-from agent_orchestrator.git.exclude import name_tree, read_patterns, read_rules
+from agent_orchestrator.git.exclude import as_patterns, our_lines, read_lines, read_rules
 from agent_orchestrator.git.repository import common_dir, top_level
 from agent_orchestrator.git.worktree import list_included
 
@@ -33,16 +33,18 @@ NOT_WORK = MADE_BY_TOOLS | {".git"}
 def list_new(top: Path) -> list[str]:
     """Return files that git does not track and that are work; a repository inside this one ends in `/`."""
     rules = read_rules(top)
-    lines = rules.blocks.get(name_tree(top), [])
-    ours = read_patterns(top)
-    with _kept_as_file([*rules.others, *lines]) as file:
+    lines = our_lines(rules, top)
+    ours = as_patterns(lines)
+    # Git compares every file with every line: of ours it gets the folders, so that it does not look into them.
+    folders = [line for line in lines if line.endswith("/")]
+    with _kept_as_file([*rules.others, *folders]) as file:
         general = [f"--exclude-from={one}" for one in _general_rules(top)]
         how = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", *general, f"--exclude-from={file}")
         found = list_names(top, *how)
     copied = list_copied(top)
     if _is_main(top):
         found = [name for name in found if name.rpartition("/")[2] != SETTINGS]
-    # A person's `!pattern` may outrank ours: it shows our files to him, and makes no work of them.
+    # What is ours is no work, also where a person's `!pattern` shows it to him.
     return _leave_out_made(top, [name for name in found if not ours.match(name) and name not in copied])
 
 
@@ -59,11 +61,22 @@ def _tracks(top: Path, kind: str) -> bool:
 
 def list_ours(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
     """Return files that git tracks and we write over: somebody committed them once."""
-    lines = read_rules(top).blocks.get(name_tree(top), [])
+    lines = read_lines(top)
     if not lines:
         return []
-    with _kept_as_file(lines) as file:
-        return list_names(top, "ls-files", "-z", "--cached", "--ignored", f"--exclude-from={file}", env=env)
+    ours = as_patterns(lines)
+    there = list_names(top, "ls-files", "-z", "--cached", "--", *_places(lines), env=env)
+    return [name for name in there if ours.match(name)]
+
+
+def _places(lines: Sequence[str]) -> list[str]:
+    """Return arguments that select the folders in which our files may lie: a few, where there are thousands of lines."""
+    places: dict[str, None] = {}
+    for line in lines:
+        folder, _, name = line.strip("/").rpartition("/")
+        name = f"{name}/**" if line.endswith("/") else name
+        places[f":(top,glob){folder}/**" if folder else f":(top,glob){name}"] = None
+    return list(places)
 
 
 def list_untouched(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
