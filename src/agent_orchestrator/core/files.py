@@ -41,6 +41,15 @@ class Patterns:
                 length = begins.start()
                 self._globs.setdefault((folder, name[:length]), []).append(name[length:])
                 self._begins.setdefault(folder, set()).add(length)
+        self._found: set[str] = set()
+        """Files that were asked about in numbers, and are some of these."""
+
+    def leave_out(self, paths: Iterable[str]) -> list[str]:
+        """Return the paths that are none of these; one that was found to be one is only looked up from then on."""
+        found = self._found
+        unknown = [path for path in paths if path not in found]
+        found.update(path for path in unknown if self.match(path))
+        return [path for path in unknown if path not in found]
 
     def match(self, path: str) -> bool:
         """Tell whether a file is one of these, or lies in a folder that is."""

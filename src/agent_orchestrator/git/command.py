@@ -47,7 +47,7 @@ def ask_git(
 
 def list_names(where: Path, *arguments: str, env: Mapping[str, str] | None = None) -> list[str]:
     """Run a git command with `-z` and return the file names it prints, whatever their bytes; raises GitFailed."""
-    return [os.fsdecode(name) for name in _run(where, arguments, env)[1].split(b"\0") if name]
+    return _split_names(_run(where, arguments, env)[1])
 
 
 def give_names(where: Path, *arguments: str, names: Iterable[str], env: Mapping[str, str] | None = None) -> None:
@@ -59,7 +59,11 @@ def select_names(where: Path, *arguments: str, names: Iterable[str]) -> list[str
     """Give file names to a git command that repeats some of them and fails where it repeats none; raises GitFailed."""
     given = b"".join(os.fsencode(name) + b"\0" for name in names)
     _, said = _run(where, (*arguments, "-z", "--stdin"), None, answers=(0, 1), given=given)
-    return [os.fsdecode(name) for name in said.split(b"\0") if name]
+    return _split_names(said)
+
+
+def _split_names(said: bytes) -> list[str]:
+    return [name for name in os.fsdecode(said).split("\0") if name]
 
 
 def read_bytes(where: Path, *arguments: str) -> bytes:

@@ -35,7 +35,7 @@ OLD = (
 
 
 class ExcludeRules(msgspec.Struct, kw_only=True):
-    """The lines of `.git/info/exclude`."""
+    """The lines of `.git/info/exclude`, which nobody changes in place: whoever asks again is given the same."""
 
     others: list[str]
     """Lines that are not ours, in their order."""
@@ -65,9 +65,15 @@ def read_rules(top: Path, below: str = "/") -> ExcludeRules:
     """Read the rules of a working tree; lines of an older version for the folder `below` are known wherever they stand."""
     file = _file_of(top)
     try:
-        lines = read_bounded(file, SPEC_LIMIT_BYTES).decode("utf-8", "surrogateescape").splitlines() if file is not None else []
+        return _parse(read_bounded(file, SPEC_LIMIT_BYTES) if file is not None else b"", below)
     except FileNotFoundError:
-        lines = []
+        return _parse(b"", below)
+
+
+@lru_cache(maxsize=8)
+def _parse(content: bytes, below: str) -> ExcludeRules:
+    """Kept, because a swarm has four lines for each bead, and every agent's end asks for them."""
+    lines = content.decode("utf-8", "surrogateescape").splitlines()
     rules, block, marked, close = ExcludeRules(others=[], blocks={}), None, False, False
     for line in lines:
         if line.startswith(BEGIN):
@@ -104,7 +110,7 @@ def our_lines(rules: ExcludeRules, top: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def as_patterns(lines: tuple[str, ...]) -> Patterns:
-    """Return the patterns of lines, made once of the same ones: a swarm has four for each bead, and every agent's end asks."""
+    """Return the patterns of lines, made once of the same ones, which remember the files that they were found to name."""
     return Patterns(re.sub(r"\\(.)", r"\1", line[1:]) for line in lines)
 
 
@@ -128,8 +134,7 @@ def _change(home: Path, *, add: list[str] | None = None, drop: list[str] | None 
         wanted = [line for line in wanted if line not in gone]
         if wanted == mine and not rules.old:
             return
-        rules.blocks[place] = wanted
-        _write(file, rules)
+        _write(file, ExcludeRules(others=rules.others, blocks={**rules.blocks, place: wanted}))
 
 
 def _write(file: Path, rules: ExcludeRules) -> None:

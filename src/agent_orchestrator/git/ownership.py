@@ -40,12 +40,12 @@ def list_new(top: Path) -> list[str]:
     with _kept_as_file([*rules.others, *folders]) as file:
         general = [f"--exclude-from={one}" for one in _general_rules(top)]
         how = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", *general, f"--exclude-from={file}")
-        found = list_names(top, *how)
+        # What is ours is no work, also where a person's `!pattern` shows it to him.
+        found = ours.leave_out(list_names(top, *how))
     copied = list_copied(top)
     if _is_main(top):
         found = [name for name in found if name.rpartition("/")[2] != SETTINGS]
-    # What is ours is no work, also where a person's `!pattern` shows it to him.
-    return _leave_out_made(top, [name for name in found if not ours.match(name) and name not in copied])
+    return _leave_out_made(top, [name for name in found if name not in copied])
 
 
 def _leave_out_made(top: Path, names: list[str]) -> list[str]:

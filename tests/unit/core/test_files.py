@@ -58,3 +58,16 @@ def test_a_path_is_compared_with_the_patterns_that_begin_like_it_and_not_with_al
 
     calls(10)  # What is compiled at the first time is kept.
     assert calls(10) == calls(2_000)
+
+
+def test_files_that_were_found_to_be_ours_are_only_looked_up_afterwards() -> None:
+    def calls(beads: int) -> Counter[str]:
+        names = [f"state/attempts/bd-{number:05d}.1.run.json" for number in range(beads)]
+        patterns = Patterns(f"state/attempts/bd-{number:05d}.[0-9]*.run.json" for number in range(beads))
+        assert patterns.leave_out([*names, "state/mine.json"]) == ["state/mine.json"]
+        again = count_calls(lambda: patterns.leave_out([*names, "state/mine.json"]))
+        assert patterns.leave_out(["state/mine.json", *names[:1]]) == ["state/mine.json"]
+        return again
+
+    calls(10)
+    assert calls(10) == calls(2_000)
