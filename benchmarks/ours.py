@@ -50,11 +50,15 @@ class Ours:
         """Run a chain of `true`; return the seconds from each agent's start to the next one's."""
         return _gaps(self._drive(count + 2, {"agents": TRUE}))[-count:]
 
-    def many(self, runs: int, steps: int) -> float:
-        """Run so many chains on one engine; return events per second while all of them are at work."""
+    def store_many(self, runs: int, steps: int) -> None:
+        """Store so many chains, to be driven by `drive_many`."""
         self._runs += 1
-        stored = [self._rig.create(f"many{self._runs}-{n}", chain(steps, self._rig.prompt)) for n in range(runs)]
-        return self._rig.drive(*stored).rate(0.1, 0.9)
+        name = f"many{os.getpid()}-{self._runs}"  # Another process may do the same in this store.
+        self._many = [self._rig.create(f"{name}-{n}", chain(steps, self._rig.prompt)) for n in range(runs)]
+
+    def drive_many(self) -> tuple[float, float, int]:
+        """Drive them on one engine; return when the middle of it began and ended, which all are at work in, and its events."""
+        return self._rig.drive(*self._many).middle(0.1, 0.9)
 
     def loads(self) -> tuple[float, float]:
         """Fold the run that was broken off, and read its rows bare, typed; return the seconds of both."""
@@ -129,7 +133,8 @@ if __name__ == "__main__":
         open=ours.open,
         steps=ours.steps,
         handovers=ours.handovers,
-        many=ours.many,
+        store_many=ours.store_many,
+        drive_many=ours.drive_many,
         loads=ours.loads,
         fill=ours.fill,
         interrupt=ours.interrupt,

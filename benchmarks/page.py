@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.measure import Row
 from benchmarks.plan import PARTS
 from benchmarks.plot import draw
-from benchmarks.results import PartResult, Results
+from benchmarks.results import PartResult, Results, elsewhere
 from benchmarks.subject import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
@@ -43,11 +43,11 @@ def write(known: Results, source: Path) -> None:
     for part in known.parts.values():
         for plot in part.plots:
             (folder / f"{plot.name}.svg").write_text(draw(plot), "utf-8")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{make_text(known, source)}\n{END}{after}", "utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{make_text(known, source, elsewhere(known))}\n{END}{after}", "utf-8")
 
 
-def make_text(known: Results, source: Path) -> str:
-    """Return the measured part: the circumstances, then a table and pictures per part."""
+def make_text(known: Results, source: Path, others: Sequence[Results] = ()) -> str:
+    """Return the measured part: the circumstances, a table and pictures per part, then the same on other machines."""
     machine = ", ".join(known.machine.values())
     versions = ", ".join(f"{name} {version}" for name, version in known.versions.items())
     kept = os.path.relpath(source, ROOT)
@@ -73,7 +73,27 @@ def make_text(known: Results, source: Path) -> str:
         ]
     for name, part in known.parts.items():
         lines += ["", *_section(name, part, busy=name in busy)]
+    if others:
+        lines += ["", *_elsewhere([known, *others])]
     return "\n".join(lines) + "\n"
+
+
+def _elsewhere(machines: Sequence[Results]) -> Iterator[str]:
+    """Compare what was missed on one machine or another: a ratio to a commit says as much about a disk as about a program."""
+    told = [{row.what: row for part in one.parts.values() for row in part.rows if row.target is not None} for one in machines]
+    missed = [what for what, row in told[0].items() if any(one[what].verdict == "missed" for one in told if what in one)]
+    yield "### The same on other machines"
+    yield ""
+    yield "Every target that was missed on one of them. Versions differ, too: each column is the newest of its machine."
+    yield ""
+    names = (f"{_cell(one.machine['processors'])}, {one.date}" for one in machines)
+    yield f"| measured | target | {' | '.join(names)} |"
+    yield f"|---|---|{'---:|' * len(machines)}"
+    for what in missed:
+        cells = [
+            f"{_value(one[what])}{' **missed**' if one[what].verdict == 'missed' else ''}" if what in one else "" for one in told
+        ]
+        yield f"| {_cell(what)} | {_target(told[0][what])} | {' | '.join(cells)} |"
 
 
 def _bearable(known: Results) -> float:

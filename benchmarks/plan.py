@@ -26,7 +26,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 def _list() -> Iterator[Part]:
     yield Part(name="steps", about="A durable step in a chain", measure=steps.measure_steps, budget_s=110, alone_s=8)
     yield Part(name="growth", about="The same step after many others", measure=steps.measure_growth, budget_s=230, alone_s=12)
-    yield Part(name="many", about="Many runs on one engine", measure=many.measure, budget_s=40, alone_s=8)
+    yield Part(name="many", about="Many runs at once", measure=many.measure, budget_s=40, alone_s=8)
     yield Part(name="resume", about="Taking up a long run", measure=resume.measure, budget_s=180, alone_s=10)
     yield Part(name="handover", about="From one agent to the next", measure=handover.measure, budget_s=20, alone_s=6)
     yield Part(name="live", about="A thousand living agents", measure=live_agents.measure, budget_s=180, alone_s=40)

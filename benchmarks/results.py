@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import sqlite3
@@ -80,9 +81,11 @@ def _file_system(path: Path) -> str:
     return max(around)[1] if around else "unknown"
 
 
-def place(date: str, *, peers: bool) -> Path:
-    """Return the file of a day; what was measured without peers stands in one of its own."""
-    return FOLDER / f"{date}{'' if peers else '-alone'}.json"
+def place(date: str, *, peers: bool, folder: Path = FOLDER) -> Path:
+    """Return the file of a day; what was measured without peers, or on another machine, stands in one of its own."""
+    name = f"{date}{'' if peers else '-alone'}"
+    paths = (folder / f"{name}{f'-{number}' if number > 1 else ''}.json" for number in itertools.count(1))
+    return next(path for path in paths if (known := read(path)) is None or known.machine == machine())
 
 
 def today() -> str:
@@ -106,7 +109,25 @@ def keep(path: Path, results: Results) -> None:
     scratch.replace(path)
 
 
-def newest() -> Path | None:
+def newest(folder: Path = FOLDER) -> Path | None:
     """Return the newest results with peers."""
-    found = [path for path in FOLDER.glob("????-??-??.json") if path.is_file()]
-    return max(found, default=None)
+    return max(_with_peers(folder), key=_when, default=None)
+
+
+def elsewhere(known: Results, folder: Path = FOLDER) -> list[Results]:
+    """Return the newest results with peers of each other kind of machine, by the name of its processors, the newest first."""
+    found: dict[str, Results] = {}
+    for path in sorted(_with_peers(folder), key=_when, reverse=True):
+        other = read(path)
+        if other is not None and other.machine["processors"] != known.machine["processors"]:
+            found.setdefault(other.machine["processors"], other)
+    return list(found.values())
+
+
+def _with_peers(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("????-??-??*.json") if "-alone" not in path.name]
+
+
+def _when(path: Path) -> tuple[str, int]:
+    """Return the date in a file's name, and its number on that day."""
+    return path.stem[:10], int(path.stem[11:] or 1)

@@ -35,7 +35,7 @@ class Noting:
 
     def happened(self, driver: Driver, events: Sequence[Event], at_us: int) -> None:
         """Note it."""
-        self.at_s.append(time.perf_counter())
+        self.at_s.append(time.monotonic())
         self.events += len(events)
         self.so_far.append(self.events)
         if self._seen is not None:
@@ -45,10 +45,13 @@ class Noting:
         """Fail: nothing that a person should know may happen here."""
         raise AssertionError(text)
 
-    def rate(self, begin: float, end: float) -> float:
-        """Return events per second in the middle: from one share of the ticks to another."""
+    def middle(self, begin: float, end: float) -> tuple[float, float, int]:
+        """Return two times, from one share of the ticks to another, and the events between them.
+
+        The times are those of a clock that all processes of a machine share, so that engines side by side can be added up.
+        """
         first, last = int(len(self.at_s) * begin), int(len(self.at_s) * end)
-        return (self.so_far[last] - self.so_far[first]) / (self.at_s[last] - self.at_s[first])
+        return self.at_s[first], self.at_s[last], self.so_far[last] - self.so_far[first]
 
 
 def chain(length: int, prompt: Path, **options: object) -> WorkflowSpec:

@@ -17,6 +17,7 @@ from agent_orchestrator.store.postgres import install
 from benchmarks.bench import Bench
 from benchmarks.entrants import Entrant
 from benchmarks.measure import Figure, Row, not_measured, of_rounds
+from benchmarks.parts.many import events_per_s
 from benchmarks.subject import ROOT
 from tests.postgres.server import PostgresServer
 
@@ -61,7 +62,7 @@ def _measure_steps(bench: Bench, url: str) -> Iterator[Figure]:
             after = floor.ask("steps", count=bench.size(STEPS))
             ratios.append(cost_s / statistics.median(before + after))
         # After the steps: a hundred runs leave files to write back and rows to clean up.
-        rates = [orc.ask("many", runs=bench.size(RUNS), steps=bench.size(RUN_STEPS, 10)) for _ in bench.rounds(most=7)]
+        rates = [events_per_s([orc], bench.size(RUNS), bench.size(RUN_STEPS, 10)) for _ in bench.rounds(most=7)]
     named = "a durable step in a chain / a bare insert and commit (p50)"
     yield of_rounds(f"orc on PostgreSQL: {named}", ratios, target=STEP_TARGET, why=WHY_STEP)
     named = f"{RUNS} runs at once on one engine: durable events per second"

@@ -113,6 +113,34 @@ def test_the_page_says_what_was_met_missed_and_not_measured() -> None:
     assert "**The machine was busy with other work** during `steps`" in page.make_text(crowded, ROOT / "results.json")
 
 
+def test_figures_of_different_machines_are_never_mixed_and_stand_side_by_side(tmp_path: Path) -> None:
+    def measured(machine: dict[str, str], value: float, what: str = "a step") -> results.Results:
+        rows = [of_rounds(what, [value], target=1.5), of_rounds("met everywhere", [1.0], target=1.5)]
+        part = results.PartResult(at="2026-01-01T00:00:00+00:00", took_s=1.0, load=(0.0, 0.0), rows=rows)
+        return results.Results(
+            date="2026-01-01", machine=machine, versions={"orc": "1"}, command="make bench", peers=True, parts={"steps": part}
+        )
+
+    here, there = results.machine(), {"processors": "4 × quick"}
+    results.keep(tmp_path / "2026-01-01.json", measured(there, 1.4))
+    assert results.place("2026-01-01", peers=True, folder=tmp_path).name == "2026-01-01-2.json"
+    results.keep(tmp_path / "2026-01-01-2.json", measured(here, 1.9))
+    results.keep(tmp_path / "2026-01-01-alone.json", measured({"processors": "1 × alone"}, 9.0))
+    assert results.place("2026-01-01", peers=True, folder=tmp_path).name == "2026-01-01-2.json"
+    newest = results.newest(tmp_path)
+    assert newest is not None
+    assert newest.name == "2026-01-01-2.json"
+    known = results.read(newest)
+    assert known is not None
+    others = results.elsewhere(known, tmp_path)
+    assert [other.machine for other in others] == [there]
+    text = page.make_text(known, newest, others)
+    assert f"| measured | target | {here['processors']}, 2026-01-01 | 4 × quick, 2026-01-01 |" in text
+    assert "| a step | ≤ 1.5 × | 1.90 × **missed** | 1.40 × |" in text
+    assert "| met everywhere | ≤ 1.5 × |" not in text
+    assert page.make_text(known, newest, [measured(there, 1.4, "another name")]).endswith("| 1.90 × **missed** |  |\n")
+
+
 def test_a_plot_is_a_document_with_every_name_in_it() -> None:
     bars = [Bar(name="a < b", value=2.0, low=1.0, high=3.0, ours=True), Bar(name="c", value=4.0, low=4.0, high=4.0)]
     curves = [Curve(name="x & y", points=[(1, 0.5), (1000, 20.0)]), Curve(name="flat", points=[(1, 1.0)])]
