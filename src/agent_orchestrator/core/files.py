@@ -7,7 +7,7 @@ git's ignore files it means the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 _SPECIAL = re.compile(r"[*\[]")
@@ -57,15 +57,19 @@ class Patterns:
         folders = ("/".join(parts[:count]) for count in range(1, len(parts) + path.endswith("/")))
         return self._names(path) or any(self._names(f"{folder}/") for folder in folders)
 
-    def _names(self, path: str) -> bool:
+    def naming(self, path: str) -> Iterator[str]:
+        """Give the patterns that name just this path, not a folder around it."""
         if path in self._plain:
-            return True
+            yield path
         folder, name = _split(path)
-        return any(
-            fnmatchcase(name[length:], rest)
-            for length in self._begins.get(folder, ())
-            for rest in self._globs.get((folder, name[:length]), ())
-        )
+        for length in self._begins.get(folder, ()):
+            begin = name[:length]
+            for rest in self._globs.get((folder, begin), ()):
+                if fnmatchcase(name[length:], rest):
+                    yield f"{folder}/{begin}{rest}" if folder else f"{begin}{rest}"
+
+    def _names(self, path: str) -> bool:
+        return next(self.naming(path), None) is not None
 
 
 def _split(path: str) -> tuple[str, str]:

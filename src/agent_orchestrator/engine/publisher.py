@@ -37,6 +37,7 @@ from agent_orchestrator.projections.writer import (
     encode_document,
     is_written,
     put_in_place,
+    replace_known,
     sweep_drafts,
     sync_folders,
     write_draft,
@@ -333,10 +334,7 @@ class Publisher:
     def _place(self, driver: Driver, printer: Printer, draft: Draft) -> None:
         known = printer.known.setdefault(draft.printed.path, [])
         try:
-            if self._is_foreign(driver, draft, known) and draft.temporary.exists():
-                aside = move_aside(draft.target, f"edited-{iso(self._engine.clock.now_us())}", driver.home)
-                self._engine.notify(driver, f"{draft.target} was changed while the run was running; kept as {aside.name}.")
-            placed = put_in_place(draft)
+            placed = replace_known(draft, known) or self._place_anew(driver, draft, known)
         except (OSError, OrcError) as error:
             placed = False
             discard_draft(draft)
@@ -345,6 +343,13 @@ class Publisher:
             printer.put(draft)
         else:
             printer.miss(draft)
+
+    def _place_anew(self, driver: Driver, draft: Draft, known: list[Identity]) -> bool:
+        """Put a draft where nothing that is known to be ours stands; what somebody changed is put aside first."""
+        if self._is_foreign(driver, draft, known) and draft.temporary.exists():
+            aside = move_aside(draft.target, f"edited-{iso(self._engine.clock.now_us())}", driver.home)
+            self._engine.notify(driver, f"{draft.target} was changed while the run was running; kept as {aside.name}.")
+        return put_in_place(draft)
 
     def _is_foreign(self, driver: Driver, draft: Draft, known: list[Identity]) -> bool:
         foreign = (PrintoutState.EDITED, PrintoutState.BROKEN)

@@ -45,9 +45,13 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_known(home: Path, path: Path, known: Sequence[Identity]) -> Identity | None:
     """Return the identity of the file if it is one of these; raises OSError where there is none, or a link leads to it."""
-    status = stat_beneath(home, path)
+    return find_identity(stat_beneath(home, path), known)
+
+
+def find_identity(status: os.stat_result, known: Sequence[Identity]) -> Identity | None:
+    """Return the identity by which a file is known, if it is one of these."""
     seen = (status.st_ino, status.st_mtime_ns, status.st_size)
-    return next((one for one in known if seen == (one.inode, one.mtime_ns, one.size)), None)
+    return next((one for one in reversed(known) if seen == (one.inode, one.mtime_ns, one.size)), None)
 
 
 def remove_ours(home: Path, path: Path, known: Sequence[Identity]) -> bool:

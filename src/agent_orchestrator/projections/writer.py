@@ -13,7 +13,7 @@ import itertools
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,7 +24,7 @@ from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.core.printed import Identity, Printed
 from agent_orchestrator.core.system import Document
 from agent_orchestrator.errors import Unavailable
-from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES
+from agent_orchestrator.projections.inspection import EDIT_LIMIT_BYTES, find_identity
 from agent_orchestrator.projections.syncs import Syncs
 
 _drafts = itertools.count(1)
@@ -150,6 +150,22 @@ def put_in_place(draft: Draft) -> bool:
     """Rename the draft over its target; return False if somebody cleaned it away, and it has to be written again."""
     try:
         with _folder(draft.home, draft.target.parent) as folder:
+            os.replace(draft.temporary.name, draft.target.name, src_dir_fd=folder, dst_dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def replace_known(draft: Draft, known: Sequence[Identity]) -> bool:
+    """Rename the draft over its target if a print-out that is known stands there; return False if not, and nothing was done.
+
+    It is what nearly always stands there, and asking and renaming share a look at the folder.
+    """
+    try:
+        with _folder(draft.home, draft.target.parent) as folder:
+            status = os.stat(draft.target.name, dir_fd=folder, follow_symlinks=False)
+            if find_identity(status, known) is None:
+                return False
             os.replace(draft.temporary.name, draft.target.name, src_dir_fd=folder, dst_dir_fd=folder)
     except FileNotFoundError:
         return False

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_orchestrator import typed
+from agent_orchestrator.core.files import Patterns
 from agent_orchestrator.git.exclude import exclude, has_old_lines, include_again
 from agent_orchestrator.git.repository import WORKTREES
 from agent_orchestrator.runs.hooks import hooks_of
@@ -38,7 +42,21 @@ def show_files(orchestrator: Orchestrator, run: StoredRun) -> None:
     others = [one for one in orchestrator.runs(Which(ended=False)) if one.id != run.id]
     needed = {line for one in others if one.context.home == run.context.home for line in files_of(orchestrator, one)}
     mine = [line for line in files_of(orchestrator, run) if line not in needed]
-    include_again(home, [line for line in mine if not any(home.glob(line))])
+    standing = find_standing(home, mine)
+    include_again(home, [line for line in mine if line not in standing])
+
+
+def find_standing(home: Path, patterns: Sequence[str]) -> set[str]:
+    """Return those of the patterns that name something which is there: each folder is looked into once, however many they are."""
+    known, standing = Patterns(patterns), set[str]()
+    for folder in dict.fromkeys(pattern.rstrip("/").rpartition("/")[0] for pattern in patterns):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(home / folder) as entries:
+            for entry in entries:
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                standing.update(known.naming(path))
+                if entry.is_dir():
+                    standing.update(known.naming(f"{path}/"))
+    return standing
 
 
 def files_of(orchestrator: Orchestrator, run: StoredRun) -> list[str]:
