@@ -30,8 +30,8 @@ MANY = 1_000
 
 def measure(bench: Bench) -> Iterator[Figure]:
     """Each command at each size, in turn, between two bare interpreters."""
-    folders = {}
-    for stored in STORED:
+    folders, sizes = {}, STORED if bench.peers else STORED[:-1]
+    for stored in sizes:
         folder = bench.folder / str(stored)
         with OURS.start(folder) as subject:
             subject.ask("open", folder=str(folder))
@@ -40,7 +40,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         bench.say(f"{stored:,} runs stored")
     ratios: dict[tuple[str, int], list[float]] = {}
     orc = str(Path(sys.executable).with_name("orc"))
-    for _ in bench.rounds(least=5, most=15):
+    for _ in bench.rounds(least=5 if bench.peers else 3, most=15):
         bare_s = min(_run_s([sys.executable, "-c", "pass"]) for _ in range(3))
         ratios.setdefault(("orc run --help", 0), []).append(_run_s([orc, "run", "--help"]) / bare_s)
         for stored, folder in folders.items():
@@ -50,13 +50,13 @@ def measure(bench: Bench) -> Iterator[Figure]:
         target = START_TARGET if name in TARGETS and stored <= MANY else None
         place = f" with {stored:,} {'runs' if stored > 1 else 'run'} stored" if stored else ""
         yield of_rounds(f"`{name}`{place} / `python -c pass`", known, target=target, why=WHY_START)
-    least, most = STORED[0], STORED[-1]
+    least, most = sizes[0], sizes[-1]
     for name in COMMANDS:
         same = [after / before for before, after in zip(ratios[name, least], ratios[name, most], strict=True)]
         target = SAME_TARGET if name == "orc status" else None
         yield of_rounds(f"`{name}` with {most:,} runs stored / with {least}", same, target=target, why=WHY_SAME)
     curves = [
-        Curve(name=name, points=[(float(stored), statistics.median(ratios[name, stored])) for stored in STORED])
+        Curve(name=name, points=[(float(stored), statistics.median(ratios[name, stored])) for stored in sizes])
         for name in COMMANDS
     ]
     title = "Commands with many runs stored"

@@ -25,12 +25,12 @@ WHY = {
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
-    """Each count, silent and printing 1 MB a minute each, in a fresh engine."""
+    """Each count, silent and printing 1 MB a minute each, in a fresh engine; without peers only the hardest of it."""
     shown: dict[tuple[bool, int], dict[str, Any]] = {}
-    counts = COUNTS if bench.peers else COUNTS[-1:]
+    counts, kinds = (COUNTS, (False, True)) if bench.peers else (COUNTS[-1:], (True,))
     settle_s, quiet_s = (SETTLE_S, QUIET_S) if bench.peers else (ALONE_SETTLE_S, ALONE_QUIET_S)
     for count in counts:
-        for chatty in (False, True):
+        for chatty in kinds:
             agents = bench.size(count, 3)
             label = f"{count:,} {'printing' if chatty else 'silent'} agents"
             folder = bench.folder / f"{count}-{chatty}"
@@ -50,7 +50,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
                 name="printing 1 MB a minute each" if chatty else "silent",
                 points=[(count, max(0.01, shown[chatty, count][name])) for count in counts],
             )
-            for chatty in (False, True)
+            for chatty in kinds
         ]
         if len(counts) > 1:
             yield Plot(
