@@ -20,6 +20,8 @@ SHAPED = [
     "sk-proj-" + "x1Y2" * 8,
     "ghp_" + "a1B2" * 9,
     "gho_" + "a1B2" * 9,
+    "ghu_" + "a1B2" * 9,
+    "ghs_" + "a1B2" * 9,
     "github_pat_" + "a1_B" * 10,
     "AKIA" + "ABCD1234" * 2,
     "AIza" + "a" * 35,
