@@ -72,7 +72,7 @@ def read_rules(top: Path, below: str = "/") -> ExcludeRules:
 
 @lru_cache(maxsize=8)
 def _parse(content: bytes, below: str) -> ExcludeRules:
-    """Kept, because a swarm has four lines for each bead, and every agent's end asks for them."""
+    """Read the rules in a file's content; kept, because a swarm has four lines a bead, and every agent's end asks for them."""
     lines = content.decode("utf-8", "surrogateescape").splitlines()
     rules, block, marked, close = ExcludeRules(others=[], blocks={}), None, False, False
     for line in lines:
