@@ -14,6 +14,7 @@ import pytest
 from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES
 from agent_orchestrator.engine import redact
 from agent_orchestrator.engine.redact import Redactor
+from tests.counting import count_calls
 
 SHAPED = [
     "sk-ant-api03-" + "aB3_" * 10,
@@ -155,3 +156,10 @@ def test_a_terabyte_of_holes_is_not_read_and_what_lies_behind_them_is_not_kept(t
         out.write(b"correct-horse")
     Redactor(["correct-horse"]).redact_file(file)
     assert file.stat().st_size == OUTPUT_LIMIT_BYTES
+
+
+def test_a_file_that_is_read_in_one_go_is_looked_through_once(tmp_path: Path) -> None:
+    file = tmp_path / "launches" / "run" / "step" / "out"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"a line of an agent that says much\n" * 9_000)
+    assert count_calls(lambda: Redactor().redact_file(file))["_split"] == 1
