@@ -87,7 +87,7 @@ class Launches(Protocol):
         """Those that are alive, and those that were stopped and whose end is not settled yet, in order."""
 
     def alive_between(self, since_ns: int, until_ns: int, run: RunId | None = None) -> EffectId | None:
-        """A launch of the run, or of any, that lived or may have lived between two times of the wall clock; None if none did."""
+        """A launch of the run, or of any, that lived or may have lived between two times of files; None if none did."""
 
     def settle(self, effect: EffectId) -> None:
         """The end of a launch is durable, whatever it was."""

@@ -206,7 +206,11 @@ class Rig:
 async def _act(during: During | None, engine: Engine) -> None:
     if during is not None:
         await asyncio.sleep(0)
-        await during(engine)
+        try:
+            await during(engine)
+        except BaseException as error:
+            engine.fail(error)  # Without what it was to do, the runs might go on for ever.
+            raise
 
 
 async def jump(engine: Engine, seconds: float) -> None:

@@ -251,6 +251,30 @@ def test_an_answer_written_while_another_agent_was_alive_is_not_consent(tmp_path
     assert "names another question" in third
 
 
+def test_the_word_of_a_question_stays_though_the_agent_seems_to_have_ended_after_it(tmp_path: Path) -> None:
+    """Both times are those of the last tick of the kernel: a question put in the tick of the end is not newer than it."""
+    rig = Rig(tmp_path)
+    rig.launches = lambda: WithFolders(rig.machine)
+    run = rig.toys(ASK)
+    question = asked(rig)
+    lock = begun(rig.machine.directory(named("b")))
+
+    async def answer(engine: Engine) -> None:
+        await jump(engine, 5)
+        mark = ended(rig, ASK.after)
+        while mark.stat().st_ctime_ns <= question.stat().st_ctime_ns:
+            mark.touch()
+        await jump(engine, 5)
+        assert question.read_text() == "k7"
+        os.close(lock)
+        over = rig.machine.directory(named("b")) / "exit.0"
+        over.touch()
+        answer_after(rig, json.dumps({"approved": True, "comments": "fine", "question": "k7"}), over)
+
+    rig.drive(run, answer)
+    assert outcome(rig, run) == HumanAnswered(effect=ASK.id, approved=True, comments="fine")
+
+
 def test_no_file_answers_where_the_step_names_none(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     ask = msgspec.structs.replace(ASK, answer_file="")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
 from agent_orchestrator.core.failure import FailureKind
 from agent_orchestrator.core.ids import RunId
+from agent_orchestrator.engine.clock import boot_id
 from agent_orchestrator.engine.launches import Standing
-from agent_orchestrator.engine.process.folder import last_sign_ns
+from agent_orchestrator.engine.process.folder import Birth, last_sign_ns, take_lock, write_birth
 from tests.unit.process.rig import STOPPED, ending_of, make_launches, name, over, run_to_end, sh, until
 
 HERE = 'cd "$(dirname "$(readlink /proc/$$/fd/1)")"; '
@@ -104,6 +106,29 @@ def test_a_launch_of_any_run_counts_for_what_appeared_meanwhile(tmp_path: Path) 
         await over(future)
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("changed_ns", "started_us", "lived"),
+    [
+        pytest.param(7_123_456_789, 7_123_456, True, id="after the start"),
+        pytest.param(7_123_456_789, 7_132_000, True, id="in the tick of the start"),
+        pytest.param(7_123_456_789, 7_134_000, False, id="before the start"),
+        pytest.param(7_000_000_000, 8_900_000, True, id="in the second of the start, where files have no finer time"),
+        pytest.param(7_000_000_000, 9_100_000, False, id="in a second before the start"),
+    ],
+)
+def test_a_file_changed_in_the_first_moment_of_a_launch_is_dated_before_it(
+    tmp_path: Path, changed_ns: int, started_us: int, lived: bool
+) -> None:
+    launches = make_launches(tmp_path)
+    folder = launches.directory(name())
+    folder.mkdir(parents=True)
+    lock = take_lock(folder, create=True)
+    assert lock is not None
+    write_birth(lock, Birth(nonce="0" * 32, boot=boot_id(), started_us=started_us, started_s=0.0))
+    assert (launches.alive_between(changed_ns, changed_ns) == name()) is lived
+    os.close(lock)
 
 
 LINKED = 'mv "$PWD" "$PWD.moved" && ln -s "$PWD.moved" "$PWD"'

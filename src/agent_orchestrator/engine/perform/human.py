@@ -65,6 +65,7 @@ class HumanWork(Waiting):
         self._folder = driver.directory(effect.id)
         self._taken = self._folder / TAKEN
         self._problem = ""
+        self._asked: _Asked | None = None
 
     def start(self, *, halt: bool) -> None:
         """Makes the folder in which a person is asked to write, then looks for the first time."""
@@ -94,7 +95,12 @@ class HumanWork(Waiting):
             self.look_again(HUMAN_POLL_S)
 
     def _ask(self) -> _Asked:
-        """Put the question on record, once; one that lies there since before the judged agent ended was not put by us."""
+        """Put the question on record, once; one that lies there since before the judged agent ended was not put by us.
+
+        What was put in the very tick of that end looks so, too, and its word has been told.
+        """
+        if self._asked is not None:
+            return self._asked
         file = self._folder / QUESTION
         with open_folder(self._root(file), self._folder, make=True) as folder:
             ours = QUESTION in os.listdir(folder)
@@ -102,7 +108,8 @@ class HumanWork(Waiting):
                 # Whole or not at all: on a full disk a question without a word would be named by every answer without one.
                 replace_file(folder, QUESTION, f".{QUESTION}{DRAFT}", os.urandom(WORD_BYTES).hex().encode(), 0o600)
         word = read_bounded(file, WORD_LIMIT_BYTES, root=self._root(file)).decode("ascii", "replace")
-        return _Asked(self._changed_ns(file), word)
+        self._asked = _Asked(self._changed_ns(file), word)
+        return self._asked
 
     def _root(self, file: Path) -> Path:
         """Return the folder below which no link to the file is followed."""

@@ -115,16 +115,18 @@ class ProcessLaunches:
         """A launch that lived then, as far as that can be told; one whose end is not proven counts from its start.
 
         One that took its folder away is alive while it is watched here; one behind a link may have lived at any time.
+        What it changed in its first moment may bear a time before its start, which the finer clock of the system says.
         """
+        latest_us = folders.latest_ns(until_ns) // 1000
         for effect, begun in self._monitor.births() if self._monitor is not None else ():
-            taken = begun.started_us * 1000 <= until_ns and folders.read_birth(self.directory(effect)) is None
+            taken = begun.started_us <= latest_us and folders.read_birth(self.directory(effect)) is None
             if taken and run in (None, effect.partition("/")[0]):
                 return effect
         for folder in sorted(self._root.glob(f"{run or '*'}/*~*")):
             birth = folders.read_birth(folder)
             if birth is None and folders.find_link(folder) is not None:
                 return launched_in(RunId(folder.parent.name), folder.name)
-            if birth is None or birth.started_us * 1000 > until_ns:
+            if birth is None or birth.started_us > latest_us:
                 continue
             if since_ns <= folders.last_sign_ns(folder, same_boot=birth.boot == self._boot):
                 return launched_in(RunId(folder.parent.name), folder.name)
