@@ -19,11 +19,12 @@ from pathlib import Path
 from agent_orchestrator.beneath import open_folder, open_own, remove_beneath, replace_file
 from agent_orchestrator.bounded import read_bounded
 from agent_orchestrator.errors import GitFailed, Shortage, Unavailable, says_shortage
-from agent_orchestrator.git.checkouts import find_checkout
+from agent_orchestrator.git.checkouts import Checkout, find_checkout
 from agent_orchestrator.git.environment import current_environment, start_variables
 from agent_orchestrator.git.leftovers import begin_mark, clear_locks, end_mark
-from agent_orchestrator.git.programs import FLAGS, PLAIN, LocalPrograms, as_variables, find_programs
+from agent_orchestrator.git.programs import FLAGS, PLAIN, LocalPrograms, as_variables, judge_settings
 from agent_orchestrator.git.repository import common_dir, repository_folder, store_folder, top_level
+from agent_orchestrator.git.settings import HOW, Listed, find_settings
 
 TIMEOUT_S = 300.0
 SAID_CHARS = 600
@@ -91,20 +92,31 @@ def _run(
     return done.returncode, done.stdout
 
 
-def _surround(where: Path, command: str) -> tuple[dict[str, str], LocalPrograms]:
-    """Return the variables of a git in a folder, once it is known whose folder that is."""
+def find_setting(where: Path, key: str) -> str | None:
+    """Return what git's settings say last of a key, in lower case, as it stands there; None where they say nothing."""
+    checkout, _, base = _meet(where, "config")
+    if checkout is None:
+        return None
+    return next((one.value for one in reversed(_list_settings(where, checkout, base)) if one.key == key), None)
+
+
+def _meet(where: Path, command: str) -> tuple[Checkout | None, bool, dict[str, str]]:
+    """Return the working tree around a folder, whether its own settings are trusted, and the variables of a git in it."""
     checkout = find_checkout(where, command)
     trusted = checkout is not None and current_environment().is_trusted(repository_folder(checkout.common))
     base = start_variables(checkout.top if checkout is not None else None, trusted)
-    if checkout is None:
-        return {**base, **as_variables(PLAIN, base)}, LocalPrograms()
-    if checkout.ours:
+    if checkout is not None and checkout.ours:
         # Whatever becomes of the tree's `.git` from now on: this is where git works.
         base |= {"GIT_DIR": str(checkout.own), "GIT_WORK_TREE": str(checkout.top)}
-    if trusted:
+    return checkout, trusted, base
+
+
+def _surround(where: Path, command: str) -> tuple[dict[str, str], LocalPrograms]:
+    """Return the variables of a git in a folder, once it is known whose folder that is."""
+    checkout, trusted, base = _meet(where, command)
+    if checkout is None or trusted:
         return {**base, **as_variables(PLAIN, base)}, LocalPrograms()
-    how = ("config", "--list", "--includes", "--show-scope", "-z")
-    programs = find_programs(checkout.common, checkout.own, lambda: _list_settings(where, how, base))
+    programs = judge_settings(_list_settings(where, checkout, base))
     if (
         programs.worktree is not None
         and not checkout.ours
@@ -115,11 +127,14 @@ def _surround(where: Path, command: str) -> tuple[dict[str, str], LocalPrograms]
     return {**base, **as_variables((*PLAIN, *programs.settings), base)}, programs
 
 
-def _list_settings(where: Path, how: tuple[str, ...], variables: Mapping[str, str]) -> bytes:
-    done = _start(where, how, variables)
-    if done.returncode:
-        raise _failure(where, "config", done)
-    return done.stdout
+def _list_settings(where: Path, checkout: Checkout, variables: Mapping[str, str]) -> tuple[Listed, ...]:
+    def read() -> bytes:
+        done = _start(where, HOW, variables)
+        if done.returncode:
+            raise _failure(where, "config", done)
+        return done.stdout
+
+    return find_settings(checkout.common, checkout.own, variables, read)
 
 
 def _failure(

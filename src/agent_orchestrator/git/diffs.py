@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,20 +38,21 @@ class ChangedFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 def list_changed(difference: TreePair) -> tuple[ChangedFile, ...]:
     """Return the files that differ, renames found; a name that is no UTF-8 has `\\xNN` in it. Raises GitFailed."""
-    counts = list_names(difference.repo, *_diff("--numstat", "-z"), *_range(difference))
-    kinds = list_names(difference.repo, *_diff("--name-status", "-z"), *_range(difference))
+    fields = deque(list_names(difference.repo, *_diff("--raw", "--numstat", "-z"), *_range(difference)))
+    kinds: list[tuple[str, list[str]]] = []
+    while fields and fields[0].startswith(":"):
+        status = fields.popleft().rpartition(" ")[2][:1]
+        kinds.append((status, [fields.popleft() for _ in range(2 if status in "RC" else 1)]))
     files: list[ChangedFile] = []
-    while kinds:
-        status = kinds.pop(0)[:1]
-        added, removed, path = counts.pop(0).split("\t", 2)
+    for status, names in kinds:
+        added, removed, path = fields.popleft().split("\t", 2)
         if not path:
-            del counts[:2]
-        names = [_readable(kinds.pop(0)) for _ in range(2 if status in "RC" else 1)]
+            del fields[0], fields[0]
         files.append(
             ChangedFile(
-                path=names[-1],
+                path=_readable(names[-1]),
                 status=status,
-                was=names[0] if len(names) > 1 else "",
+                was=_readable(names[0]) if len(names) > 1 else "",
                 added=int(added) if added.isdigit() else None,
                 removed=int(removed) if removed.isdigit() else None,
             )

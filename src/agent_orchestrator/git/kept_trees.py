@@ -19,7 +19,7 @@ from agent_orchestrator.errors import OrcError, is_shortage
 from agent_orchestrator.git.command import git, list_names
 from agent_orchestrator.git.ownership import list_new
 from agent_orchestrator.git.repository import top_level
-from agent_orchestrator.git.snapshots import commit_trees, find_commit, write_tree
+from agent_orchestrator.git.snapshots import commit_trees, write_tree
 
 STATUS = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--no-renames", "-z")
 NAME_CHARS = 20
@@ -45,10 +45,10 @@ class TreeKeeper:
         if top is None:
             return None
         try:
-            look = _look(top)
+            look, new = _look(top)
             if self._seen.get(top) == look:
                 return None
-            commit = _save(folder, scratch, run, look)
+            commit = _save(folder, scratch, run, look, new)
         except (OrcError, OSError) as error:
             self._seen.pop(top, None)
             if is_shortage(error):
@@ -71,8 +71,11 @@ def tree_ref(run: str, commit: str) -> str:
     return f"refs/orc/{run}/@trees/{commit[:NAME_CHARS]}"
 
 
-def _look(top: Path) -> _Look:
-    """Look at what is checked out and at every file that differs from it; a file's content is known by its time and size."""
+def _look(top: Path) -> tuple[_Look, list[str]]:
+    """Look at what is checked out and at every file that differs from it; return the new ones, too.
+
+    A file's content is known by its time and size.
+    """
     head = branch = ""
     digest = hashlib.sha256()
     for entry in list_names(top, *STATUS):
@@ -84,10 +87,11 @@ def _look(top: Path) -> _Look:
         if not entry.startswith("#"):
             # The path is the last field, and may have blanks: 8 fields before it for `1`, 10 for `u`.
             digest.update(_mark(top / entry.split(" ", 10 if entry.startswith("u") else 8)[-1]))
-    for name in list_new(top):  # Not from `git status`: that compares every file with every line of ours in its rules.
+    new = list_new(top)
+    for name in new:  # Not from `git status`: that compares every file with every line of ours in its rules.
         digest.update(b"? " + os.fsencode(name))
         digest.update(_mark(top / name))
-    return _Look(head, branch, digest.hexdigest())
+    return _Look(head, branch, digest.hexdigest()), new
 
 
 def _mark(file: Path) -> bytes:
@@ -98,16 +102,14 @@ def _mark(file: Path) -> bytes:
     return f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_size} {found.st_ino} {found.st_mode}".encode()
 
 
-def _save(folder: Path, scratch: Path, run: RunId, look: _Look) -> str:
+def _save(folder: Path, scratch: Path, run: RunId, look: _Look, new: list[str]) -> str:
     """Write the tree and return the commit of it; made again of the same tree, it is the same commit."""
-    tree = write_tree(folder, scratch)
-    if look.head and git(folder, "rev-parse", f"{look.head}^{{tree}}") == tree:
-        commit = look.head
-    else:
-        at_us = int(git(folder, "log", "-1", "--format=%ct", look.head)) * US if look.head else 0
+    tree, commit, at_us = write_tree(folder, scratch, new), "", 0
+    if look.head:
+        its_tree, date = git(folder, "log", "-1", "--format=%T %ct", look.head).split()
+        commit, at_us = look.head if its_tree == tree else "", int(date) * US
+    if not commit:
         parents = (look.head,) if look.head else ()
-        commit = commit_trees(folder, tree, parents, f"{run}: the tree as it was\n\nOrc-Run: {run}\n", at_us)
-    ref = tree_ref(run, commit)
-    if find_commit(folder, ref) != commit:
-        git(folder, "update-ref", ref, commit)
+        commit = commit_trees(folder, tree, parents, f"{run}: the tree as it was\n\nOrc-Run: {run}\n", at_us, internal=True)
+    git(folder, "update-ref", tree_ref(run, commit), commit)
     return commit

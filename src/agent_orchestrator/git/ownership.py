@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.errors import Shortage
-from agent_orchestrator.git.command import ask_git, git, give_names, hold_lock, list_names, select_names
+from agent_orchestrator.git.command import ask_git, find_setting, git, give_names, hold_lock, list_names, select_names
 from agent_orchestrator.git.environment import current_environment, scratch_folder
 from agent_orchestrator.git.exclude import as_patterns, our_lines, read_lines, read_rules
 from agent_orchestrator.git.repository import common_dir, top_level
@@ -27,6 +27,8 @@ SETTINGS = ".orc.toml"
 """A person's settings, read where he works: in a checkout of his they are his business, not a run's to commit."""
 MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", ".venv", ".DS_Store"})
 """Files and folders that no one commits by intent: a repository that does not ignore them yet should not get them from a run."""
+_FOR_GIT = ("~", "%(", ":(")
+"""What a path in git's settings begins with where only git knows what it means."""
 NOT_WORK = MADE_BY_TOOLS | {".git"}
 
 
@@ -61,12 +63,18 @@ def _tracks(top: Path, kind: str) -> bool:
 
 def list_ours(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
     """Return files that git tracks and we write over: somebody committed them once."""
+    return _list_protected(top, env, settings=False)
+
+
+def _list_protected(top: Path, env: Mapping[str, str] | None, *, settings: bool) -> list[str]:
+    """Return files that git tracks and we write over, and a person's settings where they are asked for."""
     lines = read_lines(top)
-    if not lines:
+    places = [*_places(lines), *((f":(top,glob)**/{SETTINGS}",) if settings else ())]
+    if not places:
         return []
     ours = as_patterns(lines)
-    there = list_names(top, "ls-files", "-z", "--cached", "--", *_places(lines), env=env)
-    return [name for name in there if ours.match(name)]
+    there = list_names(top, "ls-files", "-z", "--cached", "--", *places, env=env)
+    return [name for name in there if (settings and name.rpartition("/")[2] == SETTINGS) or ours.match(name)]
 
 
 def _places(lines: Sequence[str]) -> list[str]:
@@ -81,8 +89,7 @@ def _places(lines: Sequence[str]) -> list[str]:
 
 def list_untouched(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
     """Return files that git tracks and no commit of a run changes: ours, and a person's settings where he works."""
-    settings = list_names(top, "ls-files", "-z", "--cached", "--", f":(glob)**/{SETTINGS}", env=env) if _is_main(top) else []
-    return sorted({*list_ours(top, env), *settings})
+    return sorted(_list_protected(top, env, settings=_is_main(top)))
 
 
 def _is_main(top: Path) -> bool:
@@ -103,21 +110,25 @@ def list_uncommitted(workdir: Path) -> list[str]:
     return sorted({*changed, *list_new(top)})
 
 
-def stage_work(workdir: Path, env: Mapping[str, str]) -> None:
+def stage_work(workdir: Path, env: Mapping[str, str], new: Sequence[str] | None = None) -> None:
     """Fill an index with the working tree; our own files are in it as the current commit has them.
 
-    Our print-outs may be rewritten at any moment: they are never read here, so that there is nothing to race with.
+    Our print-outs may be rewritten at any moment: they are never read here, so that there is nothing to race with. `new` are the
+    files of `list_new`, for whoever has just listed them.
     """
     top = top_level(workdir) or workdir
     ours = list_untouched(top, env)
-    _stage_changed(top, ours, env)
+    gone, there = _list_changed(top, ours, env)
+    if gone:
+        give_names(top, "update-index", "--force-remove", "-z", "--stdin", names=gone, env=env)
     if ours:
         drop_from_index(top, ours, env)
         if ask_git(top, "rev-parse", "--verify", "--quiet", "HEAD", answers=(0, 1))[0] == 0:
             take_from_tree(top, "HEAD", ours, env)
-    new = [name for found in list_new(top) for name in (_list_recorded(top, found) if found.endswith("/") else (found,))]
-    if new:
-        give_names(top, "update-index", "--add", "--remove", "-z", "--stdin", names=new, env=env)
+    listed = list_new(top) if new is None else new
+    added = [name for found in listed for name in (_list_recorded(top, found) if found.endswith("/") else (found,))]
+    if there or added:
+        give_names(top, "update-index", "--add", "--remove", "-z", "--stdin", names=[*there, *added], env=env)
 
 
 def _list_recorded(top: Path, inner: str) -> Sequence[str]:
@@ -151,15 +162,12 @@ def _name_entry(top: Path, entry: os.DirEntry[str]) -> str:
     return f"{name}/" if entry.is_dir(follow_symlinks=False) else name
 
 
-def _stage_changed(top: Path, ours: Sequence[str], env: Mapping[str, str]) -> None:
-    """Bring an index up to the changed files that it has; `git add` would also look into repositories inside this one."""
+def _list_changed(top: Path, ours: Sequence[str], env: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Return the files of an index that are gone, and those that changed; `git add` would also look into repositories inside."""
     fields = list_names(top, "diff-files", "--name-status", "-z", *select_but(ours), env=env)
     changed = dict(zip(fields[1::2], fields[::2], strict=True))
     gone = [name for name, how in changed.items() if how == "D" or not os.path.lexists(top / name)]
-    there = [name for name in changed if name not in set(gone)]
-    for flag, names in (("--force-remove", gone), ("--add", there)):
-        if names:
-            give_names(top, "update-index", flag, "-z", "--stdin", names=names, env=env)
+    return gone, [name for name in changed if name not in set(gone)]
 
 
 def list_tracked(home: Path, names: Sequence[str]) -> list[str]:
@@ -251,9 +259,13 @@ def _kept_as_file(lines: list[str]) -> Iterator[str]:
 
 def _general_rules(top: Path) -> tuple[Path, ...]:
     """Return the person's rules for all repositories, which `git status` knows too."""
-    code, said = ask_git(top, "config", "--type=path", "--get", "core.excludesFile", answers=(0, 1))
     variables = current_environment().variables
     home, folder = variables.get("HOME"), variables.get("XDG_CONFIG_HOME")
     folder = folder or (f"{home}/.config" if home else None)
-    file = Path(top, said) if code == 0 and said else Path(folder, "git", "ignore") if folder else None
+    said = find_setting(top, "core.excludesfile")
+    if said and home and said.startswith("~/"):
+        said = f"{home}{said[1:]}"
+    elif said and said.startswith(_FOR_GIT):
+        said = ask_git(top, "config", "--type=path", "--get", "core.excludesFile", answers=(0, 1))[1]
+    file = Path(top, said) if said else Path(folder, "git", "ignore") if folder else None
     return (file,) if file is not None and file.is_file() else ()

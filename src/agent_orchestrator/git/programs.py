@@ -8,12 +8,13 @@ unfiltered. A person may trust a repository, and then it is read like any other.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
+
+from agent_orchestrator.git.settings import LOCAL, Listed
 
 Setting = tuple[str, str]
 
@@ -103,32 +104,15 @@ class LocalPrograms(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-_known: dict[tuple[Path, Path], tuple[object, LocalPrograms]] = {}
-
-
-def find_programs(common: Path, own: Path, read: Callable[[], bytes]) -> LocalPrograms:
-    """Find the programs of a repository; `read` lists all settings with their scope, and is asked when a file changed."""
-    files = _fingerprint(common / "config", own / "config.worktree")
-    known = _known.get((common, own))
-    if known is not None and known[0] == files:
-        return known[1]
-    settings = list(_parse(read()))
-    found = judge_settings(settings)
-    if any(scope in ("local", "worktree") and key.startswith(("include.", "includeif.")) for scope, key, _ in settings):
-        _known.pop((common, own), None)  # The files it includes may change without a trace in these.
-    else:
-        _known[common, own] = (files, found)
-    return found
-
-
-def judge_settings(settings: Iterable[tuple[str, str, str]]) -> LocalPrograms:
+@lru_cache(maxsize=64)
+def judge_settings(settings: tuple[Listed, ...]) -> LocalPrograms:
     """Return what outranks the programs among the settings of a repository: those of the person, or git's own."""
     theirs: dict[str, None] = {}
     persons: dict[str, list[str]] = {}
     filters: dict[str, set[str]] = {}
     worktree = None
     for scope, key, value in settings:
-        if scope not in ("local", "worktree"):
+        if scope not in LOCAL:
             persons.setdefault(key, []).append(value)
         elif key == "core.worktree":
             worktree = value
@@ -172,25 +156,6 @@ def _restore(key: str, persons: list[str]) -> list[Setting]:
     if persons:
         return [(key, persons[-1])]
     return [(key, _DEFAULTS.get(key, _DEFAULTS_BY_NAME.get(name, "")))]
-
-
-def _parse(listed: bytes) -> Iterable[tuple[str, str, str]]:
-    fields = [os.fsdecode(one) for one in listed.split(b"\0")]
-    for scope, setting in zip(fields[::2], fields[1::2], strict=False):
-        key, _, value = setting.partition("\n")
-        yield scope, key, value
-
-
-def _fingerprint(*files: Path) -> tuple[tuple[int, ...] | None, ...]:
-    found: list[tuple[int, ...] | None] = []
-    for file in files:
-        try:
-            about = file.stat()
-        except OSError:
-            found.append(None)
-        else:
-            found.append((about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
-    return tuple(found)
 
 
 def as_variables(settings: Iterable[Setting], given: Mapping[str, str]) -> dict[str, str]:

@@ -7,9 +7,10 @@ the user's index, branch or files is touched but by `restore`, which saves what 
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,8 @@ from agent_orchestrator.core.limits import CHANGED_FILES_MAX, OUTPUT_LIMIT_BYTES
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.checkouts import find_checkout
-from agent_orchestrator.git.command import ask_git, git, hold_lock, list_names, read_bytes
+from agent_orchestrator.git.command import ask_git, find_setting, git, hold_lock, list_names, read_bytes
+from agent_orchestrator.git.environment import current_environment
 from agent_orchestrator.git.leftovers import forget_index, is_begun, make_scratch
 from agent_orchestrator.git.ownership import (
     drop_from_index,
@@ -40,6 +42,8 @@ WHO = {
     "GIT_COMMITTER_NAME": "agent-orchestrator",
     "GIT_COMMITTER_EMAIL": "orc@localhost",
 }
+_NAMED_BY = ("GIT_AUTHOR_", "GIT_COMMITTER_")
+_ON, _OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 ONCE_LEFT_OUT = (".agents", ".aiwg", "coordination", "state", ".claude")
 """The folders in which snapshots of older versions lack files, also some that the repository tracks."""
@@ -81,9 +85,12 @@ def save_snapshot(workdir: Path, scratch: Path, ref: str, message: str, at_us: i
     return SavedTree(commit=commit, tree=tree, head=head)
 
 
-def write_tree(workdir: Path, scratch: Path) -> str:
-    """Write everything that is neither ignored nor ours as a tree into the repository's object store."""
-    with _work_index(workdir, scratch) as env:
+def write_tree(workdir: Path, scratch: Path, new: Sequence[str] | None = None) -> str:
+    """Write everything that is neither ignored nor ours as a tree into the repository's object store.
+
+    `new` are the files that git does not track and that are work, for whoever has just listed them.
+    """
+    with _work_index(workdir, scratch, new) as env:
         return git(workdir, "write-tree", env=env)
 
 
@@ -93,13 +100,13 @@ def identify_tree(workdir: Path, scratch: Path) -> str | None:
     Neither the index nor the object store of the repository is touched. Raises GitFailed: a tree that nobody could look at is
     evidence of nothing.
     """
-    if find_checkout(workdir, "write-tree") is None:
+    checkout = find_checkout(workdir, "write-tree")
+    if checkout is None:
         return None
     index, objects = scratch / "index", scratch / "objects"
     make_scratch(objects)
     try:
-        real_objects = git(workdir, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-        env = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": real_objects}
+        env = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(checkout.common / "objects")}
         return git(workdir, "write-tree", env=_stage(workdir, index, env))
     finally:
         forget_index(index)
@@ -193,12 +200,20 @@ def commit_trees(workdir: Path, tree: str, parents: tuple[str, ...], message: st
 
 def _is_named(workdir: Path) -> bool:
     """Return True if a person's name and address are configured: git would guess them else."""
+    variables = current_environment().variables
+    given = {what: find_setting(workdir, f"user.{what}") or "" for what in ("name", "email")}
+    if all(re.search(r"\w", value) for value in given.values()) and not any(name.startswith(_NAMED_BY) for name in variables):
+        return True  # Asked of git only where something else may outrank it.
     return all(ask_git(workdir, "var", f"GIT_{who}_IDENT", answers=(0, 128))[0] == 0 for who in ("AUTHOR", "COMMITTER"))
 
 
 def is_set(workdir: Path, key: str) -> bool:
     """Return True if git's configuration switches something on."""
-    return ask_git(workdir, "config", "--type=bool", "--get", key, answers=(0, 1))[1] == "true"
+    said = find_setting(workdir, key.lower())
+    if said is None or said.lower() in _OFF:
+        return False
+    # What it means in any other spelling, a number or nothing at all, is for git to say.
+    return said.lower() in _ON or ask_git(workdir, "config", "--type=bool", "--get", key, answers=(0, 1))[1] == "true"
 
 
 def begin_history(home: Path, at_us: int) -> bool:
@@ -214,24 +229,25 @@ def begin_history(home: Path, at_us: int) -> bool:
 
 
 @contextmanager
-def _work_index(workdir: Path, scratch: Path) -> Iterator[dict[str, str]]:
+def _work_index(workdir: Path, scratch: Path, new: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
     """Make an index of the working tree, as the environment of git commands that read it."""
     make_scratch(scratch)
     index = scratch / "snapshot-index"
     try:
-        yield _stage(workdir, index, {})
+        yield _stage(workdir, index, {}, new)
     finally:
         forget_index(index)
 
 
-def _stage(workdir: Path, index: Path, env: Mapping[str, str]) -> dict[str, str]:
+def _stage(workdir: Path, index: Path, env: Mapping[str, str], new: Sequence[str] | None = None) -> dict[str, str]:
     """Fill an index of its own with the working tree, beginning with a copy of the real one; return its environment."""
     forget_index(index)
-    real = Path(git(workdir, "rev-parse", "--path-format=absolute", "--git-path", "index"))
-    if real.exists():
-        shutil.copy2(real, index)  # With its time: git takes what changed in the same instant for changed.
+    checkout = find_checkout(workdir, "update-index")
+    if checkout is not None:
+        with suppress(FileNotFoundError):
+            shutil.copy2(checkout.own / "index", index)  # With its time: git takes what changed in the same instant for changed.
     env = {**env, "GIT_INDEX_FILE": str(index)}
-    stage_work(workdir, env)
+    stage_work(workdir, env, new)
     return env
 
 

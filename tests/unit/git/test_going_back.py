@@ -21,6 +21,7 @@ from agent_orchestrator.git.tree_returns import (
     refuse_moved_on,
     refuse_unready,
 )
+from tests.counting import count_calls
 from tests.unit.git.test_repository import git
 
 RUN = RunId("r")
@@ -72,6 +73,24 @@ def test_a_file_that_keeps_its_name_and_size_is_seen_to_have_changed(repo: Path)
     first = keep(keeper, repo)
     (repo / "new").write_text("two")
     assert keep(keeper, repo).commit != first.commit
+
+
+def test_a_look_asks_git_twice_and_keeping_a_tree_nine_times(repo: Path) -> None:
+    keeper = TreeKeeper()
+    keep(keeper, repo)
+    looking = count_calls(lambda: keeper.keep(repo, repo.parent / "scratch", RUN, None))
+    (repo / "own").write_text("changed")
+    (repo / "new").write_text("new")
+    keeping = count_calls(lambda: keep(keeper, repo))
+    assert (looking["fork_exec"], keeping["fork_exec"]) == (2, 9)
+
+
+def test_a_kept_tree_is_by_us_and_not_signed_however_the_person_commits(repo: Path) -> None:
+    git(repo, "config", "commit.gpgSign", "true")
+    git(repo, "config", "gpg.program", "false")
+    (repo / "new").write_text("new")
+    kept = keep(TreeKeeper(), repo)
+    assert git(repo, "log", "-1", "--format=%an %cn", kept.commit) == "agent-orchestrator agent-orchestrator"
 
 
 def test_a_folder_without_git_is_not_kept(tmp_path: Path) -> None:
