@@ -24,7 +24,6 @@ from agent_orchestrator.systems.workflow.system import WORKFLOW
 from benchmarks.protocol import serve
 from benchmarks.rig import PLAYED, Rig, chain
 
-TRUE = {"": AgentChoice(name="command", options={"argv": ["/bin/true"]})}
 BROKEN_OFF = "broken-off"
 LAST = "last"
 """The role of the steps that real programs take: they say what time it is."""
@@ -46,9 +45,10 @@ class Ours:
         """Run a chain of in-process agents, the earlier steps included; return the seconds of each step after them."""
         return _gaps(self._drive(earlier + count + 2, {}))[-count:]
 
-    def handovers(self, count: int) -> list[float]:
-        """Run a chain of `true`; return the seconds from each agent's start to the next one's."""
-        return _gaps(self._drive(count + 2, {"agents": TRUE}))[-count:]
+    def handovers(self, count: int, argv: Sequence[str] = ("/bin/true",)) -> list[float]:
+        """Run a chain of a program; return the seconds from each one's start to the next one's."""
+        agents = {"": AgentChoice(name="command", options={"argv": list(argv)})}
+        return _gaps(self._drive(count + 2, {"agents": agents}))[-count:]
 
     def store_many(self, runs: int, steps: int) -> None:
         """Store so many chains, to be driven by `drive_many`."""

@@ -9,15 +9,13 @@ from agent_orchestrator.core.inputs import CheckpointEnded, Collision, Commit
 from agent_orchestrator.core.limits import COMMITS_MAX
 from agent_orchestrator.git.checkouts import find_checkout
 from agent_orchestrator.git.command import ask_git, git, hold_lock
+from agent_orchestrator.git.diffs import count_changes, list_changes, read_diff
 from agent_orchestrator.git.merges import forecast_conflicts
 from agent_orchestrator.git.snapshots import (
     commit_on_branch,
-    count_changes,
     find_commit,
     find_snapshot,
     find_unfinished_merge,
-    list_changes,
-    read_diff,
     save_snapshot,
 )
 

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import msgspec
 
+from agent_orchestrator.core.inputs import FileChange
+from agent_orchestrator.core.limits import CHANGED_FILES_MAX
 from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.git.command import ask_git, guard_variables, list_names, own_environment
+from agent_orchestrator.git.command import ask_git, git, guard_variables, list_names, own_environment
 from agent_orchestrator.git.ownership import list_untouched, select_but
 from agent_orchestrator.git.repository import top_level
+
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
 class TreePair(msgspec.Struct, frozen=True):
@@ -34,6 +38,14 @@ class ChangedFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The earlier path of a renamed or copied one."""
     added: int | None = None
     removed: int | None = None
+
+
+class ChangeCount(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of the difference between two trees."""
+
+    files: int
+    added: int
+    removed: int
 
 
 def list_changed(difference: TreePair) -> tuple[ChangedFile, ...]:
@@ -70,8 +82,44 @@ def _diff(*how: str) -> tuple[str, ...]:
 
 def _range(difference: TreePair) -> tuple[str, ...]:
     """The two trees, without the files that are ours: an agent may have committed one that is tracked."""
-    ours = list_untouched(top_level(difference.repo) or difference.repo)
-    return (difference.old, difference.new, *select_but(ours))
+    return (difference.old, difference.new, *_not_ours(difference.repo))
+
+
+def _not_ours(workdir: Path) -> tuple[str, ...]:
+    """Return arguments that leave out our files: an agent may have committed one that is tracked, with all that it commits."""
+    return select_but(list_untouched(top_level(workdir) or workdir))
+
+
+def count_changes(workdir: Path, old: str | None, new: str) -> ChangeCount:
+    """Count the differences between two trees or commits."""
+    files = added = removed = 0
+    how = ("-r", "--no-renames", "--numstat")
+    for line in git(workdir, "diff-tree", *how, old or EMPTY_TREE, new, *_not_ours(workdir)).splitlines():
+        more, less, *_ = line.split("\t")
+        files += 1
+        added += int(more) if more.isdigit() else 0
+        removed += int(less) if less.isdigit() else 0
+    return ChangeCount(files=files, added=added, removed=removed)
+
+
+def list_changes(workdir: Path, old: str | None, new: str) -> tuple[FileChange, ...]:
+    """Return the files that differ, with what each became; at most CHANGED_FILES_MAX."""
+    raw = git(workdir, "diff-tree", "-r", "-z", "--no-renames", "--raw", old or EMPTY_TREE, new, *_not_ours(workdir))
+    fields = raw.split("\0")
+    found = []
+    for about, path in zip(fields[::2], fields[1::2], strict=False):
+        words = about.split()
+        if len(words) == 5:
+            gone = words[4].startswith("D")
+            found.append(FileChange(words[4][:1], path, "" if gone else words[3]))
+    return tuple(found[:CHANGED_FILES_MAX])
+
+
+def read_diff(workdir: Path, old: str | None, new: str, limit_chars: int) -> str:
+    """Return the diff as people read it, at most so much of it."""
+    how = ("-r", "-p", "--no-renames", "--no-color")
+    text = git(workdir, "diff-tree", *how, old or EMPTY_TREE, new, *_not_ours(workdir))
+    return text if len(text) <= limit_chars else text[:limit_chars] + "\n… (cut)"
 
 
 def show_diff(difference: TreePair, how: tuple[str, ...], environ: Mapping[str, str], *, terminal: bool) -> int:

@@ -17,7 +17,7 @@ from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import OrcError, is_shortage
 from agent_orchestrator.git.command import git, list_names
-from agent_orchestrator.git.ownership import list_new
+from agent_orchestrator.git.ownership import TreeWork, list_new
 from agent_orchestrator.git.repository import top_level
 from agent_orchestrator.git.snapshots import commit_trees, write_tree
 
@@ -38,6 +38,8 @@ class TreeKeeper:
 
     def __init__(self) -> None:
         self._seen: dict[Path, _Look] = {}
+        self._heads: dict[str, tuple[str, int]] = {}
+        """The tree and the date of the commit that was asked about last."""
 
     def keep(self, folder: Path, scratch: Path, run: RunId, tree: Tree | None) -> KeptTree | None:
         """Keep a tree; None when it is as it was when this process last looked, or in no repository. Raise for a shortage."""
@@ -45,10 +47,10 @@ class TreeKeeper:
         if top is None:
             return None
         try:
-            look, new = _look(top)
+            look, work = _look(top)
             if self._seen.get(top) == look:
                 return None
-            commit = _save(folder, scratch, run, look, new)
+            commit = self._save(folder, scratch, run, look, work)
         except (OrcError, OSError) as error:
             self._seen.pop(top, None)
             if is_shortage(error):
@@ -56,6 +58,21 @@ class TreeKeeper:
             return KeptTree(tree=tree, problem=str(error).rstrip("."))
         self._seen[top] = look
         return KeptTree(commit=commit, head=look.head, branch=look.branch, tree=tree)
+
+    def _save(self, folder: Path, scratch: Path, run: RunId, look: _Look, work: TreeWork) -> str:
+        """Write the tree and return the commit of it; made again of the same tree, it is the same commit."""
+        tree, commit, at_us = write_tree(folder, scratch, work), "", 0
+        if look.head:
+            if look.head not in self._heads:
+                its_tree, date = git(folder, "log", "-1", "--format=%T %ct", look.head).split()
+                self._heads = {look.head: (its_tree, int(date) * US)}
+            its_tree, at_us = self._heads[look.head]
+            commit = look.head if its_tree == tree else ""
+        if not commit:
+            parents = (look.head,) if look.head else ()
+            commit = commit_trees(folder, tree, parents, f"{run}: the tree as it was\n\nOrc-Run: {run}\n", at_us, internal=True)
+        git(folder, "update-ref", tree_ref(run, commit), commit)
+        return commit
 
 
 def may_keep(folder: Path) -> bool:
@@ -71,13 +88,15 @@ def tree_ref(run: str, commit: str) -> str:
     return f"refs/orc/{run}/@trees/{commit[:NAME_CHARS]}"
 
 
-def _look(top: Path) -> tuple[_Look, list[str]]:
-    """Look at what is checked out and at every file that differs from it; return the new ones, too.
+def _look(top: Path) -> tuple[_Look, TreeWork]:
+    """Look at what is checked out and at every file that differs from it; return what differs from the index, too.
 
     A file's content is known by its time and size.
     """
     head = branch = ""
     digest = hashlib.sha256()
+    gone: list[str] = []
+    changed: list[str] = []
     for entry in list_names(top, *STATUS):
         if entry.startswith("# branch.oid "):
             head = entry[13:] if entry[13:] != "(initial)" else ""
@@ -86,30 +105,24 @@ def _look(top: Path) -> tuple[_Look, list[str]]:
         digest.update(os.fsencode(entry))
         if not entry.startswith("#"):
             # The path is the last field, and may have blanks: 8 fields before it for `1`, 10 for `u`.
-            digest.update(_mark(top / entry.split(" ", 10 if entry.startswith("u") else 8)[-1]))
+            name = entry.split(" ", 10 if entry.startswith("u") else 8)[-1]
+            mark = _mark(top / name)
+            digest.update(mark)
+            if entry.startswith("u") or entry[3] != ".":  # The second letter of XY: the file differs from the index.
+                (gone if mark == _MISSING else changed).append(name)
     new = list_new(top)
     for name in new:  # Not from `git status`: that compares every file with every line of ours in its rules.
         digest.update(b"? " + os.fsencode(name))
         digest.update(_mark(top / name))
-    return _Look(head, branch, digest.hexdigest()), new
+    return _Look(head, branch, digest.hexdigest()), TreeWork(gone, changed, new)
+
+
+_MISSING = b"-"
 
 
 def _mark(file: Path) -> bytes:
     try:
         found = file.lstat()
     except OSError:
-        return b"-"
+        return _MISSING
     return f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_size} {found.st_ino} {found.st_mode}".encode()
-
-
-def _save(folder: Path, scratch: Path, run: RunId, look: _Look, new: list[str]) -> str:
-    """Write the tree and return the commit of it; made again of the same tree, it is the same commit."""
-    tree, commit, at_us = write_tree(folder, scratch, new), "", 0
-    if look.head:
-        its_tree, date = git(folder, "log", "-1", "--format=%T %ct", look.head).split()
-        commit, at_us = look.head if its_tree == tree else "", int(date) * US
-    if not commit:
-        parents = (look.head,) if look.head else ()
-        commit = commit_trees(folder, tree, parents, f"{run}: the tree as it was\n\nOrc-Run: {run}\n", at_us, internal=True)
-    git(folder, "update-ref", tree_ref(run, commit), commit)
-    return commit

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from agent_orchestrator.core.files import DRAFT
 from agent_orchestrator.errors import Shortage
@@ -20,6 +21,7 @@ from agent_orchestrator.git.command import ask_git, find_setting, git, give_name
 from agent_orchestrator.git.environment import current_environment, scratch_folder
 from agent_orchestrator.git.exclude import as_patterns, our_lines, read_lines, read_rules
 from agent_orchestrator.git.repository import common_dir, top_level
+from agent_orchestrator.git.settings import FileMark
 from agent_orchestrator.git.worktree import list_included
 
 GONE = "0 " + "0" * 40
@@ -28,7 +30,7 @@ SETTINGS = ".orc.toml"
 MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", ".venv", ".DS_Store"})
 """Files and folders that no one commits by intent: a repository that does not ignore them yet should not get them from a run."""
 _FOR_GIT = ("~", "%(", ":(")
-"""What a path in git's settings begins with where only git knows what it means."""
+"""The beginnings of a path in git's settings whose meaning only git knows."""
 NOT_WORK = MADE_BY_TOOLS | {".git"}
 
 
@@ -63,18 +65,33 @@ def _tracks(top: Path, kind: str) -> bool:
 
 def list_ours(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
     """Return files that git tracks and we write over: somebody committed them once."""
-    return _list_protected(top, env, settings=False)
+    return _list_protected(top, read_lines(top), env, settings=False)
 
 
-def _list_protected(top: Path, env: Mapping[str, str] | None, *, settings: bool) -> list[str]:
-    """Return files that git tracks and we write over, and a person's settings where they are asked for."""
-    lines = read_lines(top)
+def list_untouched(top: Path, env: Mapping[str, str] | None = None, index: FileMark = None) -> list[str]:
+    """Return files that git tracks and no commit of a run changes: ours, and a person's settings where he works.
+
+    They are those of an index; where `index` marks it, they are remembered.
+    """
+    settings, lines = _is_main(top), read_lines(top)
+    if index is None:
+        return _list_protected(top, lines, env, settings=settings)
+    known = _untouched.get(top)
+    if known is None or known[:3] != (index, lines, settings):
+        known = _untouched[top] = (index, lines, settings, _list_protected(top, lines, env, settings=settings))
+    return known[3]
+
+
+_untouched: dict[Path, tuple[FileMark, tuple[str, ...], bool, list[str]]] = {}
+
+
+def _list_protected(top: Path, lines: tuple[str, ...], env: Mapping[str, str] | None, *, settings: bool) -> list[str]:
     places = [*_places(lines), *((f":(top,glob)**/{SETTINGS}",) if settings else ())]
     if not places:
         return []
     ours = as_patterns(lines)
     there = list_names(top, "ls-files", "-z", "--cached", "--", *places, env=env)
-    return [name for name in there if (settings and name.rpartition("/")[2] == SETTINGS) or ours.match(name)]
+    return sorted(name for name in there if (settings and name.rpartition("/")[2] == SETTINGS) or ours.match(name))
 
 
 def _places(lines: Sequence[str]) -> list[str]:
@@ -85,11 +102,6 @@ def _places(lines: Sequence[str]) -> list[str]:
         name = f"{name}/**" if line.endswith("/") else name
         places[f":(top,glob){folder}/**" if folder else f":(top,glob){name}"] = None
     return list(places)
-
-
-def list_untouched(top: Path, env: Mapping[str, str] | None = None) -> list[str]:
-    """Return files that git tracks and no commit of a run changes: ours, and a person's settings where he works."""
-    return sorted(_list_protected(top, env, settings=_is_main(top)))
 
 
 def _is_main(top: Path) -> bool:
@@ -110,25 +122,44 @@ def list_uncommitted(workdir: Path) -> list[str]:
     return sorted({*changed, *list_new(top)})
 
 
-def stage_work(workdir: Path, env: Mapping[str, str], new: Sequence[str] | None = None) -> None:
+class TreeWork(NamedTuple):
+    """The files by which a working tree differs from its index, those that are ours perhaps among the first two."""
+
+    gone: Sequence[str]
+    changed: Sequence[str]
+    new: Sequence[str]
+    """As `list_new` gives them."""
+
+
+def stage_work(workdir: Path, env: Mapping[str, str], work: TreeWork | None = None, index: FileMark = None) -> None:
     """Fill an index with the working tree; our own files are in it as the current commit has them.
 
-    Our print-outs may be rewritten at any moment: they are never read here, so that there is nothing to race with. `new` are the
-    files of `list_new`, for whoever has just listed them.
+    Our print-outs may be rewritten at any moment: they are never read here, so that there is nothing to race with. `work` is for
+    whoever has just looked, `index` marks the file that this index is a copy of.
     """
     top = top_level(workdir) or workdir
-    ours = list_untouched(top, env)
-    gone, there = _list_changed(top, ours, env)
+    ours = list_untouched(top, env, index)
+    gone, changed, new = work or _find_work(top, ours, env)
+    if work is not None and ours:
+        untouched = set(ours)
+        gone, changed = ([name for name in names if name not in untouched] for names in (gone, changed))
     if gone:
         give_names(top, "update-index", "--force-remove", "-z", "--stdin", names=gone, env=env)
     if ours:
         drop_from_index(top, ours, env)
         if ask_git(top, "rev-parse", "--verify", "--quiet", "HEAD", answers=(0, 1))[0] == 0:
             take_from_tree(top, "HEAD", ours, env)
-    listed = list_new(top) if new is None else new
-    added = [name for found in listed for name in (_list_recorded(top, found) if found.endswith("/") else (found,))]
-    if there or added:
-        give_names(top, "update-index", "--add", "--remove", "-z", "--stdin", names=[*there, *added], env=env)
+    added = [name for found in new for name in (_list_recorded(top, found) if found.endswith("/") else (found,))]
+    if changed or added:
+        give_names(top, "update-index", "--add", "--remove", "-z", "--stdin", names=[*changed, *added], env=env)
+
+
+def _find_work(top: Path, ours: Sequence[str], env: Mapping[str, str]) -> TreeWork:
+    """Find what has to be put into an index; `git add` would also look into repositories inside this one."""
+    fields = list_names(top, "diff-files", "--name-status", "-z", *select_but(ours), env=env)
+    changed = dict(zip(fields[1::2], fields[::2], strict=True))
+    gone = [name for name, how in changed.items() if how == "D" or not os.path.lexists(top / name)]
+    return TreeWork(gone, [name for name in changed if name not in set(gone)], list_new(top))
 
 
 def _list_recorded(top: Path, inner: str) -> Sequence[str]:
@@ -160,14 +191,6 @@ def _list_inside(top: Path, inner: str) -> list[str]:
 def _name_entry(top: Path, entry: os.DirEntry[str]) -> str:
     name = os.path.relpath(entry.path, top)
     return f"{name}/" if entry.is_dir(follow_symlinks=False) else name
-
-
-def _list_changed(top: Path, ours: Sequence[str], env: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return the files of an index that are gone, and those that changed; `git add` would also look into repositories inside."""
-    fields = list_names(top, "diff-files", "--name-status", "-z", *select_but(ours), env=env)
-    changed = dict(zip(fields[1::2], fields[::2], strict=True))
-    gone = [name for name, how in changed.items() if how == "D" or not os.path.lexists(top / name)]
-    return gone, [name for name in changed if name not in set(gone)]
 
 
 def list_tracked(home: Path, names: Sequence[str]) -> list[str]:

@@ -18,6 +18,10 @@ LOCAL = ("local", "worktree")
 SYSTEM = "/etc/gitconfig"
 
 
+FileMark = tuple[int, ...] | None
+"""The file that stands somewhere, None without one: whatever git changes is a new file in the place of the old one."""
+
+
 class Listed(NamedTuple):
     """One line of a configuration. The key is lower case, but for what stands between its dots."""
 
@@ -28,7 +32,7 @@ class Listed(NamedTuple):
 
 class _Listing(NamedTuple):
     files: tuple[str, ...]
-    marks: tuple[tuple[int, ...] | None, ...]
+    marks: tuple[FileMark, ...]
     settings: tuple[Listed, ...]
 
 
@@ -95,13 +99,14 @@ def _included(origins: Iterable[str], settings: Iterable[Listed], variables: Map
             yield os.path.join(os.path.dirname(origin.removeprefix("file:")), value)  # noqa: PTH118, PTH120 - text, as git has it
 
 
-def _mark(files: Iterable[str]) -> tuple[tuple[int, ...] | None, ...]:
-    found: list[tuple[int, ...] | None] = []
-    for file in files:
-        try:
-            about = os.stat(file)  # noqa: PTH116 - whenever git is asked something: a Path would cost more than the answer
-        except OSError:
-            found.append(None)
-        else:
-            found.append((about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
-    return tuple(found)
+def mark_file(file: str | Path) -> FileMark:
+    """Return the mark of a file as it is now."""
+    try:
+        about = os.stat(file)  # noqa: PTH116 - whenever git is asked something: a Path would cost more than the answer
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+
+
+def _mark(files: Iterable[str]) -> tuple[FileMark, ...]:
+    return tuple(mark_file(file) for file in files)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,8 +17,7 @@ import msgspec
 
 from agent_orchestrator import typed
 from agent_orchestrator.bounded import read_bounded
-from agent_orchestrator.core.inputs import FileChange
-from agent_orchestrator.core.limits import CHANGED_FILES_MAX, OUTPUT_LIMIT_BYTES
+from agent_orchestrator.core.limits import OUTPUT_LIMIT_BYTES
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.checkouts import find_checkout
@@ -26,15 +25,16 @@ from agent_orchestrator.git.command import ask_git, find_setting, git, hold_lock
 from agent_orchestrator.git.environment import current_environment
 from agent_orchestrator.git.leftovers import forget_index, is_begun, make_scratch
 from agent_orchestrator.git.ownership import (
+    TreeWork,
     drop_from_index,
     index_commit,
     list_uncommitted,
     list_untouched,
-    select_but,
     stage_work,
     take_from_tree,
 )
 from agent_orchestrator.git.repository import own_dir, top_level
+from agent_orchestrator.git.settings import mark_file
 
 WHO = {
     "GIT_AUTHOR_NAME": "agent-orchestrator",
@@ -44,7 +44,6 @@ WHO = {
 }
 _NAMED_BY = ("GIT_AUTHOR_", "GIT_COMMITTER_")
 _ON, _OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 ONCE_LEFT_OUT = (".agents", ".aiwg", "coordination", "state", ".claude")
 """The folders in which snapshots of older versions lack files, also some that the repository tracks."""
 
@@ -65,14 +64,6 @@ class Backup(msgspec.Struct, frozen=True):
     at_us: int
 
 
-class ChangeCount(msgspec.Struct, frozen=True, kw_only=True):
-    """The size of the difference between two trees."""
-
-    files: int
-    added: int
-    removed: int
-
-
 def save_snapshot(workdir: Path, scratch: Path, ref: str, message: str, at_us: int) -> SavedTree:
     """Save the working tree, untracked files included, as a commit under `ref`; raises GitFailed."""
     head = find_head(workdir)
@@ -85,12 +76,12 @@ def save_snapshot(workdir: Path, scratch: Path, ref: str, message: str, at_us: i
     return SavedTree(commit=commit, tree=tree, head=head)
 
 
-def write_tree(workdir: Path, scratch: Path, new: Sequence[str] | None = None) -> str:
+def write_tree(workdir: Path, scratch: Path, work: TreeWork | None = None) -> str:
     """Write everything that is neither ignored nor ours as a tree into the repository's object store.
 
-    `new` are the files that git does not track and that are work, for whoever has just listed them.
+    `work` is what differs from the index, for whoever has just looked.
     """
-    with _work_index(workdir, scratch, new) as env:
+    with _work_index(workdir, scratch, work) as env:
         return git(workdir, "write-tree", env=env)
 
 
@@ -229,25 +220,29 @@ def begin_history(home: Path, at_us: int) -> bool:
 
 
 @contextmanager
-def _work_index(workdir: Path, scratch: Path, new: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
+def _work_index(workdir: Path, scratch: Path, work: TreeWork | None = None) -> Iterator[dict[str, str]]:
     """Make an index of the working tree, as the environment of git commands that read it."""
     make_scratch(scratch)
     index = scratch / "snapshot-index"
     try:
-        yield _stage(workdir, index, {}, new)
+        yield _stage(workdir, index, {}, work)
     finally:
         forget_index(index)
 
 
-def _stage(workdir: Path, index: Path, env: Mapping[str, str], new: Sequence[str] | None = None) -> dict[str, str]:
+def _stage(workdir: Path, index: Path, env: Mapping[str, str], work: TreeWork | None = None) -> dict[str, str]:
     """Fill an index of its own with the working tree, beginning with a copy of the real one; return its environment."""
     forget_index(index)
     checkout = find_checkout(workdir, "update-index")
+    mark = None
     if checkout is not None:
+        real = checkout.own / "index"
+        before = mark_file(real)
         with suppress(FileNotFoundError):
-            shutil.copy2(checkout.own / "index", index)  # With its time: git takes what changed in the same instant for changed.
+            shutil.copy2(real, index)  # With its time: git takes what changed in the same instant for changed.
+        mark = before if mark_file(real) == before else None
     env = {**env, "GIT_INDEX_FILE": str(index)}
-    stage_work(workdir, env, new)
+    stage_work(workdir, env, work, mark)
     return env
 
 
@@ -274,43 +269,6 @@ def find_commit(workdir: Path, name: str) -> str | None:
     """Return the commit behind a name, or None."""
     code, said = ask_git(workdir, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", answers=(0, 1, 128))
     return said if code == 0 else None
-
-
-def _not_ours(workdir: Path) -> tuple[str, ...]:
-    """Return arguments that leave out our files: an agent may have committed one that is tracked, with all that it commits."""
-    return select_but(list_untouched(top_level(workdir) or workdir))
-
-
-def count_changes(workdir: Path, old: str | None, new: str) -> ChangeCount:
-    """Count the differences between two trees or commits."""
-    files = added = removed = 0
-    how = ("-r", "--no-renames", "--numstat")
-    for line in git(workdir, "diff-tree", *how, old or EMPTY_TREE, new, *_not_ours(workdir)).splitlines():
-        more, less, *_ = line.split("\t")
-        files += 1
-        added += int(more) if more.isdigit() else 0
-        removed += int(less) if less.isdigit() else 0
-    return ChangeCount(files=files, added=added, removed=removed)
-
-
-def list_changes(workdir: Path, old: str | None, new: str) -> tuple[FileChange, ...]:
-    """Return the files that differ, with what each became; at most CHANGED_FILES_MAX."""
-    raw = git(workdir, "diff-tree", "-r", "-z", "--no-renames", "--raw", old or EMPTY_TREE, new, *_not_ours(workdir))
-    fields = raw.split("\0")
-    found = []
-    for about, path in zip(fields[::2], fields[1::2], strict=False):
-        words = about.split()
-        if len(words) == 5:
-            gone = words[4].startswith("D")
-            found.append(FileChange(words[4][:1], path, "" if gone else words[3]))
-    return tuple(found[:CHANGED_FILES_MAX])
-
-
-def read_diff(workdir: Path, old: str | None, new: str, limit_chars: int) -> str:
-    """Return the diff as people read it, at most so much of it."""
-    how = ("-r", "-p", "--no-renames", "--no-color")
-    text = git(workdir, "diff-tree", *how, old or EMPTY_TREE, new, *_not_ours(workdir))
-    return text if len(text) <= limit_chars else text[:limit_chars] + "\n… (cut)"
 
 
 class Restoring(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,9 +12,9 @@ from agent_orchestrator.beneath import open_folder, reach_folder
 from agent_orchestrator.errors import GitFailed, Refused, Shortage
 from agent_orchestrator.git.branches import find_branch
 from agent_orchestrator.git.command import hold_lock
-from agent_orchestrator.git.diffs import ChangedFile, TreePair, find_fork_point, list_changed
+from agent_orchestrator.git.diffs import EMPTY_TREE, ChangedFile, TreePair, find_fork_point, list_changed
 from agent_orchestrator.git.merges import is_ancestor
-from agent_orchestrator.git.snapshots import EMPTY_TREE, find_commit, is_clean, write_tree
+from agent_orchestrator.git.snapshots import find_commit, is_clean, write_tree
 from agent_orchestrator.runs.brought import bring_run
 from agent_orchestrator.runs.work import Work
 from agent_orchestrator.runs.works import find_works, pick_works

@@ -9,10 +9,11 @@ from agent_orchestrator.config.defaults import load_telemetry
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.engine.engine import World
 from agent_orchestrator.git.checkpoint import take_checkpoint
+from agent_orchestrator.git.diffs import list_changes
 from agent_orchestrator.git.kept_trees import TreeKeeper, may_keep
 from agent_orchestrator.git.merges import GitMerges
 from agent_orchestrator.git.results import open_with_results
-from agent_orchestrator.git.snapshots import identify_tree, list_changes
+from agent_orchestrator.git.snapshots import identify_tree
 from agent_orchestrator.runs.agent_door import AgentDoor
 from agent_orchestrator.runs.key_marks import find_salt, mark_key
 from agent_orchestrator.runs.orchestrator import Orchestrator

@@ -12,9 +12,10 @@ from agent_orchestrator.config import load_settings
 from agent_orchestrator.config.defaults import load_configuration
 from agent_orchestrator.errors import GitFailed, UsageError
 from agent_orchestrator.git.command import git
+from agent_orchestrator.git.diffs import read_diff
 from agent_orchestrator.git.environment import GitEnvironment, use_environment
 from agent_orchestrator.git.ownership import list_uncommitted
-from agent_orchestrator.git.snapshots import identify_tree, read_diff, save_snapshot
+from agent_orchestrator.git.snapshots import identify_tree, save_snapshot
 from agent_orchestrator.git.worktree import add_worktree
 from tests.unit.git.test_merges import branch, landed, merge
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -41,7 +41,7 @@ def test_settings_are_listed_once_for_all_that_is_asked_of_them(repo: Path, home
     assert find_setting(repo, "three.four") is None
 
 
-WAYS = {
+WAYS: dict[str, Callable[[Path, Path], object]] = {
     "a person's settings": lambda repo, home: (home / ".gitconfig").write_text("[one]\ntwo = new\n"),
     "the other file of a person": lambda repo, home: put(home / ".config/git/config", "[one]\ntwo = older\n[five]\nsix = 6\n"),
     "the repository's settings": lambda repo, home: configure(repo, "one.two", "new"),

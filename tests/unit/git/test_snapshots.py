@@ -11,15 +11,14 @@ from agent_orchestrator.core.effects import Checkpoint
 from agent_orchestrator.core.ids import EffectId
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.checkpoint import take_checkpoint
+from agent_orchestrator.git.diffs import count_changes, list_changes
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.snapshots import (
     Backup,
     commit_on_branch,
-    count_changes,
     delete_refs,
     find_head,
     is_clean,
-    list_changes,
     restore_snapshot,
     save_snapshot,
 )

@@ -27,13 +27,13 @@ def test_a_clean_tree_is_the_commits_tree(repo: Path, scratch: Path) -> None:
     assert identify_tree(repo, scratch) == git(repo, "rev-parse", "HEAD^{tree}")
 
 
-def test_to_identify_a_tree_git_is_asked_five_times_at_most(repo: Path, scratch: Path) -> None:
+def test_to_identify_a_tree_git_is_asked_four_times_at_most(repo: Path, scratch: Path) -> None:
     identify_tree(repo, scratch)  # Its settings are listed once.
     clean = count_calls(lambda: identify_tree(repo, scratch))
     (repo / "README.md").write_text("Changed.\n")
     (repo / "new.txt").write_text("untracked\n")
     changed = count_calls(lambda: identify_tree(repo, scratch))
-    assert (clean["fork_exec"], changed["fork_exec"]) == (4, 5)
+    assert (clean["fork_exec"], changed["fork_exec"]) == (3, 4)
 
 
 def test_every_change_that_counts_changes_it(repo: Path, scratch: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_orchestrator.errors import InvalidSpec
@@ -282,6 +282,7 @@ def blocked(lines: list[dict[str, Any]]) -> set[str]:
         marked |= fresh
 
 
+@settings(deadline=None)
 @given(trackers())
 def test_what_may_start_at_once_is_what_bd_ready_shows(lines: list[dict[str, Any]]) -> None:
     parsed, refused = None, ""

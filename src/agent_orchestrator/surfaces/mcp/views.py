@@ -10,7 +10,7 @@ from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.ids import launch_folder
 from agent_orchestrator.engine.journal import Folded
 from agent_orchestrator.errors import Refused, UnknownUnit
-from agent_orchestrator.git.snapshots import read_diff
+from agent_orchestrator.git.diffs import read_diff
 from agent_orchestrator.runs.changes import ChangeSize, find_changes
 from agent_orchestrator.runs.departure import wait_until_left
 from agent_orchestrator.runs.details import show_facts

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from agent_orchestrator.git.snapshots import read_diff
+from agent_orchestrator.git.diffs import read_diff
 from agent_orchestrator.runs.changes import ChangeSize, find_changes, find_judged_changes
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.surfaces.web.repositories import find_run

@@ -9,7 +9,7 @@ from agent_orchestrator.agents.output import readable
 from agent_orchestrator.core.effects import AskHuman
 from agent_orchestrator.core.units import say_count, say_duration
 from agent_orchestrator.errors import OrcError
-from agent_orchestrator.git.snapshots import read_diff
+from agent_orchestrator.git.diffs import read_diff
 from agent_orchestrator.runs.changes import ChangeSize, find_judged_changes
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
