@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import apsw
+
+from agent_orchestrator.core.units import latest_ns
+from agent_orchestrator.git.environment import files_now_ns
 
 
 class Work:
@@ -52,3 +57,10 @@ def count_calls(act: Callable[[], object]) -> Counter[str]:
     finally:
         sys.setprofile(None)
     return calls
+
+
+def until_settled(repo: Path, *files: Path) -> None:
+    """Wait until the settings of a repository are so old that they are remembered: a file changes again under another time."""
+    for file in (repo / ".git/config", *files):
+        while latest_ns(file.stat().st_ctime_ns) >= files_now_ns():
+            time.sleep(0.001)

@@ -20,6 +20,10 @@ MONEY_MAX_USD = 1e12
 COUNT_MAX = 2**53
 """Beyond it a number of JSON is not the same number everywhere."""
 
+_SECOND_NS = 1_000_000_000
+_TICK_NS = 10_000_000
+_COARSE_NS = 2 * _SECOND_NS
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DURATION = re.compile(r"\s*(?:(\d+(?:\.\d+)?)\s*h)?\s*(?:(\d+(?:\.\d+)?)\s*m)?\s*(?:(\d+(?:\.\d+)?)\s*s?)?\s*\Z", re.I)
 
@@ -40,6 +44,14 @@ def _iso_second(second: int) -> str:
 def day_start_us(at_us: int) -> int:
     """Return the beginning of a time's day, in UTC."""
     return at_us - at_us % (86_400 * US)
+
+
+def latest_ns(changed_ns: int) -> int:
+    """Return when a file may have changed at the latest: its time is that of the tick before, of the second on old file systems.
+
+    A tick takes up to 10 ms, and FAT counts in steps of two seconds.
+    """
+    return changed_ns + (_TICK_NS if changed_ns % _SECOND_NS else _COARSE_NS)
 
 
 def from_iso(text: str) -> int:

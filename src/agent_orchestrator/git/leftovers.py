@@ -18,7 +18,7 @@ from pathlib import Path
 
 from agent_orchestrator.beneath import LinkInTheWay, open_folder
 from agent_orchestrator.errors import GitFailed
-from agent_orchestrator.git.environment import scratch_folder
+from agent_orchestrator.git.environment import files_now_ns
 from agent_orchestrator.git.repository import common_dir, top_level
 
 SCRATCH_ROOMS = ("launches", "scratch")
@@ -167,11 +167,8 @@ def _boot_ns() -> int | None:
 
     A container may show an uptime of its own beside start times of the machine: then this process would begin in the future.
     """
-    import tempfile
-
     try:
-        with tempfile.TemporaryFile(dir=scratch_folder()) as file:
-            now_ns = os.fstat(file.fileno()).st_mtime_ns
+        now_ns = files_now_ns()
         boot_ns = now_ns - int(float((PROCESSES / "uptime").read_text("ascii").split()[0]) * NS)
         return boot_ns if boot_ns + _started_ns(PROCESSES / "self") <= now_ns + _SLACK_NS else None
     except (OSError, ValueError):

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from agent_orchestrator.core.units import latest_ns
+from agent_orchestrator.git.environment import files_now_ns
+
 HOW = ("config", "--list", "--includes", "--show-scope", "--show-origin", "-z")
 """The git command whose output is read here."""
 KEPT_MAX = 200
@@ -39,7 +42,9 @@ class _Listing(NamedTuple):
 _known: dict[tuple[Path, Path, frozenset[tuple[str, str]]], _Listing] = {}
 
 
-def find_settings(common: Path, own: Path, variables: Mapping[str, str], read: Callable[[], bytes]) -> tuple[Listed, ...]:
+def find_settings(
+    common: Path, own: Path, variables: Mapping[str, str], read: Callable[[], bytes], now_ns: Callable[[], int] = files_now_ns
+) -> tuple[Listed, ...]:
     """Return the settings of a repository in their order, the last of a key counts; `read` runs git as HOW says."""
     key = (common, own, frozenset(variables.items()))
     known = _known.get(key)
@@ -47,6 +52,7 @@ def find_settings(common: Path, own: Path, variables: Mapping[str, str], read: C
         return known.settings
     files = dict.fromkeys([str(common / "config"), str(own / "config.worktree"), *_persons_files(variables)])
     while True:
+        looked_ns = now_ns()
         marks = _mark(files)  # Before it is read: what changes meanwhile is read again the next time.
         origins, settings = _parse(read())
         found = {*_absolute(origins), *_included(origins, settings, variables)} - files.keys()
@@ -54,7 +60,9 @@ def find_settings(common: Path, own: Path, variables: Mapping[str, str], read: C
             break
         files |= dict.fromkeys(sorted(found))
     _known.pop(key, None)
-    if not any(_is_fickle(one) for one in settings):
+    # What changed in this very tick may change again within it, and then bears the same mark.
+    is_old = all(mark is None or latest_ns(mark[-1]) < looked_ns for mark in marks)
+    if is_old and not any(_is_fickle(one) for one in settings):
         if len(_known) >= KEPT_MAX:
             _known.clear()
         _known[key] = _Listing(tuple(files), marks, settings)

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from agent_orchestrator.git.diffs import ChangedFile, TreePair, list_changed
-from tests.counting import count_calls
+from tests.counting import count_calls, until_settled
 
 
 def commit(repo: Path, message: str) -> str:
@@ -32,6 +32,7 @@ def test_each_file_has_its_change_its_lines_and_its_former_name(repo: Path) -> N
     (repo / ":odd\tname").write_text("x\n")
     Path(repo, os.fsdecode(b"\xff")).write_text("y\n")
     difference = TreePair(repo, old, commit(repo, "after"))
+    until_settled(repo)
     assert sorted(list_changed(difference), key=lambda one: (one.status, one.path)) == [
         ChangedFile(path=":odd\tname", status="A", added=1, removed=0),
         ChangedFile(path="\\xff", status="A", added=1, removed=0),

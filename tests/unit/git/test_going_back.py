@@ -21,7 +21,7 @@ from agent_orchestrator.git.tree_returns import (
     refuse_moved_on,
     refuse_unready,
 )
-from tests.counting import count_calls
+from tests.counting import count_calls, until_settled
 from tests.unit.git.test_repository import git
 
 RUN = RunId("r")
@@ -77,6 +77,7 @@ def test_a_file_that_keeps_its_name_and_size_is_seen_to_have_changed(repo: Path)
 
 def test_a_look_asks_git_twice_and_keeping_a_tree_six_times(repo: Path) -> None:
     keeper = TreeKeeper()
+    until_settled(repo)
     keep(keeper, repo)
     looking = count_calls(lambda: keeper.keep(repo, repo.parent / "scratch", RUN, None))
     (repo / "own").write_text("changed")

@@ -14,8 +14,9 @@ from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.command import find_setting
 from agent_orchestrator.git.environment import GitEnvironment, use_environment
 from agent_orchestrator.git.ownership import list_new
+from agent_orchestrator.git.settings import find_settings
 from agent_orchestrator.git.snapshots import is_set
-from tests.counting import count_calls
+from tests.counting import count_calls, until_settled
 
 
 @pytest.fixture(autouse=True)
@@ -35,10 +36,27 @@ def home(tmp_path: Path, repo: Path) -> Path:
 
 
 def test_settings_are_listed_once_for_all_that_is_asked_of_them(repo: Path, home: Path) -> None:
-    assert find_setting(repo, "one.two") == "old"
-    calls = count_calls(lambda: [find_setting(repo, key) for key in ("one.two", "three.four", "core.bare")])
-    assert calls["fork_exec"] == 0
-    assert find_setting(repo, "three.four") is None
+    def ask() -> list[str | None]:
+        return [find_setting(repo, key) for key in ("one.two", "three.four", "core.bare")]
+
+    until_settled(repo, home / ".gitconfig")
+    assert ask() == ["old", None, "false"]
+    assert count_calls(ask)["fork_exec"] == 0
+
+
+@pytest.mark.parametrize(("later_ns", "times"), [(1, 2), (1_000_000_000, 1)])
+def test_a_file_that_may_change_again_within_its_tick_is_read_again(repo: Path, later_ns: int, times: int) -> None:
+    changed_ns = (repo / ".git/config").stat().st_ctime_ns
+    asked: list[bytes] = []
+
+    def read() -> bytes:
+        asked.append(b"local\0file:.git/config\0one.two\nold\0")
+        return asked[-1]
+
+    for _ in range(2):
+        found = find_settings(repo / ".git", repo / ".git", {"HOME": "/nowhere"}, read, lambda: changed_ns + later_ns)
+        assert found == (("local", "one.two", "old"),)
+    assert len(asked) == times
 
 
 WAYS: dict[str, Callable[[Path, Path], object]] = {

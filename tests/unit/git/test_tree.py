@@ -12,7 +12,7 @@ from agent_orchestrator.git.command import git as run_git
 from agent_orchestrator.git.exclude import exclude
 from agent_orchestrator.git.ownership import list_uncommitted
 from agent_orchestrator.git.snapshots import identify_tree
-from tests.counting import count_calls
+from tests.counting import count_calls, until_settled
 from tests.unit.git.test_repository import git
 
 
@@ -28,6 +28,7 @@ def test_a_clean_tree_is_the_commits_tree(repo: Path, scratch: Path) -> None:
 
 
 def test_to_identify_a_tree_git_is_asked_four_times_at_most(repo: Path, scratch: Path) -> None:
+    until_settled(repo)
     identify_tree(repo, scratch)  # Its settings are listed once.
     clean = count_calls(lambda: identify_tree(repo, scratch))
     (repo / "README.md").write_text("Changed.\n")

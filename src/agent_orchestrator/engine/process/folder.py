@@ -34,10 +34,6 @@ LOST = "lost"
 HUNG = "hung"
 """Left before a program is stopped that had written its result and did not exit."""
 
-_TICK_NS = 10_000_000
-_COARSE_NS = 2_000_000_000
-_SECOND_NS = 1_000_000_000
-
 _EXIT = "exit."
 _EXIT_CHARS_MAX = len("exit.255")
 _BIRTH = msgspec.json.Encoder()
@@ -352,14 +348,6 @@ def last_sign_ns(folder: Path, *, same_boot: bool) -> int:
     except FileNotFoundError:
         pass
     return sys.maxsize
-
-
-def latest_ns(changed_ns: int) -> int:
-    """Return when a file may have changed at the latest: its time is that of the tick before, of the second on old file systems.
-
-    A tick takes up to 10 ms, and FAT counts in steps of two seconds.
-    """
-    return changed_ns + (_TICK_NS if changed_ns % _SECOND_NS else _COARSE_NS)
 
 
 def output_bytes(files: tuple[str, str]) -> int:

@@ -18,6 +18,7 @@ from pathlib import Path
 from agent_orchestrator.agents.adapter import Ending
 from agent_orchestrator.core.failure import Failure
 from agent_orchestrator.core.ids import EffectId, RunId, launch_folder, launched_in
+from agent_orchestrator.core.units import latest_ns
 from agent_orchestrator.engine.clock import Clock
 from agent_orchestrator.engine.launches import CannotStart, Order, Standing, Watch
 from agent_orchestrator.engine.process import folder as folders
@@ -117,7 +118,7 @@ class ProcessLaunches:
         One that took its folder away is alive while it is watched here; one behind a link may have lived at any time.
         What it changed in its first moment may bear a time before its start, which the finer clock of the system says.
         """
-        latest_us = folders.latest_ns(until_ns) // 1000
+        latest_us = latest_ns(until_ns) // 1000
         for effect, begun in self._monitor.births() if self._monitor is not None else ():
             taken = begun.started_us <= latest_us and folders.read_birth(self.directory(effect)) is None
             if taken and run in (None, effect.partition("/")[0]):
