@@ -16,9 +16,11 @@ from agent_orchestrator.core.effects import KeptTree, Tree
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.units import US
 from agent_orchestrator.errors import OrcError, is_shortage
+from agent_orchestrator.git.checkouts import find_checkout
 from agent_orchestrator.git.command import git, list_names
 from agent_orchestrator.git.ownership import TreeWork, list_new
 from agent_orchestrator.git.repository import top_level
+from agent_orchestrator.git.settings import mark_file
 from agent_orchestrator.git.snapshots import commit_trees, write_tree
 
 STATUS = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--no-renames", "-z")
@@ -95,6 +97,8 @@ def _look(top: Path) -> tuple[_Look, TreeWork]:
     """
     head = branch = ""
     digest = hashlib.sha256()
+    checkout = find_checkout(top, "status")
+    index = mark_file(checkout.own / "index") if checkout is not None else None
     gone: list[str] = []
     changed: list[str] = []
     for entry in list_names(top, *STATUS):
@@ -108,13 +112,15 @@ def _look(top: Path) -> tuple[_Look, TreeWork]:
             name = entry.split(" ", 10 if entry.startswith("u") else 8)[-1]
             mark = _mark(top / name)
             digest.update(mark)
-            if entry.startswith("u") or entry[3] != ".":  # The second letter of XY: the file differs from the index.
-                (gone if mark == _MISSING else changed).append(name)
+            kind, differs = entry[0], entry[3]  # `1 XY` or `u XY`: how a file differs from the index is the second letter.
+            if kind == "u" or differs != ".":
+                # What git says is gone may stand there all the same, behind a link that is new.
+                (gone if mark == _MISSING or (kind, differs) == ("1", "D") else changed).append(name)
     new = list_new(top)
     for name in new:  # Not from `git status`: that compares every file with every line of ours in its rules.
         digest.update(b"? " + os.fsencode(name))
         digest.update(_mark(top / name))
-    return _Look(head, branch, digest.hexdigest()), TreeWork(gone, changed, new)
+    return _Look(head, branch, digest.hexdigest()), TreeWork(gone, changed, new, index)
 
 
 _MISSING = b"-"

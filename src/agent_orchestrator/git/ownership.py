@@ -129,6 +129,8 @@ class TreeWork(NamedTuple):
     changed: Sequence[str]
     new: Sequence[str]
     """As `list_new` gives them."""
+    compared: FileMark
+    """The index that the tree was compared with."""
 
 
 def stage_work(workdir: Path, env: Mapping[str, str], work: TreeWork | None = None, index: FileMark = None) -> None:
@@ -139,27 +141,27 @@ def stage_work(workdir: Path, env: Mapping[str, str], work: TreeWork | None = No
     """
     top = top_level(workdir) or workdir
     ours = list_untouched(top, env, index)
-    gone, changed, new = work or _find_work(top, ours, env)
-    if work is not None and ours:
-        untouched = set(ours)
-        gone, changed = ([name for name in names if name not in untouched] for names in (gone, changed))
+    if work is None or work.compared != index:
+        work = _find_work(top, ours, env, index)
+    untouched = set(ours)
+    gone, changed = ([name for name in names if name not in untouched] for names in (work.gone, work.changed))
     if gone:
         give_names(top, "update-index", "--force-remove", "-z", "--stdin", names=gone, env=env)
     if ours:
         drop_from_index(top, ours, env)
         if ask_git(top, "rev-parse", "--verify", "--quiet", "HEAD", answers=(0, 1))[0] == 0:
             take_from_tree(top, "HEAD", ours, env)
-    added = [name for found in new for name in (_list_recorded(top, found) if found.endswith("/") else (found,))]
+    added = [name for found in work.new for name in (_list_recorded(top, found) if found.endswith("/") else (found,))]
     if changed or added:
         give_names(top, "update-index", "--add", "--remove", "-z", "--stdin", names=[*changed, *added], env=env)
 
 
-def _find_work(top: Path, ours: Sequence[str], env: Mapping[str, str]) -> TreeWork:
+def _find_work(top: Path, ours: Sequence[str], env: Mapping[str, str], index: FileMark) -> TreeWork:
     """Find what has to be put into an index; `git add` would also look into repositories inside this one."""
     fields = list_names(top, "diff-files", "--name-status", "-z", *select_but(ours), env=env)
     changed = dict(zip(fields[1::2], fields[::2], strict=True))
     gone = [name for name, how in changed.items() if how == "D" or not os.path.lexists(top / name)]
-    return TreeWork(gone, [name for name in changed if name not in set(gone)], list_new(top))
+    return TreeWork(gone, [name for name in changed if name not in set(gone)], list_new(top), index)
 
 
 def _list_recorded(top: Path, inner: str) -> Sequence[str]:
