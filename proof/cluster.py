@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
+
 from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.errors import StoreAway
 from agent_orchestrator.runs.exits import ENVIRONMENT
@@ -144,8 +146,8 @@ def _insist(do: Callable[[], T]) -> T:
 
 def _drive(system: str, folder: Path, address: str, through: str) -> None:
     """Drive a real run through it, and take it up again if it says that its store was away for too long."""
-    with open_subject(system, folder) as subject:
-        os.environ["ORC_STORE"] = address  # Whoever looks and answers has a good line.
+    with open_subject(system, folder) as subject, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORC_STORE", address)  # Whoever looks and answers has a good line.
         subject.let_work(0.1)
         orc = subject.begin({"ORC_STORE": through})
         subject.attend(orc)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -40,6 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.nodeid.startswith(("tests/unit/", "tests/scenarios/")))
 
 
+@cache
 def prepare_database() -> str:
     """Make a database in this process's server, for runs of all repositories that its tests make."""
     from agent_orchestrator.store.postgres import install
@@ -55,6 +58,15 @@ def forget_limits() -> None:
     from tests.postgres.server import shared_server
 
     shared_server().execute("DELETE FROM orc.rate_windows", os.environ["ORC_STORE"].rpartition("/")[2])
+
+
+@pytest.fixture(autouse=True)
+def _same_environment() -> Iterator[None]:
+    """Whatever a test sets for the programs that it starts is taken back: the next one in this process must not see it."""
+    before = dict(os.environ)
+    yield
+    changed = {name for name, _ in before.items() ^ os.environ.items()} - {"PYTEST_CURRENT_TEST"}
+    assert not changed, f"left behind in the environment: {', '.join(sorted(changed))}"
 
 
 @pytest.fixture
