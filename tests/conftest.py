@@ -14,6 +14,8 @@ from tempfile import gettempdir
 
 import pytest
 
+from agent_orchestrator.git.environment import GitEnvironment, use_environment
+
 GIT_ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -62,9 +64,10 @@ def forget_limits() -> None:
 
 @pytest.fixture(autouse=True)
 def _same_environment() -> Iterator[None]:
-    """Whatever a test sets for the programs that it starts is taken back: the next one in this process must not see it."""
+    """The environment of programs and of our git is as it was before a test: none must see what another has set."""
     before = dict(os.environ)
     yield
+    use_environment(GitEnvironment())
     changed = {name for name, _ in before.items() ^ os.environ.items()} - {"PYTEST_CURRENT_TEST"}
     assert not changed, f"left behind in the environment: {', '.join(sorted(changed))}"
 

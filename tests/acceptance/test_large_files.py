@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent_orchestrator.config import load_settings
-from agent_orchestrator.git.environment import GitEnvironment, use_environment
 from agent_orchestrator.git.fences import Fence, RunRemote, push_fenced
 from agent_orchestrator.git.homes import objects_of
 from agent_orchestrator.git.remotes import push_branch
@@ -56,11 +54,8 @@ class Large:
 
 
 @pytest.fixture
-def large(tmp_path: Path) -> Iterator[Large]:
-    try:
-        yield Large(tmp_path)
-    finally:
-        use_environment(GitEnvironment())
+def large(tmp_path: Path) -> Large:
+    return Large(tmp_path)
 
 
 def test_a_branch_is_pushed_with_its_large_files(large: Large) -> None:

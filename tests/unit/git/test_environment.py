@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,6 @@ from agent_orchestrator.git.command import git
 from agent_orchestrator.git.environment import GitEnvironment, current_environment, use_environment
 from agent_orchestrator.git.ownership import list_uncommitted
 from agent_orchestrator.git.snapshots import commit_on_branch, identify_tree, save_snapshot, write_tree
-
-
-@pytest.fixture(autouse=True)
-def _own_environment() -> Iterator[None]:
-    yield
-    use_environment(GitEnvironment())
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,7 @@ During = Callable[[str, str], None]
 
 
 @pytest.fixture
-def during(tmp_path: Path) -> Iterator[During]:
+def during(tmp_path: Path) -> During:
     """Let a shell command run right before the first git command of ours whose words are these."""
     own = tmp_path / "bin"
     own.mkdir()
@@ -32,8 +32,7 @@ def during(tmp_path: Path) -> Iterator[During]:
         (own / "git").chmod(0o755)
         use_environment(GitEnvironment(variables={"PATH": f"{own}:{os.environ['PATH']}"}))
 
-    yield stand_in
-    use_environment(GitEnvironment())
+    return stand_in
 
 
 def test_a_branch_that_moves_after_the_plan_read_it_is_planned_anew(repo: Path, during: During) -> None:

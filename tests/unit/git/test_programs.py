@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,10 @@ from agent_orchestrator.config.defaults import load_configuration
 from agent_orchestrator.errors import GitFailed, UsageError
 from agent_orchestrator.git.command import git
 from agent_orchestrator.git.diffs import read_diff
-from agent_orchestrator.git.environment import GitEnvironment, use_environment
 from agent_orchestrator.git.ownership import list_uncommitted
 from agent_orchestrator.git.snapshots import identify_tree, save_snapshot
 from agent_orchestrator.git.worktree import add_worktree
 from tests.unit.git.test_merges import branch, landed, merge
-
-
-@pytest.fixture(autouse=True)
-def _own_environment() -> Iterator[None]:
-    yield
-    use_environment(GitEnvironment())
 
 
 @pytest.fixture

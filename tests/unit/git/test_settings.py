@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,17 +12,10 @@ import pytest
 from agent_orchestrator.config import load_settings
 from agent_orchestrator.errors import GitFailed
 from agent_orchestrator.git.command import find_setting
-from agent_orchestrator.git.environment import GitEnvironment, use_environment
 from agent_orchestrator.git.ownership import list_new
 from agent_orchestrator.git.settings import find_settings
 from agent_orchestrator.git.snapshots import is_set
 from tests.counting import count_calls, until_settled
-
-
-@pytest.fixture(autouse=True)
-def _own_environment() -> Iterator[None]:
-    yield
-    use_environment(GitEnvironment())
 
 
 @pytest.fixture
