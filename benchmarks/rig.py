@@ -14,6 +14,7 @@ from agent_orchestrator.core.ids import RunId
 from agent_orchestrator.core.system import Context
 from agent_orchestrator.engine.driver import Driver
 from agent_orchestrator.engine.engine import Engine
+from agent_orchestrator.runs.exclusion import hide_files
 from agent_orchestrator.runs.orchestrator import Orchestrator
 from agent_orchestrator.store.port import StoredRun
 from agent_orchestrator.systems.workflow.spec import StepSpec, WorkflowSpec
@@ -74,11 +75,13 @@ class Rig:
         self.orchestrator = Orchestrator(str(folder))
 
     def create(self, run: str, spec: WorkflowSpec) -> StoredRun:
-        """Store a run."""
+        """Store a run, and hide its files from git as any command does that drives one."""
         home = str(self.orchestrator.settings.home)
         created_us = self.orchestrator.clock.now_us()
         context = Context(run=RunId(run), home=home, workdir=home, created_us=created_us)
-        return self.orchestrator.create(WORKFLOW, spec, spec.name, context)
+        stored = self.orchestrator.create(WORKFLOW, spec, spec.name, context)
+        hide_files(self.orchestrator, stored)
+        return stored
 
     def drive(self, *runs: StoredRun, seen: Seen | None = None) -> Noting:
         """Drive runs side by side on one engine, to their end."""

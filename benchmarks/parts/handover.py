@@ -22,15 +22,14 @@ WHY = (
 )
 GIT_TARGET = 2.0
 WHY_GIT = (
-    "each tree is looked at and kept for a way back: new files are listed apart from ignored ones, and what it has is written "
-    "past the user's index"
+    "each tree is kept for a way back with six commands of git, where the loop has two; and where launches have cgroups, to "
+    "enter one waits for the kernel unless another start came just before"
 )
 LOOP = 'cd "$1"; i=0; while [ $i -lt "$2" ]; do (exec /bin/true) >>out 2>>err </dev/null; i=$((i + 1)); done'
-
-
-COMMITTING = """cd "$1"; i=0; while [ $i -lt "$2" ]; do
+COMMITTING = """cd "$1"; git config core.fsync added; i=0; while [ $i -lt "$2" ]; do
 (exec /bin/sh -c "$3") >>.git/out 2>>.git/err </dev/null
 git add --all && git commit --quiet --message work; i=$((i + 1)); done"""
+"""A loop whose commits are on the disk before its next turn, as ours are."""
 CHANGE = "echo changed >>changed"
 
 
