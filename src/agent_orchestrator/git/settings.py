@@ -22,7 +22,7 @@ SYSTEM = "/etc/gitconfig"
 
 
 FileMark = tuple[int, ...] | None
-"""The file that stands somewhere, None without one: whatever git changes is a new file in the place of the old one."""
+"""The number, size and times by which a file is told from what stood in its place before; None where there is no file."""
 
 
 class Listed(NamedTuple):

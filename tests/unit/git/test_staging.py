@@ -15,28 +15,21 @@ from agent_orchestrator.git.kept_trees import TreeKeeper
 from agent_orchestrator.git.ownership import TreeWork
 from agent_orchestrator.git.settings import mark_file
 from agent_orchestrator.git.snapshots import write_tree
+from tests.conftest import make_repo
 from tests.unit.git.test_repository import git
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    """A repository with some files, a folder, a link and a submodule."""
-    inner, repo = tmp_path / "inner", tmp_path / "repo"
-    for folder in (inner, repo):
-        folder.mkdir()
-        git(folder, "init", "--quiet", "--initial-branch", "main")
-        git(folder, "config", "user.name", "ada")
-        git(folder, "config", "user.email", "ada@localhost")
-        (folder / "a file").write_text("a\n")
-        git(folder, "add", "--all")
-        git(folder, "commit", "--quiet", "--message", "a")
-    for name in ("b", "folder/x", "folder/y", "other/x"):
+def repo(repo: Path, tmp_path: Path) -> Path:
+    """A repository with some files, two folders, a link and a submodule."""
+    for name in ("a file", "b", "folder/x", "folder/y", "other/x"):
         (repo / name).parent.mkdir(exist_ok=True)
         (repo / name).write_text(f"{name}\n")
     (repo / "link").symlink_to("b")
+    inner = make_repo(tmp_path / "inner")
     git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "sub")
     git(repo, "add", "--all")
-    git(repo, "commit", "--quiet", "--message", "b")
+    git(repo, "commit", "--quiet", "--message", "some files")
     return repo
 
 
@@ -84,9 +77,8 @@ def fail_to_merge(repo: Path) -> None:
 
 
 def commit_below(repo: Path) -> None:
-    (repo / "sub/a file").write_text("more\n")
-    named = ("-c", "user.name=ada", "-c", "user.email=ada@localhost")
-    git(repo / "sub", *named, "commit", "--quiet", "--all", "--message", "more")
+    (repo / "sub/README.md").write_text("more\n")
+    git(repo / "sub", "commit", "--quiet", "--all", "--message", "more")
 
 
 def stage_and_go_on(repo: Path) -> None:
